@@ -1,0 +1,83 @@
+"""What the parts of the store share: the engine, transactions, and a few statements that both databases understand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, Engine
+from sqlalchemy.orm import Session
+
+from testbed.db.engine import Mode, clear_errors
+from testbed.db.payloads import External
+
+# SQLite takes at most 32,766 variables in a statement; a list of values longer than this is asked for in parts.
+MANY = 900
+
+
+class StoreBase:
+    """A connection to a store, and its transactions.
+
+    Args:
+        engine: As `engine.connect` makes it.
+        url: The database, for messages.
+        mode: ``"read"`` or ``"write"``.
+        payload_url: Where outputs go, an fsspec URL; None keeps them in the database.
+    """
+
+    def __init__(self, engine: Engine, url: URL, mode: Mode, payload_url: str | None = None) -> None:
+        self.engine = engine
+        self.url = url
+        self.mode = mode
+        self.external = External(payload_url) if payload_url else None
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """One transaction that only reads."""
+        with clear_errors(self.url), Session(self.engine) as session, session.begin():
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """One transaction: all that happens within is stored, or nothing is."""
+        engine = self.engine.execution_options(testbed_mode="write")
+        with clear_errors(self.url), Session(engine) as session, session.begin():
+            yield session
+
+    def close(self) -> None:
+        """Closes all connections."""
+        self.engine.dispose()
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def insert_new(session: Session, table: type[Any], rows: Sequence[dict[str, Any]]) -> None:
+    """Inserts rows, leaving those alone whose key is there already."""
+    if not rows:
+        return
+    if session.get_bind().dialect.name == "postgresql":
+        from sqlalchemy.dialects.postgresql import insert as postgres_insert
+
+        session.execute(postgres_insert(table).on_conflict_do_nothing(), list(rows))
+    else:
+        from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+
+        session.execute(sqlite_insert(table).on_conflict_do_nothing(), list(rows))
+
+
+def in_parts(values: Iterable[Any]) -> Iterator[list[Any]]:
+    """Splits values into lists short enough for one statement."""
+    items = list(values)
+    for start in range(0, len(items), MANY):
+        yield items[start : start + MANY]
+
+
+def count_of(session: Session, statement: sa.Select[Any]) -> int:
+    """The number of rows that a statement selects."""
+    return int(session.scalar(sa.select(sa.func.count()).select_from(statement.subquery())) or 0)

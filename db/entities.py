@@ -1,0 +1,200 @@
+"""What the store takes and hands out: plain frozen values, no sessions behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Status = Literal["running", "complete", "failed", "unsupported"]
+Origin = Literal["run", "derived", "imported"]
+
+OVERALL = "overall"
+FRACTION = "fraction"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number of an evaluation.
+
+    Attributes:
+        name: Such as ``top1``.
+        value: A fraction in [0, 1] where it is a rate; None where it is not defined.
+        n: The number of samples behind it.
+        stderr: The standard error of the value, in its unit.
+        slice: ``overall``, or the part of the samples that it is about.
+        unit: ``fraction``, ``percent``, or what an own metric said; empty when it said nothing.
+        scorer: Who computed it, with its version.
+    """
+
+    name: str
+    value: float | None
+    n: int | None = None
+    stderr: float | None = None
+    slice: str = OVERALL
+    unit: str = FRACTION
+    scorer: str = ""
+
+
+@dataclass(frozen=True)
+class Score:
+    """The value of one score for every sample, in their order: array of shape [n]."""
+
+    name: str
+    values: np.ndarray[Any, Any]
+    scorer: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A row of the view ``results``: one visible metric of one cell."""
+
+    model: str
+    eval_setting: str
+    metric: str
+    slice: str
+    value: float | None
+    n: int | None
+    stderr: float | None
+    unit: str
+    scorer: str
+    origin: Origin
+    model_type: str | None
+    dtype: str | None
+    sample_limit: int | None
+    random_weights: bool
+    evaluation_id: int
+    completed_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Named:
+    """A stored model or eval setting."""
+
+    id: int
+    name: str
+    hidden: bool
+    evaluations: int = 0
+    model_type: str | None = None
+    parent: str | None = None
+
+
+@dataclass(frozen=True)
+class SampleInfo:
+    """A sample without its content.
+
+    Attributes:
+        id: Its name within the data set, such as a path relative to the root.
+        digest: A digest of its content.
+        target: What is right: a class index for classification.
+    """
+
+    id: str
+    digest: str
+    target: Any = None
+    group: str | None = None
+    slices: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """An ordered list of samples and the digest of all of it."""
+
+    name: str
+    fingerprint: str
+    samples: Sequence[SampleInfo]
+    class_names: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class CellRecord:
+    """What the store needs to know to begin an evaluation.
+
+    Attributes:
+        identity: What the fingerprint was made of. Its parts that are dictionaries (the model, how outputs come about,
+            how they are scored) are stored once each, however many evaluations share them.
+    """
+
+    model: str
+    eval_setting: str
+    fingerprint: str
+    forward_fingerprint: str | None = None
+    size: int | None = None
+    sample_limit: int | None = None
+    dtype: str | None = None
+    random_weights: bool = False
+    origin: Origin = "run"
+    derived_from: int | None = None
+    identity: dict[str, Any] | None = None
+    environment: dict[str, Any] | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A stored evaluation.
+
+    Attributes:
+        identity: What the fingerprint was made of, large parts as digests; `Store.identity` has them in full.
+    """
+
+    id: int
+    model: str
+    eval_setting: str
+    fingerprint: str
+    forward_fingerprint: str | None
+    status: Status
+    origin: Origin
+    dataset_id: int | None
+    derived_from: int | None
+    size: int | None
+    sample_limit: int | None
+    dtype: str | None
+    random_weights: bool
+    error: str | None
+    source: str | None
+    created_at: datetime
+    completed_at: datetime | None
+    hidden: bool
+    environment: dict[str, Any] | None = field(default=None, compare=False)
+    identity: dict[str, Any] | None = field(default=None, compare=False)
+
+
+def current(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
+    """Of the complete visible evaluations of one cell those that count, as the view ``results`` chooses them.
+
+    The last one that saw all samples with real weights; and beside it, the last imported one.
+    """
+    chosen: dict[bool, Evaluation] = {}
+    for each in evaluations:
+        held = chosen.get(each.origin == "imported")
+        if held is None or _precedence(each) > _precedence(held):
+            chosen[each.origin == "imported"] = each
+    return [chosen[imported] for imported in (False, True) if imported in chosen]
+
+
+def _precedence(evaluation: Evaluation) -> tuple[Any, ...]:
+    return (
+        not evaluation.random_weights,
+        evaluation.sample_limit is None,
+        evaluation.completed_at,
+        evaluation.id,
+    )
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Outputs of one kind on the samples start … start + len(values) - 1, to be stored.
+
+    Attributes:
+        values: Array of shape [count, …], as `payloads.Payload` takes it.
+    """
+
+    evaluation_id: int
+    kind: str
+    start: int
+    values: Any

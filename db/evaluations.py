@@ -1,0 +1,389 @@
+"""Evaluations in the store: beginning them, finding them again, completing, failing, removing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from testbed.db.base import in_parts, insert_new
+from testbed.db.entities import CellRecord, DatasetInfo, Evaluation, Metric, SampleInfo, Score, Status
+from testbed.db.names import ensure_row
+from testbed.db.outputs import Outputs
+from testbed.db.payloads import encode
+from testbed.db.tables import (
+    DatasetRow,
+    DefinitionRow,
+    EvalSettingRow,
+    EvaluationRow,
+    MetricRow,
+    ModelRow,
+    SampleRow,
+    ScoreRow,
+    now,
+)
+from testbed.errors import StoreError
+from testbed.identity import digest
+
+# The fingerprint of a cell that failed before it could be identified: its data are missing, say.
+UNIDENTIFIED = "unidentified"
+
+
+class Evaluations(Outputs):
+    """The evaluations in the store, and their scores and metrics."""
+
+    def ensure_dataset(self, dataset: DatasetInfo) -> int:
+        """Stores a data set's list of samples if it is not there yet; returns its id."""
+        with self.writing() as session:
+            row_id = session.scalar(sa.select(DatasetRow.id).where(DatasetRow.fingerprint == dataset.fingerprint))
+            if row_id is not None:
+                return row_id
+            row = {
+                "fingerprint": dataset.fingerprint,
+                "name": dataset.name,
+                "size": len(dataset.samples),
+                "class_names": list(dataset.class_names) if dataset.class_names is not None else None,
+                "created_at": now(),
+            }
+            insert_new(session, DatasetRow, [row])
+            row_id = session.scalars(
+                sa.select(DatasetRow.id).where(DatasetRow.fingerprint == dataset.fingerprint)
+            ).one()
+            insert_new(session, SampleRow, [_sample_row(row_id, *item) for item in enumerate(dataset.samples)])
+            return row_id
+
+    def begin(
+        self, record: CellRecord, dataset_id: int | None, model: Mapping[str, Any], eval_setting: Mapping[str, Any]
+    ) -> Evaluation:
+        """Begins an evaluation, or goes on with the one that has the same fingerprint.
+
+        Args:
+            record: The cell.
+            dataset_id: From `ensure_dataset`.
+            model: Columns of the model's row, such as its ``model_type``.
+            eval_setting: Columns of the setting's row.
+
+        Returns:
+            The evaluation; its status is ``running``, or ``complete`` when somebody has done it already.
+        """
+        with self.writing() as session:
+            row = self._row_for(session, record, model, eval_setting)
+            if row.status != "complete":
+                row.status = "running"
+                row.error = None
+                row.dataset_id = dataset_id
+                row.origin = record.origin
+                row.derived_from_id = record.derived_from
+                row.environment = record.environment
+                row.updated_at = now()
+            session.flush()
+            return entity(row, record.model, record.eval_setting)
+
+    def record_failure(
+        self,
+        record: CellRecord,
+        status: Status,
+        error: str,
+        model: Mapping[str, Any],
+        eval_setting: Mapping[str, Any],
+    ) -> None:
+        """Records that a cell could not be planned: a row with its reason. A complete one is left alone."""
+        with self.writing() as session:
+            row = self._row_for(session, record, model, eval_setting)
+            if row.status != "complete":
+                row.status, row.error, row.updated_at = status, error, now()
+                row.environment = record.environment
+
+    def add_imported(
+        self,
+        cells: Sequence[tuple[str, str, str, Sequence[Metric]]],
+        source: str,
+        model_types: Mapping[str, str],
+    ) -> int:
+        """Stores published numbers as complete evaluations without outputs; those that are there already stay.
+
+        Args:
+            cells: (model, eval setting, fingerprint, metrics).
+            source: Where they are from.
+            model_types: The type of each model, where it is known.
+
+        Returns:
+            How many cells are new.
+        """
+        moment = now()
+        with self.writing() as session:
+            models = _ids_of(session, ModelRow, [cell[0] for cell in cells])
+            settings = _ids_of(session, EvalSettingRow, [cell[1] for cell in cells])
+            for model, model_type in model_types.items():
+                session.execute(sa.update(ModelRow).where(ModelRow.name == model).values(model_type=model_type))
+            known = _imported(session)
+            fresh = [cell for cell in cells if cell[2] not in known]
+            rows = [
+                {
+                    "model_id": models[model],
+                    "eval_setting_id": settings[setting],
+                    "fingerprint": fingerprint,
+                    "status": "complete",
+                    "origin": "imported",
+                    "random_weights": False,
+                    "source": source,
+                    "created_at": moment,
+                    "updated_at": moment,
+                    "completed_at": moment,
+                }
+                for model, setting, fingerprint, _ in fresh
+            ]
+            insert_new(session, EvaluationRow, rows)
+            ids = _imported(session)
+            metrics = [metric_row(ids[fingerprint], each) for _, _, fingerprint, of in fresh for each in of]
+            insert_new(session, MetricRow, metrics)
+        return len(fresh)
+
+    def fail(self, evaluation_id: int, error: str, status: Status = "failed") -> None:
+        """Marks an evaluation as failed, with its reason; the outputs that it has are used when it is rerun."""
+        with self.writing() as session:
+            session.execute(
+                sa.update(EvaluationRow)
+                .where(EvaluationRow.id == evaluation_id, EvaluationRow.status != "complete")
+                .values(status=status, error=error, updated_at=now())
+            )
+
+    def complete(self, evaluation_id: int, scores: Sequence[Score], metrics: Sequence[Metric]) -> None:
+        """Stores scores and metrics and marks the evaluation complete, all in one transaction."""
+        with self.writing() as session:
+            session.execute(sa.delete(ScoreRow).where(ScoreRow.evaluation_id == evaluation_id))
+            session.execute(sa.delete(MetricRow).where(MetricRow.evaluation_id == evaluation_id))
+            insert_new(session, ScoreRow, [_score_row(evaluation_id, score) for score in scores])
+            insert_new(session, MetricRow, [metric_row(evaluation_id, metric) for metric in metrics])
+            row = session.get_one(EvaluationRow, evaluation_id)
+            row.status, row.error = "complete", None
+            row.completed_at = row.updated_at = now()
+            session.execute(  # an earlier failure of this cell, from before it could be identified, is overcome
+                sa.delete(EvaluationRow).where(
+                    EvaluationRow.model_id == row.model_id,
+                    EvaluationRow.eval_setting_id == row.eval_setting_id,
+                    EvaluationRow.fingerprint == UNIDENTIFIED,
+                )
+            )
+
+    def evaluations(
+        self, models: Iterable[str] | None = None, eval_settings: Iterable[str] | None = None, hidden: bool = False
+    ) -> list[Evaluation]:
+        """The evaluations of the given models on the given settings (None means all), oldest first."""
+        statement = with_names().where((EvaluationRow.hidden_at.is_not(None)) == hidden).order_by(EvaluationRow.id)
+        if models is not None:
+            statement = statement.where(ModelRow.name.in_(list(models)))
+        if eval_settings is not None:
+            statement = statement.where(EvalSettingRow.name.in_(list(eval_settings)))
+        with self.reading() as session:
+            return [entity(*row) for row in session.execute(statement)]
+
+    def evaluation(self, evaluation_id: int) -> Evaluation:
+        """The evaluation of that id.
+
+        Raises:
+            StoreError: If there is none.
+        """
+        with self.reading() as session:
+            row = session.execute(with_names().where(EvaluationRow.id == evaluation_id)).first()
+            if row is None:
+                raise StoreError(f"the store has no evaluation {evaluation_id}")
+            return entity(*row)
+
+    def identity(self, evaluation: Evaluation) -> dict[str, Any]:
+        """What the fingerprint of an evaluation was made of, in full."""
+        parts = evaluation.identity or {}
+        with self.reading() as session:
+            statement = sa.select(DefinitionRow.digest, DefinitionRow.content)
+            wanted = [value for value in parts.values() if isinstance(value, str)]
+            rows = session.execute(statement.where(DefinitionRow.digest.in_(wanted)))
+            found: dict[str, Any] = {each.digest: each.content for each in rows}
+        return {kind: found.get(value, value) if isinstance(value, str) else value for kind, value in parts.items()}
+
+    def sources(self, forward_fingerprints: Iterable[str]) -> list[Evaluation]:
+        """The visible evaluations that ran a model, have one of these forward fingerprints, and all their outputs.
+
+        Complete ones first; others had their outputs stored before something else, such as scoring, failed.
+        """
+        found = []
+        with self.reading() as session:
+            for part in in_parts(set(forward_fingerprints)):
+                statement = with_names().where(
+                    EvaluationRow.forward_fingerprint.in_(part),
+                    EvaluationRow.status.in_(("complete", "failed")),
+                    EvaluationRow.origin == "run",
+                    EvaluationRow.hidden_at.is_(None),
+                )
+                found += [entity(*row) for row in session.execute(statement)]
+        failed = [each.id for each in found if each.status != "complete"]
+        ranges = self.stored_ranges(failed) if failed else {}
+        whole = [each for each in found if each.status == "complete" or ranges[each.id] == [(0, each.size)]]
+        return sorted(whole, key=lambda each: (each.status != "complete", each.id))
+
+    def dataset(self, dataset_id: int) -> DatasetInfo:
+        """A data set with all its samples, in order."""
+        with self.reading() as session:
+            row = session.get_one(DatasetRow, dataset_id)
+            samples = session.execute(
+                sa.select(
+                    SampleRow.sample_id, SampleRow.digest, SampleRow.target, SampleRow.group_name, SampleRow.slices
+                )
+                .where(SampleRow.dataset_id == dataset_id)
+                .order_by(SampleRow.position)
+            )
+            return DatasetInfo(row.name, row.fingerprint, [SampleInfo(*sample) for sample in samples], row.class_names)
+
+    # Helpers ------------------------------------------------------------------------------------------------------
+
+    def _row_for(
+        self, session: Session, record: CellRecord, model: Mapping[str, Any], eval_setting: Mapping[str, Any]
+    ) -> EvaluationRow:
+        model_row = ensure_row(session, "model", record.model, **model)
+        setting_row = ensure_row(session, "eval setting", record.eval_setting, **eval_setting)
+        session.flush()
+        identity, definitions = _normalized(record.identity)
+        insert_new(session, DefinitionRow, definitions)
+        moment = now()
+        insert_new(
+            session,
+            EvaluationRow,
+            [
+                {
+                    "model_id": model_row.id,
+                    "eval_setting_id": setting_row.id,
+                    "fingerprint": record.fingerprint,
+                    "forward_fingerprint": record.forward_fingerprint,
+                    "status": "running",
+                    "origin": record.origin,
+                    "size": record.size,
+                    "sample_limit": record.sample_limit,
+                    "dtype": record.dtype,
+                    "random_weights": record.random_weights,
+                    "identity": identity,
+                    "environment": record.environment,
+                    "source": record.source,
+                    "created_at": moment,
+                    "updated_at": moment,
+                }
+            ],
+        )
+        return session.scalars(
+            sa.select(EvaluationRow).where(
+                EvaluationRow.model_id == model_row.id,
+                EvaluationRow.eval_setting_id == setting_row.id,
+                EvaluationRow.fingerprint == record.fingerprint,
+                EvaluationRow.hidden_at.is_(None),
+            )
+        ).one()
+
+
+def _normalized(identity: dict[str, Any] | None) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+    """An identity with digests in place of its dictionaries, and rows for these."""
+    if identity is None:
+        return None, []
+    small: dict[str, Any] = {}
+    rows = []
+    for kind, content in identity.items():
+        if isinstance(content, dict):
+            small[kind] = digest(content)
+            rows.append({"digest": small[kind], "kind": kind, "content": content})
+        else:
+            small[kind] = content
+    return small, rows
+
+
+def _ids_of(session: Session, table: Any, names: Iterable[str]) -> dict[str, int]:
+    """The ids of names, which are made or made visible where need be."""
+    wanted = list(dict.fromkeys(names))
+    insert_new(session, table, [{"name": name, "created_at": now()} for name in wanted])
+    ids: dict[str, int] = {}
+    for part in in_parts(wanted):
+        session.execute(sa.update(table).where(table.name.in_(part)).values(hidden_at=None))
+        found = session.execute(sa.select(table.name, table.id).where(table.name.in_(part)))
+        ids.update({each.name: each.id for each in found})
+    return ids
+
+
+def _imported(session: Session) -> dict[str, int]:
+    """The visible imported evaluations, by fingerprint."""
+    statement = sa.select(EvaluationRow.fingerprint, EvaluationRow.id).where(
+        EvaluationRow.origin == "imported", EvaluationRow.hidden_at.is_(None)
+    )
+    return {each.fingerprint: each.id for each in session.execute(statement)}
+
+
+def with_names() -> Any:
+    """Selects evaluations with the names of their model and their setting."""
+    return (
+        sa.select(EvaluationRow, ModelRow.name, EvalSettingRow.name)
+        .join(ModelRow, ModelRow.id == EvaluationRow.model_id)
+        .join(EvalSettingRow, EvalSettingRow.id == EvaluationRow.eval_setting_id)
+    )
+
+
+def entity(row: EvaluationRow, model: str, eval_setting: str) -> Evaluation:
+    """The evaluation in a row, as a plain value."""
+    return Evaluation(
+        id=row.id,
+        model=model,
+        eval_setting=eval_setting,
+        fingerprint=row.fingerprint,
+        forward_fingerprint=row.forward_fingerprint,
+        status=row.status,  # type: ignore[arg-type]
+        origin=row.origin,  # type: ignore[arg-type]
+        dataset_id=row.dataset_id,
+        derived_from=row.derived_from_id,
+        size=row.size,
+        sample_limit=row.sample_limit,
+        dtype=row.dtype,
+        random_weights=row.random_weights,
+        error=row.error,
+        source=row.source,
+        created_at=row.created_at,
+        completed_at=row.completed_at,
+        hidden=row.hidden_at is not None,
+        environment=row.environment,
+        identity=row.identity,
+    )
+
+
+def metric_row(evaluation_id: int, metric: Metric) -> dict[str, Any]:
+    """A metric as a row; a value that is no number is stored as NULL."""
+    value = None if metric.value is None or metric.value != metric.value else float(metric.value)
+    return {
+        "evaluation_id": evaluation_id,
+        "scorer": metric.scorer,
+        "name": metric.name,
+        "slice": metric.slice,
+        "value": value,
+        "unit": metric.unit,
+        "n": metric.n,
+        "stderr": None if metric.stderr is None or metric.stderr != metric.stderr else float(metric.stderr),
+    }
+
+
+def _score_row(evaluation_id: int, score: Score) -> dict[str, Any]:
+    payload = encode(score.values)
+    return {
+        "evaluation_id": evaluation_id,
+        "scorer": score.scorer,
+        "name": score.name,
+        "count": payload.count,
+        "dtype": payload.dtype,
+        "checksum": payload.checksum,
+        "payload": bytes(payload.data),
+    }
+
+
+def _sample_row(dataset_id: int, position: int, sample: SampleInfo) -> dict[str, Any]:
+    return {
+        "dataset_id": dataset_id,
+        "position": position,
+        "sample_id": sample.id,
+        "digest": sample.digest,
+        "target": sample.target,
+        "group_name": sample.group,
+        "slices": sample.slices,
+    }

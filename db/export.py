@@ -1,0 +1,181 @@
+"""Writing stored outputs and metrics to files that need no testbed to be read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from testbed.db.entities import Evaluation
+from testbed.db.store import Store
+from testbed.errors import MissingExtraError, StoreError, UnknownNameError
+from testbed.paths import write_atomically
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Format = Literal["npz", "csv", "parquet"]
+
+LOGITS = "logits"
+MANIFEST = "manifest.json"
+_RESERVED = {"con", "prn", "aux", "nul", *(f"com{i}" for i in range(10)), *(f"lpt{i}" for i in range(10))}
+
+
+def safe_name(name: str) -> str:
+    """A file name that every system takes, and that differs for different names, also where case does not count."""
+    plain = re.sub(r"[^A-Za-z0-9._+,=@-]+", "_", name).strip("._")[:120].rstrip("._")
+    lower_is_enough = name == name.lower()
+    if plain == name and lower_is_enough and plain.split(".")[0] not in _RESERVED:
+        return plain
+    return f"{plain or 'model'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def save_logits(
+    store: Store, eval_setting: str, folder: Path, models: Sequence[str] | None = None, form: Format = "npz"
+) -> list[dict[str, Any]]:
+    """Writes the logits of models on a setting, a file for each, and a manifest.
+
+    Args:
+        store: Where they are.
+        eval_setting: The setting.
+        folder: Made if missing.
+        models: Which models; None means all that were evaluated on it.
+        form: ``"npz"``: arrays logits, targets, sample_ids, class_names, for numpy alone; ``"csv"`` and ``"parquet"``:
+            one row for each sample.
+
+    Returns:
+        The manifest's entries.
+
+    Raises:
+        UnknownNameError: If the setting, or one of the models on it, has no stored logits.
+    """
+    chosen = _current(store, eval_setting, models)
+    folder.mkdir(parents=True, exist_ok=True)
+    entries = []
+    for evaluation in chosen:
+        path = folder / f"{safe_name(eval_setting)}__{safe_name(evaluation.model)}.{form}"
+        entries.append(_write(store, evaluation, path, form))
+    write_atomically(folder / MANIFEST, json.dumps({"files": entries}, indent=2, allow_nan=False).encode())
+    return entries
+
+
+def write_run(store: Store, evaluation_ids: Iterable[int], folder: Path) -> int:
+    """Writes ``metrics.json`` and the outputs of evaluations, as ImageNet-testbed's ``--logdir``; returns how many."""
+    folder.mkdir(parents=True, exist_ok=True)
+    metrics, files = [], 0
+    for evaluation_id in evaluation_ids:
+        evaluation = store.evaluation(evaluation_id)
+        entry: dict[str, Any] = {"model": evaluation.model, "eval_setting": evaluation.eval_setting}
+        entry["metrics"] = [
+            {"metric": each.name, "slice": each.slice, "value": each.value, "unit": each.unit, "n": each.n,
+             "stderr": each.stderr}
+            for each in store.metrics(evaluation_id)
+        ]  # fmt: skip
+        if LOGITS in store.kinds(evaluation_id):
+            path = folder / safe_name(evaluation.eval_setting) / f"{safe_name(evaluation.model)}.npz"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            entry["outputs"] = str(path.relative_to(folder))
+            _write(store, evaluation, path, "npz")
+            files += 1
+        metrics.append(entry)
+    write_atomically(folder / "metrics.json", json.dumps(metrics, indent=2).encode())
+    return files
+
+
+def _current(store: Store, eval_setting: str, models: Sequence[str] | None) -> list[Evaluation]:
+    """For each model the evaluation that counts, if it has outputs."""
+    store.require_name("eval setting", eval_setting)
+    ids = {result.evaluation_id for result in store.results(models, [eval_setting]) if result.origin != "imported"}
+    found = [store.evaluation(evaluation_id) for evaluation_id in sorted(ids)]
+    found = [evaluation for evaluation in found if LOGITS in store.kinds(evaluation.id)]
+    missing = [name for name in models or () if name not in {evaluation.model for evaluation in found}]
+    if missing or not found:
+        who = f"of {missing[0]} " if missing else ""
+        raise UnknownNameError(f"the store has no logits {who}on {eval_setting}")
+    return sorted(found, key=lambda evaluation: evaluation.model)
+
+
+def _arrays(store: Store, evaluation: Evaluation) -> dict[str, np.ndarray[Any, Any]]:
+    """The logits that the metrics were computed from, with what belongs to them."""
+    import numpy as np
+
+    if evaluation.dataset_id is None:
+        raise StoreError(f"evaluation {evaluation.id} has no samples")
+    logits = store.read_outputs(evaluation.id, LOGITS)
+    dataset = store.dataset(evaluation.dataset_id)
+    identity = store.identity(evaluation)
+    forward: dict[str, Any] = identity.get("forward", {})
+    sublist = identity.get("view", {}).get("class_sublist")
+    names = (forward.get("prompts") or {}).get("class_names") or dataset.class_names
+    arrays: dict[str, Any] = {
+        "targets": np.asarray([sample.target for sample in dataset.samples]),
+        "sample_ids": np.asarray([sample.id for sample in dataset.samples], dtype=np.str_),
+    }
+    if sublist is not None:
+        arrays["class_sublist"] = np.asarray(sublist)
+        if not forward.get("restricted"):
+            # As the metrics saw them: targets index into the list.
+            logits = logits[:, sublist]
+            names = [names[index] for index in sublist] if names and len(names) > max(sublist) else names
+    if names is None or len(names) != logits.shape[1]:
+        names = [str(index) for index in range(logits.shape[1])]
+    return {"logits": logits, "class_names": np.asarray(names, dtype=np.str_), **arrays}
+
+
+def _write(store: Store, evaluation: Evaluation, path: Path, form: Format) -> dict[str, Any]:
+    arrays = _arrays(store, evaluation)
+    temporary = path.with_name(f"{path.name}.part")
+    try:
+        if form == "npz":
+            _write_npz(temporary, arrays)
+        else:
+            _write_table(temporary, arrays, form)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    rows, classes = arrays["logits"].shape
+    return {
+        "model": evaluation.model,
+        "eval_setting": evaluation.eval_setting,
+        "file": path.name,
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "samples": rows,
+        "classes": classes,
+        "stored_dtype": store.kinds(evaluation.id)[LOGITS],
+        "evaluation": evaluation.id,
+        "fingerprint": evaluation.fingerprint,
+        "random_weights": evaluation.random_weights,
+        "sample_limit": evaluation.sample_limit,
+        "metrics": {each.name: each.value for each in store.metrics(evaluation.id) if each.slice == "overall"},
+    }
+
+
+def _write_npz(path: Path, arrays: dict[str, Any]) -> None:
+    import numpy as np
+
+    for name, array in arrays.items():
+        if array.dtype.hasobject:
+            raise StoreError(f"{path.name}: {name} holds objects, which cannot be written without pickle")
+    with path.open("wb") as file:
+        np.savez(file, **arrays)
+
+
+def _write_table(path: Path, arrays: dict[str, Any], form: Format) -> None:
+    """One row for each sample: its id, its target, and a column ``logit_<i>`` for each class."""
+    import pandas as pd
+
+    logits = arrays["logits"]
+    frame = pd.DataFrame(logits, columns=[f"logit_{index}" for index in range(logits.shape[1])])
+    frame.insert(0, "target", arrays["targets"])
+    frame.insert(0, "sample_id", arrays["sample_ids"])
+    if form == "csv":
+        # Enough digits that every value comes back bit for bit.
+        frame.to_csv(path, index=False, float_format="%.9g" if logits.dtype.itemsize <= 4 else "%.17g")
+        return
+    try:
+        frame.to_parquet(path, index=False)
+    except ImportError:
+        raise MissingExtraError("pyarrow", "parquet", "--format parquet") from None

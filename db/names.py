@@ -1,0 +1,153 @@
+"""Models and eval settings in the store: adding, listing, renaming, hiding and bringing back."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from testbed.db.base import StoreBase, insert_new
+from testbed.db.entities import Named
+from testbed.db.tables import EvalSettingRow, EvaluationRow, ModelRow, now
+from testbed.errors import DuplicateNameError, StoreError, unknown_name
+
+Kind = Literal["model", "eval setting"]
+
+_TABLES: dict[str, Any] = {"model": ModelRow, "eval setting": EvalSettingRow}
+_LISTING = {"model": "python db.py --list-models-db", "eval setting": "python db.py --list-eval-settings-db"}
+
+
+def row_of(session: Session, kind: Kind, name: str, hidden: bool | None = False) -> Any:
+    """The row of that name: a visible one (hidden=False), a hidden one (True), or any (None).
+
+    Raises:
+        UnknownNameError: With the nearest names of the same sort.
+    """
+    table = _TABLES[kind]
+    row = session.scalar(sa.select(table).where(table.name == name))
+    if row is not None and (hidden is None or (row.hidden_at is not None) == hidden):
+        return row
+    wanted = sa.true() if hidden is None else table.hidden_at.is_not(None) if hidden else table.hidden_at.is_(None)
+    known = list(session.scalars(sa.select(table.name).where(wanted).order_by(table.name)))
+    where = "the store's removed ones" if hidden else "the store"
+    raise unknown_name(kind, name, known, where, _LISTING[kind])
+
+
+def ensure_row(session: Session, kind: Kind, name: str, **fields: Any) -> Any:
+    """The row of that name, made or made visible if need be, its fields brought up to date."""
+    table = _TABLES[kind]
+    insert_new(session, table, [{"name": name, "created_at": now(), **fields}])
+    row = session.scalars(sa.select(table).where(table.name == name)).one()
+    row.hidden_at = None
+    for field, value in fields.items():
+        if value is not None and getattr(row, field) != value:
+            setattr(row, field, value)
+    return row
+
+
+class Names(StoreBase):
+    """The names in the store."""
+
+    def list_names(self, kind: Kind) -> list[Named]:
+        """The visible models or eval settings, by name, with their numbers of complete visible evaluations."""
+        table = _TABLES[kind]
+        link = EvaluationRow.model_id if table is ModelRow else EvaluationRow.eval_setting_id
+        counts = (
+            sa.select(link.label("id"), sa.func.count().label("evaluations"))
+            .where(EvaluationRow.status == "complete", EvaluationRow.hidden_at.is_(None))
+            .group_by(link)
+            .subquery()
+        )
+        statement = (
+            sa.select(table, sa.func.coalesce(counts.c.evaluations, 0))
+            .outerjoin(counts, counts.c.id == table.id)
+            .where(table.hidden_at.is_(None))
+            .order_by(table.name)
+        )
+        with self.reading() as session:
+            return [_named(row, count) for row, count in session.execute(statement)]
+
+    def add_name(self, kind: Kind, name: str, **fields: Any) -> bool:
+        """Adds a model or an eval setting; returns whether it was new or hidden before."""
+        table = _TABLES[kind]
+        with self.writing() as session:
+            row = session.scalar(sa.select(table).where(table.name == name))
+            fresh = row is None or row.hidden_at is not None
+            ensure_row(session, kind, name, **fields)
+            return fresh
+
+    def rename(self, kind: Kind, old: str, new: str) -> None:
+        """Gives a stored model or eval setting another name.
+
+        Raises:
+            UnknownNameError: If there is no such name.
+            DuplicateNameError: If the new name is taken, be it by a removed one.
+        """
+        table = _TABLES[kind]
+        with self.writing() as session:
+            row = row_of(session, kind, old)
+            taken = session.scalar(sa.select(table).where(table.name == new))
+            if taken is not None:
+                removed = " (removed, but kept)" if taken.hidden_at else ""
+                raise DuplicateNameError(f"the store has a {kind} {new!r} already{removed}; choose another name")
+            row.name = new
+            if kind == "eval setting":
+                session.execute(sa.update(EvalSettingRow).where(EvalSettingRow.parent == old).values(parent=new))
+
+    def hide(self, kind: Kind, name: str) -> int:
+        """Removes a name and its evaluations from sight; returns how many evaluations went with it."""
+        with self.writing() as session:
+            row = row_of(session, kind, name)
+            row.hidden_at = now()
+            hidden = session.execute(
+                sa.update(EvaluationRow)
+                .where(_of(kind, row.id), EvaluationRow.hidden_at.is_(None))
+                .values(hidden_at=row.hidden_at)
+            )
+            return int(hidden.rowcount)  # type: ignore[attr-defined]
+
+    def unhide(self, kind: Kind, name: str) -> int:
+        """Undoes `hide`; returns how many evaluations came back."""
+        with self.writing() as session:
+            row = row_of(session, kind, name, hidden=True)
+            shown = session.execute(
+                sa.update(EvaluationRow)
+                .where(_of(kind, row.id), EvaluationRow.hidden_at == row.hidden_at)
+                .values(hidden_at=None)
+            )
+            row.hidden_at = None
+            return int(shown.rowcount)  # type: ignore[attr-defined]
+
+    def require_name(self, kind: Kind, name: str) -> None:
+        """Checks that a visible model or eval setting has that name.
+
+        Raises:
+            UnknownNameError: With the nearest names.
+        """
+        with self.reading() as session:
+            row_of(session, kind, name)
+
+    def name_exists(self, kind: Kind, name: str) -> bool:
+        """Whether a visible model or eval setting has that name."""
+        table = _TABLES[kind]
+        with self.reading() as session:
+            return session.scalar(sa.select(table.id).where(table.name == name, table.hidden_at.is_(None))) is not None
+
+
+def _of(kind: Kind, row_id: int) -> sa.ColumnElement[bool]:
+    return (EvaluationRow.model_id if kind == "model" else EvaluationRow.eval_setting_id) == row_id
+
+
+def _named(row: Any, count: int) -> Named:
+    return Named(
+        id=row.id,
+        name=row.name,
+        hidden=row.hidden_at is not None,
+        evaluations=int(count),
+        model_type=getattr(row, "model_type", None),
+        parent=getattr(row, "parent", None),
+    )
+
+
+__all__ = ["Kind", "Names", "StoreError", "ensure_row", "row_of"]

@@ -1,0 +1,267 @@
+"""Outputs in the store: written chunk by chunk, read back as one array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from testbed.db import payloads
+from testbed.db.base import StoreBase, in_parts, insert_new
+from testbed.db.entities import Chunk
+from testbed.db.tables import ArtifactRow, EvaluationRow, OutputChunkRow, SampleErrorRow, SampleRow, ScoreRow, now
+from testbed.errors import StoreError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Ranges = list[tuple[int, int]]  # pairs (start, stop)
+
+
+class Outputs(StoreBase):
+    """What models said, sample by sample."""
+
+    def append(self, chunks: Sequence[Chunk], errors: Mapping[int, Mapping[int, str]] | None = None) -> int:
+        """Stores chunks in one transaction; a chunk that is there already is left as it is.
+
+        Args:
+            chunks: Outputs of any evaluations.
+            errors: Evaluation id → position → why that sample could not be read.
+
+        Returns:
+            The number of bytes of the outputs.
+        """
+        rows = [self._chunk_row(chunk) for chunk in chunks]
+        failed = [
+            {"evaluation_id": evaluation_id, "position": position, "error": error}
+            for evaluation_id, positions in (errors or {}).items()
+            for position, error in positions.items()
+        ]
+        with self.writing() as session:
+            insert_new(session, OutputChunkRow, rows)
+            insert_new(session, SampleErrorRow, failed)
+        return sum(row["size_bytes"] for row in rows)
+
+    def _chunk_row(self, chunk: Chunk) -> dict[str, Any]:
+        payload = payloads.encode(chunk.values)
+        uri = None
+        if self.external is not None:
+            with self.reading() as session:
+                fingerprint = session.get_one(EvaluationRow, chunk.evaluation_id).fingerprint
+            uri = self.external.write(fingerprint, chunk.kind, chunk.start, payload)
+        return {
+            "evaluation_id": chunk.evaluation_id,
+            "kind": chunk.kind,
+            "start": chunk.start,
+            "count": payload.count,
+            "dtype": payload.dtype,
+            "shape": list(payload.shape),
+            "checksum": payload.checksum,
+            "size_bytes": len(payload.data),
+            "uri": uri,
+            "payload": None if uri else bytes(payload.data),
+        }
+
+    def stored_ranges(self, evaluation_ids: Iterable[int], kind: str | None = None) -> dict[int, Ranges]:
+        """For each evaluation the ranges of samples that are done with, merged and in order.
+
+        Those are the samples whose outputs (of one kind; None means any) are stored, and those that are recorded as
+        unreadable.
+        """
+        pieces: dict[int, Ranges] = {evaluation_id: [] for evaluation_id in evaluation_ids}
+        with self.reading() as session:
+            for part in in_parts(pieces):
+                chunks = sa.select(OutputChunkRow.evaluation_id, OutputChunkRow.start, OutputChunkRow.count).where(
+                    OutputChunkRow.evaluation_id.in_(part), sa.true() if kind is None else OutputChunkRow.kind == kind
+                )
+                for evaluation_id, start, count in session.execute(chunks):
+                    pieces[evaluation_id].append((start, start + count))
+                errors = sa.select(SampleErrorRow.evaluation_id, SampleErrorRow.position).where(
+                    SampleErrorRow.evaluation_id.in_(part)
+                )
+                for evaluation_id, position in session.execute(errors):
+                    pieces[evaluation_id].append((position, position + 1))
+        return {evaluation_id: merged(ranges) for evaluation_id, ranges in pieces.items()}
+
+    def kinds(self, evaluation_id: int) -> dict[str, str]:
+        """The kinds of outputs of an evaluation (or of the one it was derived from), and their dtypes."""
+        with self.reading() as session:
+            root = session.get_one(EvaluationRow, evaluation_id).derived_from_id or evaluation_id
+            rows = session.execute(
+                sa.select(OutputChunkRow.kind, OutputChunkRow.dtype)
+                .where(OutputChunkRow.evaluation_id == root)
+                .distinct()
+            )
+            return {each.kind: each.dtype for each in rows}
+
+    def read_outputs(self, evaluation_id: int, kind: str, verify: bool = True) -> np.ndarray[Any, Any]:
+        """All outputs of one kind, in the order of the evaluation's samples.
+
+        Those of a derived evaluation are the rows of its source that it is about.
+
+        Args:
+            evaluation_id: The evaluation.
+            kind: Such as ``"logits"``.
+            verify: Whether to compare checksums.
+
+        Returns:
+            Array of shape [samples, …], at the stored precision (bfloat16 widened to float32).
+
+        Raises:
+            StoreError: If outputs are missing.
+            CorruptOutputError: If they differ from their checksum.
+        """
+        with self.reading() as session:
+            row = session.get_one(EvaluationRow, evaluation_id)
+            root, positions = evaluation_id, None
+            if row.derived_from_id is not None:
+                root = row.derived_from_id
+                positions = source_positions(session, row.dataset_id, session.get_one(EvaluationRow, root).dataset_id)
+            size = session.get_one(EvaluationRow, root).size or 0
+            unread = session.scalars(sa.select(SampleErrorRow.position).where(SampleErrorRow.evaluation_id == root))
+            unreadable = [(position, position + 1) for position in unread]
+            chunks = self._chunks(session, root, kind)
+            array = _assemble(chunks, size, unreadable, f"evaluation {root}, {kind}", verify)
+        return array if positions is None else array[positions]
+
+    def _chunks(self, session: Session, evaluation_id: int, kind: str) -> Iterator[Any]:
+        """Rows (start, count, dtype, shape, checksum, uri, payload) of an evaluation, in order."""
+        if session.get_bind().dialect.name == "postgresql":
+            # psycopg's text format would send every byte as two hexadecimal digits: four times slower.
+            driver: Any = session.connection().connection.driver_connection
+            with driver.cursor(binary=True) as cursor:
+                cursor.execute(
+                    'SELECT start, "count", dtype, shape, checksum, uri, payload FROM output_chunks'
+                    " WHERE evaluation_id = %s AND kind = %s ORDER BY start",
+                    (evaluation_id, kind),
+                )
+                yield from cursor
+            return
+        columns = (
+            OutputChunkRow.start,
+            OutputChunkRow.count,
+            OutputChunkRow.dtype,
+            OutputChunkRow.shape,
+            OutputChunkRow.checksum,
+            OutputChunkRow.uri,
+            OutputChunkRow.payload,
+        )
+        yield from session.execute(
+            sa.select(*columns)
+            .where(OutputChunkRow.evaluation_id == evaluation_id, OutputChunkRow.kind == kind)
+            .order_by(OutputChunkRow.start)
+            .execution_options(yield_per=16)
+        )
+
+    def sample_errors(self, evaluation_id: int) -> dict[int, str]:
+        """Position → error of the samples that could not be read (of the source, if the evaluation is derived)."""
+        with self.reading() as session:
+            row = session.get_one(EvaluationRow, evaluation_id)
+            root = row.derived_from_id or evaluation_id
+            statement = sa.select(SampleErrorRow.position, SampleErrorRow.error)
+            rows = session.execute(statement.where(SampleErrorRow.evaluation_id == root))
+            errors: dict[int, str] = {each.position: each.error for each in rows}
+            if row.derived_from_id is None or not errors:
+                return errors
+            source = session.get_one(EvaluationRow, root)
+            positions = source_positions(session, row.dataset_id, source.dataset_id)
+            return {own: errors[there] for own, there in enumerate(positions) if there in errors}
+
+    def scores(self, evaluation_id: int) -> dict[tuple[str, str], np.ndarray[Any, Any]]:
+        """(scorer, name) → per-sample values, array of shape [samples]."""
+        with self.reading() as session:
+            rows = list(session.scalars(sa.select(ScoreRow).where(ScoreRow.evaluation_id == evaluation_id)))
+            for row in rows:
+                payloads.verify(row.payload, row.checksum, f"evaluation {evaluation_id}, score {row.name}")
+            return {(row.scorer, row.name): payloads.decode(row.payload, row.dtype, row.count, ()) for row in rows}
+
+    def get_artifact(self, fingerprint: str) -> np.ndarray[Any, Any] | None:
+        """A prepared array, found by what it was made from; None when nobody made it yet."""
+        with self.reading() as session:
+            row = session.get(ArtifactRow, fingerprint)
+            if row is None:
+                return None
+            payloads.verify(row.payload, row.checksum, f"artifact {fingerprint}")
+            return payloads.decode(row.payload, row.dtype, row.shape[0], row.shape[1:])
+
+    def put_artifact(self, fingerprint: str, kind: str, values: Any, spec: dict[str, Any]) -> None:
+        """Keeps a prepared array; one that is there already stays."""
+        payload = payloads.encode(values)
+        with self.writing() as session:
+            row = {
+                "fingerprint": fingerprint,
+                "kind": kind,
+                "spec": spec,
+                "dtype": payload.dtype,
+                "shape": [payload.count, *payload.shape],
+                "checksum": payload.checksum,
+                "payload": bytes(payload.data),
+                "created_at": now(),
+            }
+            insert_new(session, ArtifactRow, [row])
+
+
+def source_positions(session: Session, dataset_id: int | None, source_id: int | None) -> list[int]:
+    """For every sample of a data set, in order, the position of the same sample in another data set.
+
+    Raises:
+        StoreError: If one is missing there.
+    """
+    if dataset_id == source_id:
+        statement = sa.select(SampleRow.position).where(SampleRow.dataset_id == dataset_id).order_by(SampleRow.position)
+        return list(session.scalars(statement))
+    own, there = sa.orm.aliased(SampleRow), sa.orm.aliased(SampleRow)
+    rows = session.execute(
+        sa.select(own.position, sa.func.min(there.position))
+        .outerjoin(
+            there,
+            sa.and_(there.dataset_id == source_id, there.sample_id == own.sample_id, there.digest == own.digest),
+        )
+        .where(own.dataset_id == dataset_id)
+        .group_by(own.position)
+        .order_by(own.position)
+    )
+    found = [there for _, there in rows]
+    positions = [position for position in found if position is not None]
+    if len(positions) != len(found):
+        raise StoreError(
+            f"{len(found) - len(positions)} samples of data set {dataset_id} are not among those of data set"
+            f" {source_id}, from whose outputs it was to be derived"
+        )
+    return positions
+
+
+def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """Ranges (start, stop) in order, those that touch or overlap made one."""
+    result: Ranges = []
+    for start, stop in sorted(ranges):
+        if result and start <= result[-1][1]:
+            result[-1] = (result[-1][0], max(result[-1][1], stop))
+        else:
+            result.append((start, stop))
+    return result
+
+
+def _assemble(chunks: Iterator[Any], size: int, unreadable: Ranges, what: str, verify: bool) -> np.ndarray[Any, Any]:
+    """Copies chunks into one array, each once; the rows of unreadable samples are NaN."""
+    import numpy as np
+
+    whole: np.ndarray[Any, Any] | None = None
+    covered: Ranges = []
+    for start, count, dtype, shape, checksum, uri, payload in chunks:
+        data = payloads.read_uri(uri) if uri else payload
+        if verify:
+            payloads.verify(data, checksum, f"{what}, samples {start} to {start + count - 1}")
+        if whole is None:
+            whole = np.empty((size, *shape), dtype=payloads.result_dtype(dtype))
+        whole[start : start + count] = payloads.decode(data, dtype, count, shape)
+        covered.append((start, start + count))
+    if whole is None or merged([*covered, *unreadable]) != [(0, size)]:
+        raise StoreError(
+            f"{what}: outputs of {size} samples were expected, those of {merged(covered) or 'none'} are stored"
+        )
+    for start, stop in unreadable:
+        whole[start:stop] = np.nan
+    return whole

@@ -1,0 +1,128 @@
+"""Arrays as bytes and back, in the database or at a URL: raw, C order, little endian, checksummed. Never pickled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from testbed.errors import CorruptOutputError, StoreError
+from testbed.identity import digest_bytes
+
+if TYPE_CHECKING:
+    import numpy as np
+
+BFLOAT16 = "bfloat16"  # numpy has no such type: it travels as uint16 and is widened to float32, exactly, when read
+
+
+@dataclass(frozen=True)
+class Payload:
+    """An array ready to be stored: its bytes, and what is needed to make it an array again."""
+
+    data: bytes | memoryview
+    dtype: str
+    count: int
+    shape: tuple[int, ...]
+    checksum: str
+
+
+def encode(values: Any) -> Payload:
+    """Encodes a numpy array or a CPU torch tensor of shape [count, …] at its own precision."""
+    dtype, array = _as_numpy(values)
+    data = array.data.cast("B") if array.size else memoryview(b"")
+    return Payload(data, dtype, len(array), array.shape[1:], digest_bytes(data))
+
+
+def decode(data: bytes | memoryview, dtype: str, count: int, shape: Sequence[int]) -> np.ndarray[Any, Any]:
+    """The array of shape [count, *shape] that was encoded, read-only; bfloat16 comes back as its float32 values."""
+    import numpy as np
+
+    stored = np.dtype("<u2") if dtype == BFLOAT16 else np.dtype(dtype).newbyteorder("<")
+    array = np.frombuffer(data, dtype=stored).reshape(count, *shape)
+    return widen_bfloat16(array) if dtype == BFLOAT16 else array
+
+
+def widen_bfloat16(bits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The float32 values of bfloat16 bit patterns (uint16); exact, since float32 has the same exponent range."""
+    import numpy as np
+
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def result_dtype(dtype: str) -> np.dtype[Any]:
+    """The numpy type in which outputs stored as ``dtype`` are handed out."""
+    import numpy as np
+
+    return np.dtype(np.float32) if dtype == BFLOAT16 else np.dtype(dtype)
+
+
+def verify(data: bytes | memoryview, checksum: str, what: str) -> None:
+    """Raises if bytes are not those that were stored.
+
+    Raises:
+        CorruptOutputError: If the checksum differs.
+    """
+    if digest_bytes(data) != checksum:
+        raise CorruptOutputError(
+            f"{what}: the stored bytes differ from their checksum, so the disk or a foreign program changed them;"
+            " python db.py --check lists all such outputs, and removing the evaluation and running it again repairs it"
+        )
+
+
+def _as_numpy(values: Any) -> tuple[str, np.ndarray[Any, Any]]:
+    import numpy as np
+
+    if hasattr(values, "untyped_storage"):
+        import torch
+
+        if values.dtype == torch.bfloat16:
+            return BFLOAT16, np.ascontiguousarray(values.view(torch.int16).numpy().view(np.uint16), dtype="<u2")
+        values = values.numpy()
+    array = np.ascontiguousarray(values)
+    return array.dtype.name, array.astype(array.dtype.newbyteorder("<"), copy=False)
+
+
+class External:
+    """Payloads kept outside the database, below an fsspec URL such as ``s3://bucket/outputs`` or ``file:///mnt/lab``."""
+
+    def __init__(self, base: str) -> None:
+        self.base = base.rstrip("/")
+
+    def write(self, fingerprint: str, kind: str, start: int, payload: Payload) -> str:
+        """Stores a payload under a name that its content decides, and returns its URI."""
+        uri = f"{self.base}/{fingerprint}/{kind}-{start}-{payload.checksum}.bin"
+        try:
+            with _open(uri, "wb") as file:
+                file.write(payload.data)
+        except (OSError, ImportError, ValueError) as error:
+            raise StoreError(f"outputs cannot be written to {uri}: {error}") from error
+        return uri
+
+
+def read_uri(uri: str) -> bytes:
+    """The bytes at the URI of a payload.
+
+    Raises:
+        CorruptOutputError: If there is nothing to read any more.
+    """
+    try:
+        with _open(uri, "rb") as file:
+            data: bytes = file.read()
+            return data
+    except (OSError, ImportError, ValueError) as error:
+        raise CorruptOutputError(f"the outputs at {uri} cannot be read: {error}") from error
+
+
+def delete_uri(uri: str) -> None:
+    """Deletes a payload; one that is gone already is no error."""
+    import fsspec
+
+    filesystem, path = fsspec.core.url_to_fs(uri)
+    if filesystem.exists(path):
+        filesystem.rm_file(path)
+
+
+def _open(uri: str, mode: str) -> Any:
+    import fsspec
+
+    return fsspec.open(uri, mode, auto_mkdir=True) if uri.startswith(("file:", "/")) else fsspec.open(uri, mode)

@@ -1,0 +1,119 @@
+"""Removing: hiding evaluations, bringing them back, and deleting for good what was hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from testbed.db.base import StoreBase
+from testbed.db.evaluations import with_names
+from testbed.db.names import row_of
+from testbed.db.payloads import delete_uri
+from testbed.db.tables import EvalSettingRow, EvaluationRow, ModelRow, OutputChunkRow, now
+from testbed.errors import StoreError, UnknownNameError
+
+
+class Removal(StoreBase):
+    """What is out of sight, and what is gone."""
+
+    def hide_evaluations(self, model: str, eval_setting: str) -> int:
+        """Removes the evaluations of a cell from sight; returns how many there were."""
+        with self.writing() as session:
+            ids = self._ids(session, model, eval_setting, hidden=False)
+            if not ids:
+                raise UnknownNameError(f"the store has no evaluation of {model} on {eval_setting}")
+            session.execute(sa.update(EvaluationRow).where(EvaluationRow.id.in_(ids)).values(hidden_at=now()))
+            return len(ids)
+
+    def hide_evaluation(self, evaluation_id: int) -> None:
+        """Removes one evaluation from sight."""
+        with self.writing() as session:
+            session.execute(sa.update(EvaluationRow).where(EvaluationRow.id == evaluation_id).values(hidden_at=now()))
+
+    def unhide_evaluations(self, model: str, eval_setting: str) -> int:
+        """Undoes the last `hide_evaluations` of a cell; returns how many came back.
+
+        Raises:
+            StoreError: If the cell was run again meanwhile.
+        """
+        with self.writing() as session:
+            ids = self._ids(session, model, eval_setting, hidden=True)
+            rows = list(session.scalars(sa.select(EvaluationRow).where(EvaluationRow.id.in_(ids))))
+            if not rows:
+                raise UnknownNameError(f"the store has no removed evaluation of {model} on {eval_setting}")
+            last = max(row.hidden_at for row in rows if row.hidden_at is not None)
+            visible = set(self._fingerprints(session, self._ids(session, model, eval_setting, hidden=False)))
+            back = [row for row in rows if row.hidden_at == last and row.fingerprint not in visible]
+            if not back:
+                raise StoreError(
+                    f"{model} on {eval_setting} was run again since it was removed; remove that evaluation first"
+                )
+            for row in back:
+                row.hidden_at = None
+            return len(back)
+
+    def purge_hidden(self) -> tuple[int, int]:
+        """Deletes all removed evaluations with their outputs, and removed names without any evaluation left.
+
+        Returns:
+            The numbers of evaluations and of names deleted.
+
+        Raises:
+            StoreError: If a visible evaluation is derived from the outputs of a removed one.
+        """
+        with self.writing() as session:
+            hidden = sa.select(EvaluationRow.id).where(EvaluationRow.hidden_at.is_not(None))
+            needed = session.execute(
+                with_names()
+                .where(EvaluationRow.derived_from_id.in_(hidden), EvaluationRow.hidden_at.is_(None))
+                .limit(1)
+            ).first()
+            if needed is not None:
+                raise StoreError(
+                    f"{needed[1]} on {needed[2]} was derived from the outputs of a removed evaluation, which therefore"
+                    " cannot be purged; remove the derived one too, or restore its source"
+                )
+            uris = list(
+                session.scalars(
+                    sa.select(OutputChunkRow.uri).where(
+                        OutputChunkRow.evaluation_id.in_(hidden), OutputChunkRow.uri.is_not(None)
+                    )
+                )
+            )
+            session.execute(sa.update(EvaluationRow).where(EvaluationRow.id.in_(hidden)).values(derived_from_id=None))
+            gone = session.execute(sa.delete(EvaluationRow).where(EvaluationRow.hidden_at.is_not(None))).rowcount  # type: ignore[attr-defined]
+            names = sum(_purge_names(session, table, link) for table, link in _LINKS)
+        for uri in uris:
+            if uri is not None:
+                delete_uri(uri)
+        return int(gone), names
+
+    def _ids(self, session: Session, model: str, eval_setting: str, hidden: bool) -> list[int]:
+        model_row = row_of(session, "model", model, hidden=None)
+        setting_row = row_of(session, "eval setting", eval_setting, hidden=None)
+        return list(
+            session.scalars(
+                sa.select(EvaluationRow.id).where(
+                    EvaluationRow.model_id == model_row.id,
+                    EvaluationRow.eval_setting_id == setting_row.id,
+                    EvaluationRow.hidden_at.is_not(None) if hidden else EvaluationRow.hidden_at.is_(None),
+                )
+            )
+        )
+
+    def _fingerprints(self, session: Session, ids: list[int]) -> Iterable[str]:
+        return session.scalars(sa.select(EvaluationRow.fingerprint).where(EvaluationRow.id.in_(ids)))
+
+
+_LINKS: list[tuple[Any, Any]] = [
+    (ModelRow, EvaluationRow.model_id),
+    (EvalSettingRow, EvaluationRow.eval_setting_id),
+]
+
+
+def _purge_names(session: Session, table: Any, link: Any) -> int:
+    unused = sa.delete(table).where(table.hidden_at.is_not(None), ~sa.exists().where(link == table.id))
+    return int(session.execute(unused).rowcount)  # type: ignore[attr-defined]

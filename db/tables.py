@@ -1,0 +1,241 @@
+"""The tables, as SQLAlchemy 2 classes. Nothing outside `testbed.db` sees them; `entities` are what the store hands out.
+
+docs/store.md explains them for people who query the database with a client of their own.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    DateTime,
+    Dialect,
+    Double,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    MetaData,
+    String,
+    Text,
+    TypeDecorator,
+    text,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+NAMING = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment, stored without a time zone in UTC, handed out with it."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Converts to UTC."""
+        return value.astimezone(UTC).replace(tzinfo=None) if value is not None else None
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Marks as UTC."""
+        return value.replace(tzinfo=UTC) if value is not None else None
+
+
+class Base(DeclarativeBase):
+    """Common to all tables: how constraints are named, and how Python types are stored."""
+
+    metadata = MetaData(naming_convention=NAMING)
+    type_annotation_map = {  # noqa: RUF012 -- SQLAlchemy reads a plain class attribute
+        dict[str, Any]: JSON(none_as_null=True),
+        list[str]: JSON(none_as_null=True),
+        list[int]: JSON(none_as_null=True),
+        datetime: UtcDateTime(),
+    }
+
+
+def now() -> datetime:
+    """The present moment, in UTC."""
+    return datetime.now(UTC)
+
+
+class ModelRow(Base):
+    """A model, by name; what it was is in the identity of each evaluation."""
+
+    __tablename__ = "models"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(512), unique=True)
+    model_type: Mapped[str | None] = mapped_column(String(128))
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    hidden_at: Mapped[datetime | None]
+
+
+class EvalSettingRow(Base):
+    """An eval setting, by name."""
+
+    __tablename__ = "eval_settings"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(512), unique=True)
+    parent: Mapped[str | None] = mapped_column(String(512))
+    task: Mapped[str | None] = mapped_column(String(64))
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    hidden_at: Mapped[datetime | None]
+
+
+class DatasetRow(Base):
+    """An ordered list of samples, told apart by the content of all of them."""
+
+    __tablename__ = "datasets"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(String(64), unique=True)
+    name: Mapped[str] = mapped_column(String(512))
+    size: Mapped[int]
+    class_names: Mapped[list[str] | None]
+    created_at: Mapped[datetime] = mapped_column(default=now)
+
+
+class SampleRow(Base):
+    """One sample of a data set: everything about it but its pixels or text."""
+
+    __tablename__ = "samples"
+
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True)
+    sample_id: Mapped[str] = mapped_column(Text)
+    digest: Mapped[str] = mapped_column(String(64))
+    target: Mapped[Any | None] = mapped_column(JSON(none_as_null=True))
+    group_name: Mapped[str | None] = mapped_column(Text)
+    slices: Mapped[dict[str, Any] | None]
+
+
+class DefinitionRow(Base):
+    """What a digest in an evaluation's identity was made of: a model, a way to get outputs, a way to score them."""
+
+    __tablename__ = "definitions"
+
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(32))
+    content: Mapped[dict[str, Any]]
+
+
+class EvaluationRow(Base):
+    """One model on one eval setting: a cell, done or under way."""
+
+    __tablename__ = "evaluations"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    model_id: Mapped[int] = mapped_column(ForeignKey("models.id", ondelete="CASCADE"))
+    eval_setting_id: Mapped[int] = mapped_column(ForeignKey("eval_settings.id", ondelete="CASCADE"), index=True)
+    dataset_id: Mapped[int | None] = mapped_column(ForeignKey("datasets.id"), index=True)
+    derived_from_id: Mapped[int | None] = mapped_column(ForeignKey("evaluations.id"), index=True)
+    fingerprint: Mapped[str] = mapped_column(String(64))
+    forward_fingerprint: Mapped[str | None] = mapped_column(String(64), index=True)
+    status: Mapped[str] = mapped_column(String(16))
+    origin: Mapped[str] = mapped_column(String(16))
+    size: Mapped[int | None]
+    sample_limit: Mapped[int | None]
+    dtype: Mapped[str | None] = mapped_column(String(16))
+    random_weights: Mapped[bool] = mapped_column(Boolean, default=False)
+    identity: Mapped[dict[str, Any] | None]
+    environment: Mapped[dict[str, Any] | None]
+    source: Mapped[str | None] = mapped_column(Text)
+    error: Mapped[str | None] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    updated_at: Mapped[datetime] = mapped_column(default=now)
+    completed_at: Mapped[datetime | None]
+    hidden_at: Mapped[datetime | None]
+
+    __table_args__ = (
+        # Removing hides, and a hidden evaluation must not stand in the way of running the cell again. (On Postgres too,
+        # where the migration says so; saying it here would import that dialect for every look into a SQLite file.)
+        Index(
+            "uq_evaluations_visible_cell",
+            "model_id",
+            "eval_setting_id",
+            "fingerprint",
+            unique=True,
+            sqlite_where=text("hidden_at IS NULL"),
+        ),
+    )
+
+
+class OutputChunkRow(Base):
+    """What a model said on a contiguous range of samples: an array, here or at a URI."""
+
+    __tablename__ = "output_chunks"
+
+    evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(32), primary_key=True)
+    start: Mapped[int] = mapped_column(primary_key=True)
+    count: Mapped[int]
+    dtype: Mapped[str] = mapped_column(String(16))
+    shape: Mapped[list[int]]
+    checksum: Mapped[str] = mapped_column(String(64))
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    uri: Mapped[str | None] = mapped_column(Text)
+    payload: Mapped[bytes | None] = mapped_column(LargeBinary)
+
+
+class SampleErrorRow(Base):
+    """A sample that could not be read; it counts as wrong."""
+
+    __tablename__ = "sample_errors"
+
+    evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True)
+    error: Mapped[str] = mapped_column(Text)
+
+
+class ScoreRow(Base):
+    """The per-sample values of one score of an evaluation, in the order of its samples."""
+
+    __tablename__ = "scores"
+
+    evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
+    scorer: Mapped[str] = mapped_column(String(128), primary_key=True)
+    name: Mapped[str] = mapped_column(String(128), primary_key=True)
+    count: Mapped[int]
+    dtype: Mapped[str] = mapped_column(String(16))
+    checksum: Mapped[str] = mapped_column(String(64))
+    payload: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class MetricRow(Base):
+    """One number of an evaluation. A value that is not defined (top-5 of three classes) is NULL."""
+
+    __tablename__ = "metrics"
+
+    evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
+    scorer: Mapped[str] = mapped_column(String(128), primary_key=True)
+    name: Mapped[str] = mapped_column(String(256), primary_key=True)
+    slice: Mapped[str] = mapped_column(String(256), primary_key=True)
+    value: Mapped[float | None] = mapped_column(Double)
+    unit: Mapped[str] = mapped_column(String(32))
+    n: Mapped[int | None]
+    stderr: Mapped[float | None] = mapped_column(Double)
+
+
+class ArtifactRow(Base):
+    """Something prepared for a model and a setting, such as a zero-shot head, found again by its content."""
+
+    __tablename__ = "artifacts"
+
+    fingerprint: Mapped[str] = mapped_column(String(64), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(32))
+    spec: Mapped[dict[str, Any] | None]
+    dtype: Mapped[str] = mapped_column(String(16))
+    shape: Mapped[list[int]]
+    checksum: Mapped[str] = mapped_column(String(64))
+    payload: Mapped[bytes] = mapped_column(LargeBinary)
+    created_at: Mapped[datetime] = mapped_column(default=now)

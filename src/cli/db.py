@@ -1,0 +1,352 @@
+"""``db.py`` / ``testbed-db``: asks and edits the results store. Imports neither torch nor a model library to do so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.options import (
+    EXIT_ERROR,
+    ManyWords,
+    ManyWordsCommand,
+    data_root_option,
+    run_command,
+    set_up_logging,
+    store_options,
+    use_data_root,
+)
+from testbed.cli.output import count, print_json
+from testbed.errors import TestbedError
+
+if TYPE_CHECKING:
+    from testbed.db.names import Kind
+
+MODEL: Kind = "model"
+SETTING: Kind = "eval setting"
+
+
+@click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.option("--print-eval", nargs=2, metavar="MODEL SETTING", help="Print the metrics of a model on a setting.")
+@click.option(
+    "--all", "everything", is_flag=True, help="With --print-eval: every evaluation of the cell, not the last."
+)
+@click.option("--list-models-db", is_flag=True, help="List the models in the store.")
+@click.option("--list-eval-settings-db", is_flag=True, help="List the eval settings in the store.")
+@click.option("--list-models-registry", is_flag=True, help="List the models that can be run.")
+@click.option("--list-eval-settings-registry", is_flag=True, help="List the eval settings that can be run.")
+@click.option(
+    "--list-parent-eval-settings-registry", is_flag=True, help="List the eval settings that are not part of another."
+)
+@click.option(
+    "--save-logits", nargs=2, metavar="SETTING DIR", help="Write the logits of all models on a setting to files."
+)
+@click.option("--models", cls=ManyWords, metavar="NAME", help="With --save-logits: only these models.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["npz", "csv", "parquet"]),
+    default="npz",
+    show_default=True,
+    help="With --save-logits: the form of the files.",
+)
+@click.option("--add-model", cls=ManyWords, metavar="NAME", help="Add models of the registry to the store.")
+@click.option(
+    "--add-eval-setting", cls=ManyWords, metavar="NAME", help="Add eval settings of the registry to the store."
+)
+@click.option("--remove-model", cls=ManyWords, metavar="NAME", help="Hide models and their evaluations.")
+@click.option("--remove-eval-setting", cls=ManyWords, metavar="NAME", help="Hide eval settings and their evaluations.")
+@click.option("--remove-evaluation", nargs=2, metavar="MODEL SETTING", help="Hide the evaluations of a cell.")
+@click.option("--restore-model", cls=ManyWords, metavar="NAME", help="Undo --remove-model.")
+@click.option("--restore-eval-setting", cls=ManyWords, metavar="NAME", help="Undo --remove-eval-setting.")
+@click.option("--restore-evaluation", nargs=2, metavar="MODEL SETTING", help="Undo --remove-evaluation.")
+@click.option("--purge", is_flag=True, help="Delete for good what was removed, outputs included (needs --override).")
+@click.option("--rename-model", nargs=2, metavar="OLD NEW", help="Give a model in the store another name.")
+@click.option(
+    "--rename-eval-setting", nargs=2, metavar="OLD NEW", help="Give an eval setting in the store another name."
+)
+@click.option(
+    "--import-results",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Import a published table: ImageNet-testbed's or CLIP benchmark's CSV.",
+)
+@click.option(
+    "--model-types",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --import-results: a CSV of model types.",
+)
+@click.option(
+    "--export-csv",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write top-1 of all models on all settings, as ImageNet-testbed's table.",
+)
+@click.option("--check", is_flag=True, help="Look for damage: compare every checksum, find what is incomplete.")
+@click.option("--upgrade", is_flag=True, help="Bring the store to this testbed's schema version.")
+@click.option("--override", is_flag=True, help="Go on where a safeguard stands in the way.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("-v", "--verbose", is_flag=True, help="Show where errors come from.")
+@store_options
+@data_root_option
+def command(verbose: bool, data_root: str | None, **given: Any) -> int:
+    """Query and edit the results store.
+
+    \b
+    Examples:
+      python db.py --print-eval digits-cnn digits
+      python db.py --print-eval digits-cnn digits --json
+      python db.py --save-logits digits out/ --models digits-cnn
+      python db.py --list-models-registry | grep resnet
+    """
+    use_data_root(data_root)
+    set_up_logging(verbose, lambda line: click.echo(line, err=True))
+    asked = [name for name in _ACTIONS if given[name]]
+    if not asked:
+        raise click.UsageError("say what to do; --help lists it all")
+    codes = [_ACTIONS[name](given) for name in asked]
+    return max(codes, default=0)
+
+
+# Showing ----------------------------------------------------------------------------------------------------------
+
+
+def _print_eval(given: dict[str, Any]) -> int:
+    from testbed.cli.show import print_evaluation
+
+    model, setting = given["print_eval"]
+    return print_evaluation(given["db_url"], model, setting, given["everything"], given["as_json"])
+
+
+def _list_db(kind: Kind, given: dict[str, Any]) -> int:
+    from testbed.db.store import Store
+
+    with Store.open(given["db_url"]) as store:
+        names = store.list_names(kind)
+    if given["as_json"]:
+        extra = "model_type" if kind == MODEL else "parent"
+        print_json(
+            [{"name": each.name, "evaluations": each.evaluations, extra: getattr(each, extra)} for each in names]
+        )
+    else:
+        for each in names:
+            click.echo(each.name)
+        click.echo(f"{count(len(names), kind)} in the store", err=True)
+    return 0
+
+
+def _list_registry(kind: Kind, given: dict[str, Any], parents_only: bool = False) -> int:
+    from testbed.registry import registry
+
+    registry.load(given["plugins"])
+    table: Any = registry.models if kind == MODEL else registry.eval_settings
+    names = table.names()
+    if parents_only:
+        names = [name for name in names if table.get(name).parent_eval_setting is None]
+    if given["as_json"]:
+        print_json([{"name": name, "source": table.source(name)} for name in names])
+    else:
+        for name in names:
+            click.echo(name)
+        click.echo(f"{count(len(names), kind)} in the registry", err=True)
+    return 0
+
+
+def _save_logits(given: dict[str, Any]) -> int:
+    from testbed.db.export import MANIFEST, save_logits
+    from testbed.db.store import Store
+
+    setting, folder = given["save_logits"]
+    with Store.open(given["db_url"]) as store:
+        try:
+            entries = save_logits(store, setting, Path(folder), list(given["models"]) or None, given["form"])
+        except OSError as error:
+            raise TestbedError(f"the logits cannot be written to {folder}: {error.strerror or error}") from error
+    if given["as_json"]:
+        print_json(entries)
+    else:
+        for entry in entries:
+            click.echo(f"{entry['model']}: {Path(folder) / entry['file']}")
+        click.echo(f"{count(len(entries), 'file')} and {Path(folder) / MANIFEST}", err=True)
+    return 0
+
+
+# Editing ----------------------------------------------------------------------------------------------------------
+
+
+def _add(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
+    from testbed.db.store import Store
+    from testbed.registry import registry
+
+    registry.load(given["plugins"])
+    table: Any = registry.models if kind == MODEL else registry.eval_settings
+    fields: dict[str, dict[str, Any]] = {}
+    for name in names:
+        if given["override"] and name not in table:
+            fields[name] = {}
+            continue
+        definition = table.get(name)
+        fields[name] = (
+            {"model_type": definition.model_type}
+            if kind == MODEL
+            else {"parent": definition.parent_eval_setting, "task": definition.task}
+        )
+    with Store.create(given["db_url"]) as store:
+        for name in names:
+            fresh = store.add_name(kind, name, **fields[name])
+            click.echo(f"{kind} {name}: {'added to the store' if fresh else 'is in the store already'}")
+    return 0
+
+
+def _remove(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
+    from testbed.db.store import Store
+
+    with Store.open(given["db_url"], "write") as store:
+        for name in names:
+            hidden = store.hide(kind, name)
+            click.echo(
+                f"{kind} {name} and {count(hidden, 'evaluation')} removed; --restore-{kind.replace(' ', '-')} undoes it"
+            )
+    return 0
+
+
+def _restore(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
+    from testbed.db.store import Store
+
+    with Store.open(given["db_url"], "write") as store:
+        for name in names:
+            click.echo(f"{kind} {name} and {count(store.unhide(kind, name), 'evaluation')} restored")
+    return 0
+
+
+def _remove_evaluation(given: dict[str, Any]) -> int:
+    from testbed.db.store import Store
+
+    model, setting = given["remove_evaluation"]
+    with Store.open(given["db_url"], "write") as store:
+        hidden = store.hide_evaluations(model, setting)
+    click.echo(f"{count(hidden, 'evaluation')} of {model} on {setting} removed; --restore-evaluation undoes it")
+    return 0
+
+
+def _restore_evaluation(given: dict[str, Any]) -> int:
+    from testbed.db.store import Store
+
+    model, setting = given["restore_evaluation"]
+    with Store.open(given["db_url"], "write") as store:
+        click.echo(f"{count(store.unhide_evaluations(model, setting), 'evaluation')} of {model} on {setting} restored")
+    return 0
+
+
+def _purge(given: dict[str, Any]) -> int:
+    from testbed.db.store import Store
+
+    if not given["override"]:
+        raise TestbedError(
+            "--purge deletes the outputs of everything that was removed, for good; add --override to do so"
+        )
+    with Store.open(given["db_url"], "write") as store:
+        evaluations, names = store.purge_hidden()
+    click.echo(f"{count(evaluations, 'evaluation')} and {count(names, 'name')} deleted")
+    return 0
+
+
+def _rename(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
+    from testbed.db.store import Store
+
+    old, new = names
+    with Store.open(given["db_url"], "write") as store:
+        store.rename(kind, old, new)
+    click.echo(f"{kind} {old} renamed to {new} in the store; its definition should get the new name too")
+    return 0
+
+
+# Files and upkeep -------------------------------------------------------------------------------------------------
+
+
+def _import(given: dict[str, Any]) -> int:
+    from testbed.db.importing import import_results
+    from testbed.db.store import Store
+
+    if not given["import_results"].is_file():
+        raise TestbedError(f"there is no file {given['import_results']}")
+    with Store.create(given["db_url"]) as store:
+        report = import_results(store, given["import_results"], given["model_types"])
+    if given["as_json"]:
+        print_json(vars(report))
+        return 0
+    for note in report.notes:
+        click.echo(f"note: {note}", err=True)
+    click.echo(
+        f"{given['import_results']} ({report.form}): {report.values:,} values of {count(report.cells, 'cell')},"
+        f" {report.new:,} of them new"
+    )
+    return 0
+
+
+def _export(given: dict[str, Any]) -> int:
+    from testbed.db.importing import METRIC_SUFFIXES, export_csv
+    from testbed.db.store import Store
+
+    with Store.open(given["db_url"]) as store:
+        results = store.results(metrics=["top1", *METRIC_SUFFIXES], slices=["overall"])
+    rows, columns = export_csv(results, given["export_csv"])
+    click.echo(f"{count(rows, 'model')} × {count(columns, 'column')} written to {given['export_csv']}")
+    return 0
+
+
+def _check(given: dict[str, Any]) -> int:
+    from testbed.db.store import Store
+
+    with Store.open(given["db_url"]) as store:
+        faults = list(store.check())
+    if given["as_json"]:
+        print_json({"ok": not faults, "faults": faults})
+    else:
+        for fault in faults:
+            click.echo(fault)
+        click.echo(f"{count(len(faults), 'fault')} found" if faults else "the store is sound", err=bool(faults))
+    return EXIT_ERROR if faults else 0
+
+
+def _upgrade(given: dict[str, Any]) -> int:
+    from testbed.db.store import upgrade
+
+    before, after = upgrade(given["db_url"])
+    said = "it was up to date" if before == after else f"upgraded from {before}"
+    click.echo(f"the store has schema version {after}; {said}")
+    return 0
+
+
+_ACTIONS: dict[str, Any] = {
+    "upgrade": _upgrade,
+    "import_results": _import,
+    "add_model": lambda given: _add(MODEL, given["add_model"], given),
+    "add_eval_setting": lambda given: _add(SETTING, given["add_eval_setting"], given),
+    "rename_model": lambda given: _rename(MODEL, given["rename_model"], given),
+    "rename_eval_setting": lambda given: _rename(SETTING, given["rename_eval_setting"], given),
+    "remove_model": lambda given: _remove(MODEL, given["remove_model"], given),
+    "remove_eval_setting": lambda given: _remove(SETTING, given["remove_eval_setting"], given),
+    "remove_evaluation": _remove_evaluation,
+    "restore_model": lambda given: _restore(MODEL, given["restore_model"], given),
+    "restore_eval_setting": lambda given: _restore(SETTING, given["restore_eval_setting"], given),
+    "restore_evaluation": _restore_evaluation,
+    "purge": _purge,
+    "print_eval": _print_eval,
+    "list_models_db": lambda given: _list_db(MODEL, given),
+    "list_models_registry": lambda given: _list_registry(MODEL, given),
+    "list_eval_settings_db": lambda given: _list_db(SETTING, given),
+    "list_eval_settings_registry": lambda given: _list_registry(SETTING, given),
+    "list_parent_eval_settings_registry": lambda given: _list_registry(SETTING, given, parents_only=True),
+    "save_logits": _save_logits,
+    "export_csv": _export,
+    "check": _check,
+}
+
+
+def main() -> None:
+    """The program."""
+    run_command(command)

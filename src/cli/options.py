@@ -1,0 +1,145 @@
+"""What both commands share: options that take several words, the store, plug-ins, and how errors are told."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from testbed.errors import TestbedError
+from testbed.paths import ENV_DATA, ENV_DB
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EXIT_ERROR = 1
+EXIT_INTERRUPTED = 130
+
+
+class ManyWords(click.Option):
+    """An option that takes one word or several: ``--models resnet50 densenet121``."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        keywords["multiple"] = True
+        super().__init__(*arguments, **keywords)
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Shows that several words may follow."""
+        record = super().get_help_record(ctx)
+        return None if record is None else (f"{record[0]}...", record[1])
+
+
+class ManyWordsCommand(click.Command):
+    """A command whose `ManyWords` options take all words up to the next option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Writes ``--models a b`` as ``--models a --models b``, which click understands."""
+        many = {name for each in self.params if isinstance(each, ManyWords) for name in each.opts}
+        return super().parse_args(ctx, spread(args, many))
+
+
+def spread(arguments: Sequence[str], many: set[str]) -> list[str]:
+    """Repeats an option before each word that follows it.
+
+    Args:
+        arguments: The command line.
+        many: The options that take several words.
+    """
+    spread_out: list[str] = []
+    current: str | None = None
+    fresh = False
+    for argument in arguments:
+        name = argument.split("=", 1)[0] if argument.startswith("--") else argument
+        if argument.startswith("-") and argument != "-":
+            current = name if name in many else None
+            fresh = current is not None and "=" not in argument
+            spread_out.append(argument)
+        elif current is not None and not fresh:
+            spread_out += [current, argument]
+        else:
+            spread_out.append(argument)
+            fresh = False
+    return spread_out
+
+
+def store_options(function: F) -> F:
+    """--db-url and --plugin, which both commands have."""
+    function = click.option(
+        "--plugin",
+        "plugins",
+        cls=ManyWords,
+        metavar="FILE",
+        help="Python files that define models or eval settings; files written for ImageNet-testbed run unchanged.",
+    )(function)
+    return click.option(
+        "--db-url",
+        metavar="URL",
+        help=f"The results store: a path or sqlite:///PATH, or postgresql://USER@HOST/DATABASE."
+        f"  [default: ${ENV_DB}, else testbed.db in the working folder]",
+    )(function)
+
+
+def data_root_option(function: F) -> F:
+    """--data-root."""
+    return click.option(
+        "--data-root", metavar="DIR", help=f"The folder that holds the data sets by name.  [default: ${ENV_DATA}]"
+    )(function)
+
+
+def use_data_root(root: str | None) -> None:
+    """Makes a data root known to this process and those it starts."""
+    if root is not None:
+        os.environ[ENV_DATA] = os.path.abspath(os.path.expanduser(root))
+
+
+def run_command(command: click.Command) -> None:
+    """Runs a command as a program: a user's mistake gives one clear line, never a traceback."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        code = command.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        fail("interrupted", EXIT_INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except TestbedError as error:
+        logging.getLogger("testbed").debug("failed", exc_info=True)
+        fail(str(error), EXIT_ERROR)
+    except KeyboardInterrupt:
+        fail("interrupted", EXIT_INTERRUPTED)
+    except BrokenPipeError:  # the reader of our output has gone, as after "| head"
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_ERROR)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def fail(message: str, code: int) -> None:
+    """Prints an error and ends the program."""
+    click.echo(f"Error: {message}", err=True)
+    sys.exit(code)
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def set_up_logging(verbose: bool, write: Callable[[str], None]) -> None:
+    """Sends testbed's log lines to a function."""
+    logger = logging.getLogger("testbed")
+    logger.setLevel(logging.DEBUG if verbose else logging.INFO)
+    logger.handlers = [_Lines(write)]
+    logger.propagate = False
+
+
+class _Lines(logging.Handler):
+    def __init__(self, write: Callable[[str], None]) -> None:
+        super().__init__()
+        self._write = write
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes the message, with its traceback if it has one."""
+        self._write(self.format(record))

@@ -1,0 +1,94 @@
+"""How values, tables and JSON are printed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+from testbed.db.entities import FRACTION
+
+
+def print_json(value: Any) -> None:
+    """Prints a value as JSON; a number that is none (NaN, infinite) as null, since JSON has no word for it."""
+    click.echo(json.dumps(_finite(value), indent=2, ensure_ascii=False, default=str))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
+
+
+def percent(value: float | None, digits: int = 2) -> str:
+    """A fraction as percent."""
+    return "–" if value is None else f"{100 * value:.{digits}f}"
+
+
+def metric_value(value: float | None, unit: str, stderr: float | None = None) -> str:
+    """A metric's value for people, with its standard error: rates in percent, others as they are."""
+    if value is None:
+        return "not defined"
+    if unit == FRACTION:
+        error = f" ± {100 * stderr:.2f}" if stderr is not None else ""
+        return f"{100 * value:.2f}{error} %"
+    error = f" ± {stderr:.4g}" if stderr is not None else ""
+    return f"{value:.6g}{error}{' ' + unit if unit else ''}"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
+    """A table of text, its columns as wide as they must be.
+
+    Args:
+        header: The names of the columns.
+        rows: The cells.
+        right: The columns whose cells are aligned to the right.
+    """
+    lines = [list(header), *[list(row) for row in rows]]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    aligned = set(right)
+    text = []
+    for line in lines:
+        cells = [
+            cell.rjust(width) if column in aligned else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        text.append("  ".join(cells).rstrip())
+    text.insert(1, "  ".join("─" * width for width in widths))
+    return "\n".join(text)
+
+
+def grid(
+    rows: Sequence[str], columns: Sequence[str], cells: dict[tuple[str, str], str], corner: str, width: int
+) -> str:
+    """A table of rows × columns, in blocks of as many columns as fit the width."""
+    first = max([len(corner), *map(len, rows)], default=0)
+    blocks: list[list[str]] = [[]]
+    used = first
+    for column in columns:
+        needed = 2 + max([len(column), *(len(cells.get((row, column), "")) for row in rows)])
+        if blocks[-1] and used + needed > width:
+            blocks.append([])
+            used = first
+        blocks[-1].append(column)
+        used += needed
+    return "\n\n".join(
+        table(
+            [corner, *block],
+            [[row, *(cells.get((row, column), "") for column in block)] for row in rows],
+            right=range(1, len(block) + 1),
+        )
+        for block in blocks
+    )
+
+
+def count(number: int, noun: str) -> str:
+    """A number and its noun, in the plural where it must be."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

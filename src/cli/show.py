@@ -1,0 +1,124 @@
+"""Showing evaluations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from testbed.cli.output import count, metric_value, print_json, table
+from testbed.db.entities import Evaluation, Metric, current
+from testbed.db.store import Store
+from testbed.errors import StoreError, UnknownNameError
+
+
+def print_evaluation(db_url: str | None, model: str, eval_setting: str, everything: bool, as_json: bool) -> int:
+    """Prints every metric of a model on a setting.
+
+    Args:
+        db_url: The store.
+        model: The model's name.
+        eval_setting: The setting's name.
+        everything: Whether to print all evaluations of the cell rather than the one that counts.
+        as_json: Whether to print JSON.
+
+    Raises:
+        UnknownNameError: If there is no such model or setting, or no evaluation of the cell.
+        StoreError: If the cell has no complete evaluation; says why.
+    """
+    with Store.open(db_url) as store:
+        shown = _chosen(store, model, eval_setting, everything)
+        metrics = {evaluation.id: store.metrics(evaluation.id) for evaluation in shown}
+        errors = {evaluation.id: len(store.sample_errors(evaluation.id)) for evaluation in shown}
+        others = len(_complete(store, model, eval_setting)) - len(shown)
+    if as_json:
+        print_json([_as_object(each, metric) for each in shown for metric in metrics[each.id]])
+        return 0
+    for evaluation in shown:
+        click.echo(_headline(evaluation, errors[evaluation.id]))
+        click.echo(_metrics_table(metrics[evaluation.id]))
+    if others > 0:
+        click.echo(f"{count(others, 'more evaluation')} of this cell stored; --all shows them too", err=True)
+    return 0
+
+
+def _complete(store: Store, model: str, eval_setting: str) -> list[Evaluation]:
+    return [each for each in store.evaluations([model], [eval_setting]) if each.status == "complete"]
+
+
+def _chosen(store: Store, model: str, eval_setting: str, everything: bool) -> list[Evaluation]:
+    complete = _complete(store, model, eval_setting)
+    if not complete:
+        store.require_name("model", model)
+        store.require_name("eval setting", eval_setting)
+        _explain_absence(store, model, eval_setting)
+    return complete if everything else current(complete)
+
+
+def _explain_absence(store: Store, model: str, eval_setting: str) -> None:
+    for each in reversed(store.evaluations([model], [eval_setting])):
+        if each.status == "running":
+            raise StoreError(
+                f"{model} on {eval_setting} is not complete: a run is under way or was interrupted; giving the same"
+                " command to eval.py again goes on with it"
+            )
+        raise StoreError(f"{model} on {eval_setting} is {each.status}: {each.error}")
+    raise UnknownNameError(
+        f"the store has no evaluation of {model} on {eval_setting}; run: python eval.py --models '{model}'"
+        f" --eval-settings '{eval_setting}'"
+    )
+
+
+def _headline(evaluation: Evaluation, errors: int) -> str:
+    """Whose numbers these are, and what is unusual about them."""
+    parts = [f"evaluation {evaluation.id}"]
+    if evaluation.origin == "imported":
+        parts.append(f"imported from {evaluation.source}")
+    elif evaluation.origin == "derived":
+        parts.append(f"derived from evaluation {evaluation.derived_from}")
+    if evaluation.size:
+        parts.append(f"{evaluation.size:,} samples")
+    if evaluation.sample_limit:
+        parts.append(f"limited to {evaluation.sample_limit:,}")
+    if evaluation.dtype:
+        parts.append(evaluation.dtype)
+    if evaluation.random_weights:
+        parts.append("RANDOM WEIGHTS")
+    if errors:
+        parts.append(f"{count(errors, 'sample')} could not be read and counted as wrong")
+    if evaluation.completed_at:
+        parts.append(f"{evaluation.completed_at:%Y-%m-%d %H:%M} UTC")
+    return f"{evaluation.model} on {evaluation.eval_setting}\n  {', '.join(parts)}"
+
+
+def _metrics_table(metrics: list[Metric]) -> str:
+    rows = [
+        [
+            metric.name,
+            metric.slice,
+            metric_value(metric.value, metric.unit, metric.stderr),
+            "" if metric.n is None else f"{metric.n:,}",
+        ]
+        for metric in metrics
+    ]
+    return table(["metric", "slice", "value ± standard error", "n"], rows, right=[2, 3])
+
+
+def _as_object(evaluation: Evaluation, metric: Metric) -> dict[str, Any]:
+    return {
+        "model": evaluation.model,
+        "eval_setting": evaluation.eval_setting,
+        "metric": metric.name,
+        "slice": metric.slice,
+        "value": metric.value,
+        "n": metric.n,
+        "stderr": metric.stderr,
+        "unit": metric.unit,
+        "scorer": metric.scorer,
+        "origin": evaluation.origin,
+        "dtype": evaluation.dtype,
+        "sample_limit": evaluation.sample_limit,
+        "random_weights": evaluation.random_weights,
+        "evaluation": evaluation.id,
+        "fingerprint": evaluation.fingerprint,
+    }

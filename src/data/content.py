@@ -1,0 +1,94 @@
+"""Digests of files' contents, remembered as long as a file's size and time of change stay as they are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from testbed.errors import DataError
+from testbed.identity import digest_bytes
+from testbed.paths import cache_dir, write_atomically
+
+_BLOCK = 1 << 20
+MISSING = "missing"
+
+
+def file_digest(path: Path) -> str:
+    """A 32-digit hexadecimal digest of a file's content."""
+    hasher = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            hasher.update(block)
+    return hasher.hexdigest()[:32]
+
+
+class ContentDigests:
+    """Remembers the digests of the files below a folder.
+
+    Args:
+        root: The folder. What is remembered lies in the cache folder, in a file of its own for each root.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+        self._memo = cache_dir("content") / f"{digest_bytes(str(self.root).encode())}.json"
+        self.hashed = 0
+
+    def digests(self, names: Sequence[str]) -> list[str]:
+        """The digest of each file (a path relative to the root); `MISSING` for one that cannot be read."""
+        known = self._load()
+        stats = [self._stat(name) for name in names]
+        fresh = [
+            (name, stat)
+            for name, stat in zip(names, stats, strict=True)
+            if stat is not None and known.get(name, [])[:2] != stat
+        ]
+        if fresh:
+            with ThreadPoolExecutor(min(16, (os.cpu_count() or 1) * 2)) as threads:  # hashing releases the GIL
+                digests = list(threads.map(self._digest, [name for name, _ in fresh]))
+            for (name, stat), content in zip(fresh, digests, strict=True):
+                known[name] = [*stat, content]
+            self.hashed += len(fresh)
+            # A file that could not be read may be readable the next time.
+            self._save({name: entry for name, entry in known.items() if entry[2] != MISSING})
+        return [MISSING if stat is None else str(known[name][2]) for name, stat in zip(names, stats, strict=True)]
+
+    def _stat(self, name: str) -> list[int] | None:
+        try:
+            stat = os.stat(self.root / name)
+        except OSError:
+            return None
+        return [stat.st_size, stat.st_mtime_ns]
+
+    def _digest(self, name: str) -> str:
+        try:
+            return file_digest(self.root / name)
+        except OSError:
+            return MISSING
+
+    def _load(self) -> dict[str, list[object]]:
+        try:
+            known = json.loads(self._memo.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        entries = known.items() if isinstance(known, dict) else ()
+        return {name: entry for name, entry in entries if isinstance(entry, list) and len(entry) == 3}
+
+    def _save(self, known: dict[str, list[object]]) -> None:
+        write_atomically(self._memo, json.dumps(known).encode())
+
+
+def remembered_digest(path: Path) -> str:
+    """The digest of one file's content, remembered like those of a data set.
+
+    Raises:
+        DataError: If the file cannot be read.
+    """
+    found = ContentDigests(path.parent).digests([path.name])[0]
+    if found == MISSING:
+        raise DataError(f"{path} cannot be read")
+    return found

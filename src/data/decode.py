@@ -1,0 +1,46 @@
+"""Decoding image files. The decoder is part of every cell's identity: another one moves some logits."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from testbed.errors import SampleError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+DECODER = "pillow-rgb"  # Pillow's default decoding, then convert("RGB"); no EXIF rotation, as torchvision's ImageFolder
+
+IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
+
+
+def decode_file(path: Path) -> Image.Image:
+    """The RGB image in a file.
+
+    Raises:
+        SampleError: If the file is missing, truncated or no image.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise SampleError(f"{path} cannot be read: {error.strerror}") from error
+    return decode_bytes(data, str(path))
+
+
+def decode_bytes(data: bytes, what: str) -> Image.Image:
+    """The RGB image in some bytes.
+
+    Raises:
+        SampleError: If they are truncated or no image.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            return image.convert("RGB")
+    except UnidentifiedImageError as error:
+        raise SampleError(f"{what} cannot be decoded: it is no image of a known kind") from error
+    except Exception as error:  # Pillow's plug-ins raise almost anything on damaged files
+        raise SampleError(f"{what} cannot be decoded: {type(error).__name__}: {error}") from error

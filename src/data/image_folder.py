@@ -1,0 +1,82 @@
+"""Image folders: one folder per class, read in torchvision's ImageFolder order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from testbed.data.content import ContentDigests
+from testbed.data.decode import IMAGE_EXTENSIONS, decode_file
+from testbed.data.source import ImageSource
+from testbed.errors import DataError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+
+class ImageFolder(ImageSource):
+    """The images below ``root/CLASS/…``; a sample's id is its path relative to the root, its target the class's index.
+
+    Classes are the folders sorted by name, samples are sorted by path within their class, and image files are told by
+    their extension, all as torchvision's ImageFolder does it.
+
+    Args:
+        root: The folder that holds a folder for each class.
+        name: The data set's name, for messages.
+
+    Raises:
+        DataError: If the folder is missing or holds no such tree.
+    """
+
+    def __init__(self, root: Path, name: str) -> None:
+        self.root = root
+        self.name = name
+        if not root.is_dir():
+            raise DataError(
+                f"data set {name!r}: the folder {root} does not exist; it should hold one folder per class with the"
+                " images in it (CLASS/IMAGE.jpg)"
+            )
+        self.class_names = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
+        ids: list[str] = []
+        targets: list[int] = []
+        for target, class_name in enumerate(self.class_names):
+            files = sorted(_image_files(root / class_name, class_name, frozenset()), key=_walk_order)
+            ids += files
+            targets += [target] * len(files)
+        if not ids:
+            found = f"{len(self.class_names)} folders without images" if self.class_names else "no folders"
+            raise DataError(
+                f"data set {name!r}: {root} holds {found}; it should hold one folder per class with the images in it"
+                f" (CLASS/IMAGE.jpg; extensions {' '.join(IMAGE_EXTENSIONS)})"
+            )
+        self.ids = ids
+        self.targets = targets
+
+    def image(self, position: int) -> Image.Image:
+        """The decoded RGB image at a position."""
+        return decode_file(self.root / self.ids[position])
+
+    def digests(self, positions: Sequence[int]) -> list[str]:
+        """A digest of each file's bytes, remembered while its size and time of change stay the same."""
+        return ContentDigests(self.root).digests([self.ids[position] for position in positions])
+
+
+def _walk_order(name: str) -> tuple[str, str]:
+    """Folder by folder, as a sorted walk meets the files: those of a folder before those of its subfolders."""
+    folder, _, file = name.rpartition("/")
+    return folder, file
+
+
+def _image_files(folder: Path, relative: str, above: frozenset[str]) -> Iterator[str]:
+    """Image files below a folder, as POSIX paths; links to folders are followed, circles are not."""
+    real = os.path.realpath(folder)
+    if real in above:
+        return
+    for entry in os.scandir(folder):
+        name = f"{relative}/{entry.name}"
+        if entry.is_dir():
+            yield from _image_files(Path(entry.path), name, above | {real})
+        elif entry.name.lower().endswith(IMAGE_EXTENSIONS):
+            yield name

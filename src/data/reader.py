@@ -1,0 +1,217 @@
+"""Reading batches: each image is decoded and transformed once, then given every CPU perturbation of its pass.
+
+A reader travels to data workers. What cannot travel (a lambda in a definition) is looked up there by name.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+import numpy as np
+import torch
+
+from testbed.data.source import ImageSource
+from testbed.errors import RunError, SampleError
+from testbed.eval_settings.perturbation_base import sample_seed
+
+
+@dataclass(frozen=True)
+class ByName:
+    """An attribute of a registered definition, to be looked up where it is needed."""
+
+    kind: str  # "model" or "setting"
+    name: str
+    attribute: str
+    plugins: tuple[str, ...]
+
+    def resolve(self) -> Any:
+        """The attribute."""
+        from testbed.registry import registry
+
+        registry.load(self.plugins)
+        owner: Any = registry.get_model(self.name) if self.kind == "model" else registry.get_eval_setting(self.name)
+        return getattr(owner, self.attribute)
+
+
+def portable(value: Any, name: ByName, travels: bool = True) -> Any:
+    """The value itself if it stays here or can travel to another process, else how to look it up there."""
+    if value is None or not travels:
+        return value
+    try:
+        ForkingPickler.dumps(value)
+    except Exception:
+        return name
+    return value
+
+
+@dataclass(frozen=True)
+class CpuPerturbation:
+    """A setting's ``perturbation_fn_cpu``: the function (or its name), and the key of its random numbers."""
+
+    setting: str
+    function: Any
+    noise_key: str
+
+
+@dataclass
+class Item:
+    """One sample, read: its image, its perturbed images by setting, or why it could not be read."""
+
+    task: int
+    index: int
+    image: torch.Tensor | None = None
+    perturbed: dict[str, torch.Tensor] = field(default_factory=dict)
+    error: str | None = None
+    faults: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Batch:
+    """Samples of one task, read.
+
+    Attributes:
+        task: The task that they belong to.
+        indices: Their places among the samples of the evaluation, those of unreadable ones included.
+        good: The places of the readable ones, in the order of the images.
+        images: Float tensor [len(good), 3, H, W] in [0, 1], or None if no cell needs it.
+        perturbed: Setting → the same images as its ``perturbation_fn_cpu`` made them.
+        errors: Place → why that sample could not be read.
+        faults: Setting → why its ``perturbation_fn_cpu`` failed.
+    """
+
+    task: int
+    indices: list[int]
+    good: list[int]
+    images: torch.Tensor | None
+    perturbed: dict[str, torch.Tensor]
+    errors: dict[int, str]
+    faults: dict[str, str]
+
+    def pin_memory(self) -> Batch:
+        """Moves the images to memory from which a GPU can copy by itself; called by torch's DataLoader."""
+        if self.images is not None:
+            self.images = self.images.pin_memory()
+        self.perturbed = {name: images.pin_memory() for name, images in self.perturbed.items()}
+        return self
+
+
+class Reader:
+    """A map-style data set for torch's DataLoader, indexed by (task, place).
+
+    Args:
+        source: The images.
+        positions: The position in the source of each sample of the evaluation.
+        transform: The model's transform.
+        setting_transform: Applied to the PIL image before.
+        perturbations: The CPU perturbations of the pass.
+        plain: Whether any cell needs the image without CPU perturbation.
+        seed: The run's ``--seed``.
+    """
+
+    def __init__(
+        self,
+        source: ImageSource,
+        positions: Sequence[int],
+        transform: Any,
+        setting_transform: Any,
+        perturbations: Sequence[CpuPerturbation],
+        plain: bool,
+        seed: int,
+    ) -> None:
+        self.source = source
+        self.positions = positions
+        self.transform = transform
+        self.setting_transform = setting_transform
+        self.perturbations = list(perturbations)
+        self.plain = plain
+        self.seed = seed
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __getitem__(self, key: tuple[int, int]) -> Item:
+        task, index = key
+        item = Item(task, index)
+        position = self.positions[index]
+        try:
+            picture = self.source.image(position)
+        except SampleError as error:
+            item.error = str(error)
+            return item
+        if self.setting_transform is not None:
+            picture = self._resolved("setting_transform")(picture)
+        image = self._resolved("transform")(picture)
+        if not isinstance(image, torch.Tensor) or image.ndim != 3 or len(image) != 3 or not image.is_floating_point():
+            found = f"{image.dtype} {tuple(image.shape)}" if isinstance(image, torch.Tensor) else type(image).__name__
+            raise RunError(f"the transform must give a float tensor [3, H, W] with values in [0, 1]; it gave {found}")
+        item.image = image if self.plain else None
+        for place, perturbation in enumerate(self.perturbations):
+            self._perturb(item, place, perturbation, image, self.source.ids[position])
+        return item
+
+    def _perturb(
+        self, item: Item, place: int, perturbation: CpuPerturbation, image: torch.Tensor, sample_id: str
+    ) -> None:
+        if isinstance(perturbation.function, ByName):
+            perturbation = CpuPerturbation(
+                perturbation.setting, perturbation.function.resolve(), perturbation.noise_key
+            )
+            self.perturbations[place] = perturbation
+        seed_everything(sample_seed(perturbation.noise_key, sample_id, self.seed))
+        try:
+            result = torch.as_tensor(perturbation.function(image.clone()))
+            if result.shape != image.shape:
+                raise ValueError(f"it made {tuple(result.shape)} out of {tuple(image.shape)}")
+            item.perturbed[perturbation.setting] = result.to(torch.float32)
+        except Exception as error:  # the user's own function: whatever it raises belongs to its setting alone
+            item.faults[perturbation.setting] = f"perturbation_fn_cpu failed: {type(error).__name__}: {error}"
+
+    def _resolved(self, attribute: str) -> Any:
+        value = getattr(self, attribute)
+        if isinstance(value, ByName):
+            value = value.resolve()
+            setattr(self, attribute, value)
+        return value
+
+
+def seed_everything(seed: int) -> None:
+    """Seeds the global generators of random, numpy and torch, which users' own functions draw from."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+
+
+def collate(items: Sequence[Item]) -> Batch:
+    """Stacks the readable samples of one task."""
+    good = [item for item in items if item.error is None]
+    shapes = {tuple(item.image.shape) for item in good if item.image is not None}
+    shapes |= {tuple(image.shape) for item in good for image in item.perturbed.values()}
+    if len(shapes) > 1:
+        raise RunError(
+            f"the transform gives images of different sizes ({', '.join(map(str, sorted(shapes)))}), which cannot be"
+            " batched; crop or resize them to one"
+        )
+    faults: dict[str, str] = {}
+    for item in good:
+        faults.update(item.faults)
+    names = [name for name in (good[0].perturbed if good else {}) if name not in faults]
+    return Batch(
+        task=items[0].task,
+        indices=[item.index for item in items],
+        good=[item.index for item in good],
+        images=_stack([item.image for item in good if item.image is not None]),
+        perturbed={name: torch.stack([item.perturbed[name] for item in good]) for name in names},
+        errors={item.index: item.error for item in items if item.error is not None},
+        faults=faults,
+    )
+
+
+def _stack(images: Sequence[torch.Tensor]) -> torch.Tensor | None:
+    return torch.stack(list(images)) if images else None
+
+
+__all__ = ["Batch", "ByName", "CpuPerturbation", "Item", "Reader", "collate", "portable"]

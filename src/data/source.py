@@ -1,0 +1,67 @@
+"""A source of images: an opened data set, ready to be listed and read."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from testbed.db.entities import DatasetInfo, SampleInfo
+from testbed.identity import digest_bytes
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+
+class ImageSource(ABC):
+    """Images in a fixed order, each with an id, a target and a digest of its content.
+
+    A source travels to worker processes: it holds plain data (paths, arrays), no open files and no lambdas.
+
+    Attributes:
+        name: The data set's name.
+        ids: A name for each sample, such as its path relative to the root; they are unique.
+        targets: What is right for each sample: the class index for classification.
+        class_names: The name of each class, where the data set has names.
+        groups: The group that each sample belongs to (a video, say), or None.
+        slices: Attributes of each sample (country, camera, …), or None.
+    """
+
+    name: str
+    ids: Sequence[str]
+    targets: Sequence[Any]
+    class_names: Sequence[str] | None = None
+    groups: Sequence[str] | None = None
+    slices: Sequence[dict[str, Any]] | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @abstractmethod
+    def image(self, position: int) -> Image.Image:
+        """The decoded RGB image at a position.
+
+        Raises:
+            SampleError: If this image cannot be read.
+        """
+
+    @abstractmethod
+    def digests(self, positions: Sequence[int]) -> list[str]:
+        """A digest of the content of each of these samples."""
+
+    def describe_samples(self, positions: Sequence[int]) -> DatasetInfo:
+        """The samples at these positions, in their order, with a fingerprint of ids, content and targets."""
+        samples = [
+            SampleInfo(
+                id=self.ids[position],
+                digest=own,
+                target=self.targets[position],
+                group=self.groups[position] if self.groups is not None else None,
+                slices=self.slices[position] if self.slices is not None else None,
+            )
+            for position, own in zip(positions, self.digests(positions), strict=True)
+        ]
+        content = [[each.id, each.digest, each.target, each.group, each.slices] for each in samples]
+        fingerprint = digest_bytes(json.dumps(content, separators=(",", ":")).encode())
+        return DatasetInfo(self.name, fingerprint, samples, self.class_names)

@@ -1,0 +1,111 @@
+"""The errors that testbed raises on purpose.
+
+All of them derive from `TestbedError`; the command line prints their message without a traceback. A message says what
+was found, what was expected, and what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+
+class TestbedError(Exception):
+    """Base of every error that a user can cause or repair."""
+
+    __test__ = False  # pytest would otherwise try to collect a class whose name begins with Test
+
+
+class DefinitionError(TestbedError):
+    """A model, setting or collection is defined wrongly."""
+
+
+class DuplicateNameError(DefinitionError):
+    """Two definitions claim one name."""
+
+
+class PluginError(DefinitionError):
+    """A plug-in or a definition file could not be loaded."""
+
+
+class IdentityError(DefinitionError):
+    """A definition holds something whose content cannot be told apart from a changed one."""
+
+
+class UnknownNameError(TestbedError, LookupError):
+    """A name is neither registered nor stored.
+
+    Not a `KeyError`: its `str()` would be a repr of the message.
+    """
+
+
+class DataError(TestbedError):
+    """A data set is missing, incomplete or not in the expected form."""
+
+
+class SampleError(DataError):
+    """One sample cannot be read; the rest of the data set can."""
+
+
+class WeightsError(TestbedError):
+    """A model's weights cannot be had or do not fit its architecture."""
+
+
+class UnsupportedError(TestbedError):
+    """A model lacks what a setting needs."""
+
+
+class RunError(TestbedError):
+    """A run cannot start or cannot go on."""
+
+
+class MissingExtraError(TestbedError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs the package {package}: pip install 'testbed[{extra}]'")
+        self.package = package
+        self.extra = extra
+
+
+class StoreError(TestbedError):
+    """The results store cannot do what was asked."""
+
+
+class SchemaError(StoreError):
+    """The database has another schema version than this testbed."""
+
+
+class ReadOnlyStoreError(StoreError):
+    """The database cannot be written."""
+
+
+class StoreFullError(StoreError):
+    """The disk of the database is full."""
+
+
+class CorruptOutputError(StoreError):
+    """A stored payload differs from its checksum."""
+
+
+def unknown_name(noun: str, name: str, known: Sequence[str], where: str, command: str) -> UnknownNameError:
+    """Builds the error for an unknown name: the nearest names, then what there is.
+
+    Args:
+        noun: What the name was taken for, such as ``"model"``.
+        name: The name as it was given.
+        known: Every name there is.
+        where: Where it was looked for, such as ``"the registry"``.
+        command: The command that lists them all.
+    """
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    if not near and len(name) > 2:
+        near = [candidate for candidate in known if name.lower() in candidate.lower()][:3]
+    message = f"unknown {noun} {name!r} in {where}"
+    if near:
+        message += "; did you mean " + " or ".join(repr(candidate) for candidate in near) + "?"
+    if not known:
+        return UnknownNameError(f"{message}; there is none at all ({command} lists them)")
+    if len(known) <= 12:
+        return UnknownNameError(f"{message}; there are: {', '.join(known)}")
+    return UnknownNameError(f"{message}; there are {len(known)}, which {command} lists")

@@ -1,0 +1,1 @@
+"""Eval settings: one file per family; each registers what it defines."""

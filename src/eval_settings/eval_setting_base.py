@@ -1,0 +1,301 @@
+"""Definitions of eval settings: which samples, what is done to them, what is computed from the outputs."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from testbed.errors import DataError, DefinitionError
+from testbed.eval_settings.metric_base import Percent, accuracy_topk
+from testbed.eval_settings.perturbation_base import gpu_call, parameters, sample_seed
+from testbed.paths import ENV_DATA, data_root
+
+if TYPE_CHECKING:
+    from testbed.data.source import ImageSource
+
+__all__ = ["Dataset", "EvalSetting", "Percent", "StandardDataset", "accuracy_topk"]
+
+
+class Dataset(Protocol):
+    """Names a data set and knows how to open it."""
+
+    def spec(self) -> dict[str, Any]:
+        """What tells this data set from another one; equal for settings that read the same samples."""
+        ...
+
+    def open(self) -> ImageSource:
+        """The samples.
+
+        Raises:
+            DataError: If they are not there; says which folder is expected in which form.
+        """
+        ...
+
+
+class StandardDataset:
+    """An image folder: one folder per class.
+
+    Args:
+        name: A folder below the data root (``--data-root``, else ``$TESTBED_DATA``).
+        path: Any folder. Give either a name or a path.
+    """
+
+    def __init__(self, name: str | None = None, path: str | Path | None = None) -> None:
+        if bool(name) == bool(path):
+            raise DefinitionError(f"StandardDataset takes either a name or a path, got name={name!r}, path={path!r}")
+        if name is not None and (Path(name).is_absolute() or ".." in Path(name).parts):
+            raise DefinitionError(f"StandardDataset(name={name!r}): a name is a folder below the data root; use path=…")
+        self.name = name
+        self.path = Path(path).expanduser() if path is not None else None
+
+    def spec(self) -> dict[str, Any]:
+        """Where the folder is."""
+        return {"root": str(self.get_root().absolute())}
+
+    def get_root(self) -> Path:
+        """The folder.
+
+        Raises:
+            DataError: If it is to be found under a data root, and none is set.
+        """
+        if self.path is not None:
+            return self.path
+        root = data_root()
+        if root is None:
+            raise DataError(
+                f"data set {self.name!r}: no data root is set; give --data-root DIR or set {ENV_DATA}, where"
+                f" DIR/{self.name} holds one folder per class with the images in it"
+            )
+        return root / str(self.name)
+
+    def open(self) -> ImageSource:
+        """The images of the folder."""
+        from testbed.data.image_folder import ImageFolder
+
+        return ImageFolder(self.get_root(), self.name or str(self.path))
+
+
+class EvalSetting:
+    """One way to evaluate a model, defined as in ImageNet-testbed.
+
+    Args:
+        name: Unique in the registry.
+        dataset: Such as ``StandardDataset(name="val")``.
+        size: The number of samples; checked before a run.
+        perturbation_fn_cpu: Takes one image, a float tensor [3, H, W] in [0, 1] as the model's transform made it, and
+            returns such an image. Runs in the data workers; random numbers of ``random``, ``numpy.random`` and
+            ``torch`` are seeded for each sample.
+        perturbation_fn_gpu: Takes ``images`` (float tensor [B, 3, H, W] in [0, 1], on the model's device) and what else
+            it names of: ``model`` (images in [0, 1] to logits, differentiable), ``seeds`` (a list of one integer for
+            each image, made from this setting and the sample alone), ``targets``. Returns images of that shape.
+        metrics_fn: Takes ``logits`` [n, C] and ``targets`` [n], and what else it names of ``image_paths`` and
+            ``py_model``; returns a dictionary of names to numbers. Default: top-1 and top-5 accuracy.
+        adversarial_attack: Parameters of an attack; makes batches smaller, and is passed to a model's ``classify`` that
+            asks for it, which then replaces ``perturbation_fn_gpu``.
+        class_sublist: Classes to which the logits are restricted, in this order; targets index into this list.
+        idx_subsample_list: Positions of the data set to use; ``size`` is then their number.
+        parent_eval_setting: The name of the setting whose samples and perturbation this one shares; its stored outputs
+            serve this one too.
+        transform: Applied to the PIL image before the model's own transform.
+        task: ``"classification"``.
+        class_names: A name for each logit, for zero-shot classification; default those of the data set's classes.
+            With a ``class_sublist`` it names all classes, those outside the list too.
+        templates: Prompts with ``{c}`` for the class name, or a dictionary of class name to prompts. A setting without
+            templates is for classifiers only.
+        num_classes: The number of logits that a model must have; default the number of ``class_names``.
+        description: One line for people.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        dataset: Dataset,
+        size: int,
+        perturbation_fn_cpu: Callable[..., Any] | None = None,
+        perturbation_fn_gpu: Callable[..., Any] | None = None,
+        metrics_fn: Callable[..., Any] | None = None,
+        adversarial_attack: Mapping[str, Any] | None = None,
+        class_sublist: Sequence[int] | None = None,
+        idx_subsample_list: Sequence[int] | None = None,
+        parent_eval_setting: str | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        *,
+        task: str = "classification",
+        class_names: Sequence[str] | Callable[[], Sequence[str]] | None = None,
+        templates: Sequence[str] | Mapping[str, Sequence[str]] | Callable[[], Sequence[str]] | None = None,
+        num_classes: int | None = None,
+        description: str = "",
+    ) -> None:
+        self.name = name
+        self.dataset = dataset
+        self.size = _count(name, size)
+        self.perturbation_fn_cpu = perturbation_fn_cpu
+        self.perturbation_fn_gpu = perturbation_fn_gpu
+        self.metrics_fn = None if metrics_fn is accuracy_topk else metrics_fn
+        self.adversarial_attack = dict(adversarial_attack) if adversarial_attack else None
+        self.class_sublist = [int(index) for index in class_sublist] if class_sublist is not None else None
+        self.idx_subsample_list = [int(i) for i in idx_subsample_list] if idx_subsample_list is not None else None
+        self.parent_eval_setting = parent_eval_setting
+        self.transform = transform
+        self.task = task
+        self._class_names = class_names
+        self._templates = templates
+        self._num_classes = num_classes
+        self.description = description
+        self._check()
+
+    def _check(self) -> None:
+        where = f"eval setting {self.name!r}"
+        if not hasattr(self.dataset, "open"):
+            raise DefinitionError(f"{where}: dataset is a StandardDataset or the like, not {self.dataset!r}")
+        if self.idx_subsample_list is not None and len(self.idx_subsample_list) != self.size:
+            raise DefinitionError(
+                f"{where}: idx_subsample_list has {len(self.idx_subsample_list)} positions, but size is {self.size}"
+            )
+        for what, values in (("class_sublist", self.class_sublist), ("idx_subsample_list", self.idx_subsample_list)):
+            if values is not None and (len(set(values)) != len(values) or not values or min(values) < 0):
+                raise DefinitionError(f"{where}: {what} is a list of different numbers from 0 up")
+        if self.metrics_fn is not None and not {"logits", "targets"} <= set(parameters(self.metrics_fn)):
+            raise DefinitionError(
+                f"{where}: metrics_fn must take the arguments 'logits' and 'targets'; it takes"
+                f" {', '.join(parameters(self.metrics_fn)) or 'none'}"
+            )
+        for what in ("perturbation_fn_cpu", "perturbation_fn_gpu"):
+            function = getattr(self, what)
+            if function is not None and not callable(function):
+                raise DefinitionError(f"{where}: {what} is a function of images, not {function!r}")
+        if self.perturbation_fn_gpu is not None:
+            try:
+                gpu_call(self.perturbation_fn_gpu)
+            except DefinitionError as error:
+                raise DefinitionError(f"{where}: {error}") from None
+
+    # What is evaluated --------------------------------------------------------------------------------------------
+
+    def get_dataset_root(self) -> Path:
+        """The folder of the data set, as ImageNet-testbed's method of that name."""
+        root: Path = self.dataset.get_root()  # type: ignore[attr-defined]
+        return root
+
+    def positions(self, source: ImageSource, limit: int | None = None) -> list[int]:
+        """The positions of the data set that this setting evaluates, checked against its size.
+
+        Args:
+            source: The opened data set.
+            limit: At most so many, evenly spread, so that they come from all classes of a sorted data set.
+
+        Raises:
+            DataError: If the data set has another number of samples than the setting says.
+        """
+        if self.idx_subsample_list is not None:
+            if max(self.idx_subsample_list) >= len(source):
+                raise DataError(
+                    f"{self.name}: position {max(self.idx_subsample_list)} is asked for, but the data set"
+                    f" {source.name} has {len(source)} samples"
+                )
+            positions = self.idx_subsample_list
+        else:
+            if len(source) != self.size:
+                raise DataError(
+                    f"{self.name}: {self.size:,} samples are expected, {len(source):,} were found in the data set"
+                    f" {source.name}{_where(source)}; it is incomplete, or not the one that is meant"
+                )
+            positions = list(range(self.size))
+        if limit is None or limit >= len(positions):
+            return list(positions)
+        return [positions[index * len(positions) // limit] for index in range(limit)]
+
+    @property
+    def noise_key(self) -> str:
+        """What the random numbers of this setting's perturbation are made from: its parent's name, else its own."""
+        return self.parent_eval_setting or self.name
+
+    def sample_seed(self, sample_id: str, seed: int = 0) -> int:
+        """The seed of one sample's random numbers in this setting."""
+        return sample_seed(self.noise_key, sample_id, seed)
+
+    @property
+    def perturbed(self) -> bool:
+        """Whether anything is done to the images that could use random numbers."""
+        return self.perturbation_fn_cpu is not None or self.perturbation_fn_gpu is not None
+
+    @property
+    def perturbation_needs_model(self) -> bool:
+        """Whether the perturbation asks for the model."""
+        return self.perturbation_fn_gpu is not None and "model" in gpu_call(self.perturbation_fn_gpu).arguments
+
+    # Zero-shot ----------------------------------------------------------------------------------------------------
+
+    @property
+    def has_templates(self) -> bool:
+        """Whether dual encoders can do this setting zero-shot."""
+        return self._templates is not None
+
+    def prompt_spec(self, dataset_classes: Sequence[str] | None) -> dict[str, Any]:
+        """Class names and templates, as plain values.
+
+        Args:
+            dataset_classes: The class names of the data set, for a setting that gives none.
+
+        Raises:
+            DefinitionError: If there are no templates or no class names.
+        """
+        templates = self._templates() if callable(self._templates) else self._templates
+        given = self._class_names() if callable(self._class_names) else self._class_names
+        names = list(given if given is not None else dataset_classes or ())
+        if templates is None or not names:
+            lacking = "prompt templates" if templates is None else "class names"
+            raise DefinitionError(f"eval setting {self.name!r} has no {lacking}, which zero-shot classification needs")
+        if isinstance(templates, Mapping):
+            return {"class_names": names, "templates": {name: list(templates.get(name, ())) for name in names}}
+        return {"class_names": names, "templates": list(templates)}
+
+    def prompts(self, dataset_classes: Sequence[str] | None) -> list[list[str]]:
+        """For each class its prompts.
+
+        Args:
+            dataset_classes: As `prompt_spec`.
+
+        Raises:
+            DefinitionError: If a class has none.
+        """
+        spec = self.prompt_spec(dataset_classes)
+        names, templates = spec["class_names"], spec["templates"]
+        if isinstance(templates, Mapping):
+            prompts = [list(templates[name]) for name in names]
+        else:
+            prompts = [[template.replace("{c}", name) for template in templates] for name in names]
+        for name, of_class in zip(names, prompts, strict=True):
+            if not of_class:
+                raise DefinitionError(f"eval setting {self.name!r} has no prompts for the class {name!r}")
+        return prompts
+
+    @property
+    def num_classes(self) -> int | None:
+        """The number of logits that a model must have, where it is known."""
+        if self._num_classes is not None or self._class_names is None or callable(self._class_names):
+            return self._num_classes
+        return len(self._class_names)
+
+    def __repr__(self) -> str:
+        return f"EvalSetting(name={self.name!r})"
+
+
+def _count(name: str, size: Any) -> int:
+    """The size of a setting, of whatever integer type."""
+    try:
+        number = operator.index(size)
+    except TypeError:
+        number = 0
+    if number < 1 or isinstance(size, bool):
+        raise DefinitionError(
+            f"eval setting {name!r}: size is the number of samples, an integer larger than 0; got {size!r}"
+        )
+    return number
+
+
+def _where(source: ImageSource) -> str:
+    root = getattr(source, "root", None)
+    return f" ({root})" if root is not None else ""

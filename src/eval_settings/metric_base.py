@@ -1,0 +1,76 @@
+"""What a setting's own metric may return, and the metric that ImageNet-testbed's settings name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from testbed.db.entities import FRACTION, Metric
+from testbed.errors import DefinitionError
+
+
+class Percent(float):
+    """A rate in percent; the store keeps it as a fraction."""
+
+
+def accuracy_topk(logits: Any, targets: Any, topk: Sequence[int] = (1, 5)) -> dict[str, Percent]:
+    """Top-k accuracies in percent, ``{"top1": …, "top5": …}``, as ImageNet-testbed's function of that name.
+
+    Args:
+        logits: Tensor or array [n, C].
+        targets: Tensor or array [n] of class indices; one for which there is no logit is wrong.
+        topk: The k to compute; one that exceeds C is NaN.
+    """
+    import numpy as np
+
+    from testbed.metrics.classification import NEVER, target_ranks, topk_correct
+
+    values = np.asarray(logits.float() if hasattr(logits, "float") else logits)
+    wanted = np.asarray(targets)
+    known = (wanted >= 0) & (wanted < values.shape[1])
+    ranks = np.where(known, target_ranks(values, np.where(known, wanted, 0)), NEVER)
+    return {
+        f"top{k}": Percent(100 * topk_correct(ranks, k).mean() if k <= values.shape[1] and len(ranks) else float("nan"))
+        for k in topk
+    }
+
+
+def as_metrics(returned: Any, n: int, scorer: str, what: str) -> list[Metric]:
+    """The metrics in what a ``metrics_fn`` returned.
+
+    Args:
+        returned: A dictionary of names to numbers, to pairs (number, unit), or to `Metric`; or a list of `Metric`.
+        n: The number of samples, for numbers that do not say.
+        scorer: Who computed them.
+        what: The setting, for messages.
+
+    Returns:
+        Metrics with their values as they were returned, but those in `Percent` as fractions.
+
+    Raises:
+        DefinitionError: If it is none of these.
+    """
+    if isinstance(returned, Mapping):
+        return [_as_metric(str(name), value, n, scorer, what) for name, value in returned.items()]
+    if isinstance(returned, list | tuple) and returned and all(isinstance(value, Metric) for value in returned):
+        return [_as_metric(value.name, value, n, scorer, what) for value in returned]
+    raise DefinitionError(
+        f"{what}: metrics_fn returns a dictionary of names to numbers (or a list of Metric), not {returned!r:.80}"
+    )
+
+
+def _as_metric(name: str, value: Any, n: int, scorer: str, what: str) -> Metric:
+    if isinstance(value, Metric):
+        return Metric(name, value.value, value.n, value.stderr, value.slice, value.unit, scorer)
+    if isinstance(value, Percent):
+        return Metric(name, float(value) / 100, n, scorer=scorer, unit=FRACTION)
+    unit = ""
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], str):
+        value, unit = value
+    try:
+        number = float(value)
+        if isinstance(value, str | bytes):
+            raise TypeError
+    except (TypeError, ValueError):
+        raise DefinitionError(f"{what}: the metric {name!r} is {value!r:.80}, which is no number") from None
+    return Metric(name, number, n, scorer=scorer, unit=unit)

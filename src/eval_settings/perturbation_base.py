@@ -1,0 +1,83 @@
+"""How perturbations are called, and what their random numbers are made from."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from testbed.errors import DefinitionError
+
+
+def sample_seed(noise_key: str, sample_id: str, seed: int) -> int:
+    """The seed of a sample's random numbers: a function of setting, sample and ``--seed`` alone, below 2^63."""
+    text = f"{noise_key}\0{sample_id}\0{seed}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") >> 1
+
+
+GPU_ARGUMENTS = ("images", "model", "seeds", "targets")
+_BY_PLACE = ("images", "model")
+
+
+def parameters(function: Callable[..., Any]) -> list[str]:
+    """The names of a function's parameters; empty for one that cannot be asked."""
+    return [parameter.name for parameter in _signature(function) or ()]
+
+
+def _signature(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
+    """A function's parameters; those of ``forward`` for a torch module; None for a function written in C."""
+    forward = getattr(function, "forward", None)
+    try:
+        return list(inspect.signature(forward if callable(forward) else function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+@dataclass(frozen=True)
+class GpuCall:
+    """How a ``perturbation_fn_gpu`` is called.
+
+    Attributes:
+        arguments: What it gets, in order: names out of `GPU_ARGUMENTS`.
+        by_name: Whether it gets them by name rather than by place.
+    """
+
+    arguments: tuple[str, ...]
+    by_name: bool
+
+
+def gpu_call(function: Callable[..., Any]) -> GpuCall:
+    """How a perturbation is to be called: by name when it uses the names of `GPU_ARGUMENTS`, else as ImageNet-testbed.
+
+    A parameter with a default is filled only if it has a known name.
+
+    Raises:
+        DefinitionError: If its parameters are neither known names nor (images) or (images, model) by place.
+    """
+    signature = _signature(function)
+    if signature is None:  # such as torch.sqrt
+        return GpuCall(("images",), by_name=False)
+    kinds = inspect.Parameter
+    required = [each for each in signature if each.default is each.empty and each.kind not in _VARIABLE]
+    named = [each.name for each in signature if each.name in GPU_ARGUMENTS and each.kind not in _VARIABLE]
+    placed = any(each.kind is kinds.POSITIONAL_ONLY for each in required)
+    if not placed and "images" in named and {each.name for each in required} <= set(GPU_ARGUMENTS):
+        return GpuCall(tuple(named), by_name=True)
+    if not required and any(each.kind is kinds.VAR_POSITIONAL for each in signature):
+        return GpuCall(_BY_PLACE, by_name=False)
+    misplaced = [
+        each.name
+        for place, each in enumerate(required)
+        if each.kind is kinds.KEYWORD_ONLY or (each.name in GPU_ARGUMENTS and _BY_PLACE[place:][:1] != (each.name,))
+    ]
+    if not 1 <= len(required) <= len(_BY_PLACE) or misplaced:
+        raise DefinitionError(
+            f"a perturbation_fn_gpu takes what it names of {', '.join(GPU_ARGUMENTS)}, or (images), or (images, model)"
+            f" by place; this one takes ({', '.join(each.name for each in signature)})"
+        )
+    return GpuCall(_BY_PLACE[: len(required)], by_name=False)
+
+
+_VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

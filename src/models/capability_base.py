@@ -1,0 +1,120 @@
+"""What a model can do, as small protocols. A setting says what it needs, a model says what it has.
+
+Shapes: images are float tensors [B, 3, H, W] in [0, 1]; embeddings are float tensors [B, D]; nothing is normalized
+unless it says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import torch
+
+LOGITS = "logits"
+EMBED_IMAGE = "embed_image"
+EMBED_TEXT = "embed_text"
+GENERATE = "generate"
+CHAT = "chat"
+LOGLIK = "loglik"
+GRADIENTS = "gradients"  # outputs can be differentiated with respect to the images: what attacks need
+
+CAPABILITIES = frozenset({LOGITS, EMBED_IMAGE, EMBED_TEXT, GENERATE, CHAT, LOGLIK, GRADIENTS})
+
+
+@dataclass(frozen=True)
+class Message:
+    """What is put to a generating model: texts and images, interleaved.
+
+    Attributes:
+        parts: Texts (str) and images (tensors [3, H, W] in [0, 1], or paths), in the order in which they are read.
+        role: Who says it: ``"user"``, ``"assistant"`` or ``"system"``.
+    """
+
+    parts: Sequence[Any]
+    role: str = "user"
+
+
+@dataclass(frozen=True)
+class GenerationConfig:
+    """How text is generated.
+
+    Attributes:
+        max_new_tokens: The most tokens to generate.
+        temperature: 0 takes the likeliest token each time.
+        stop: Strings at which generation ends.
+    """
+
+    max_new_tokens: int = 128
+    temperature: float = 0.0
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What a model said.
+
+    Attributes:
+        text: The text, without the prompt.
+        finish_reason: ``"stop"``, ``"length"``, or ``"error: …"``.
+    """
+
+    text: str
+    finish_reason: str = "stop"
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class GivesLogits(Protocol):
+    """Classifies images."""
+
+    def logits(self, images: torch.Tensor) -> torch.Tensor:
+        """Images [B, 3, H, W] in [0, 1] to logits [B, C]."""
+        ...
+
+
+@runtime_checkable
+class EmbedsImages(Protocol):
+    """Embeds images."""
+
+    def embed_image(self, images: torch.Tensor) -> torch.Tensor:
+        """Images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
+        ...
+
+
+@runtime_checkable
+class EmbedsText(Protocol):
+    """Embeds texts."""
+
+    def embed_text(self, texts: Sequence[str]) -> torch.Tensor:
+        """Texts to embeddings [B, D], not normalized."""
+        ...
+
+
+@runtime_checkable
+class Generates(Protocol):
+    """Answers in text."""
+
+    def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation]:
+        """One generation for each message."""
+        ...
+
+
+@runtime_checkable
+class Chats(Protocol):
+    """Answers the last of several turns."""
+
+    def chat(self, turns: Sequence[Sequence[Message]], config: GenerationConfig) -> list[Generation]:
+        """One generation for each conversation."""
+        ...
+
+
+@runtime_checkable
+class ScoresText(Protocol):
+    """Tells how likely a text is after a message."""
+
+    def loglik(self, pairs: Sequence[tuple[Message, str]]) -> list[float]:
+        """The log-likelihood (nats, summed over tokens) of each text given its message."""
+        ...

@@ -1,0 +1,143 @@
+"""A checkpoint of one's own: any architecture of torchvision or timm and a state-dict file.
+
+On the command line ``resnet50,/path/to.pth`` or ``timm/vit_base_patch16_224,/path/to.safetensors``; the preprocessing
+is that of the architecture's published weights. In a definition file `checkpoint_model` takes a name and other
+preprocessing. (open_clip's architectures take checkpoints in the same way, see ``open_clip_models.py``.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import DefinitionError, WeightsError
+from testbed.models.model_base import Model, StandardNormalization
+from testbed.models.transform_base import Transform
+from testbed.models.weights_base import fit_state_dict, load_state_dict
+from testbed.registry import registry
+
+PUBLISHED_CLASSES = 1000  # of torchvision's classifiers
+
+
+def checkpoint_model(
+    name: str,
+    arch: str,
+    path: str | Path,
+    transform: Transform | None = None,
+    normalization: StandardNormalization | None = None,
+    eval_batch_size: int | None = None,
+    **options: Any,
+) -> Model:
+    """A classifier of a known architecture with the weights in a file.
+
+    Args:
+        name: The model's name.
+        arch: A name of the torchvision or timm family, such as ``resnet50`` or ``timm/vit_base_patch16_224``.
+        path: A state dict, as torch.save or safetensors write it. A head of another number of classes is recognised.
+        transform: Default: that of the architecture's published weights.
+        normalization: Default: that of the architecture's published weights.
+        eval_batch_size: Default: the family's.
+        **options: Further arguments of `Model`, such as ``model_type``.
+    """
+    base = registry.get_model(arch)
+    library = (base.architecture or {}).get("library")
+    if not isinstance(base, Model) or library not in ("torchvision", "timm"):
+        raise DefinitionError(f"{name}: {arch!r} is not an architecture of torchvision or timm")
+    architecture = f"timm/{base.arch}" if library == "timm" else str(base.arch)
+    file = Path(path).expanduser().absolute()
+    return Model(
+        name=name,
+        transform=transform or base.transform,
+        normalization=normalization or base.normalization,
+        classifier_loader=lambda: load_checkpoint(architecture, file),
+        eval_batch_size=eval_batch_size or base.eval_batch_size,
+        arch=architecture,
+        architecture={"checkpoint": architecture},
+        weights=file,
+        **options,
+    )
+
+
+def load_checkpoint(architecture: str, path: Path) -> Any:
+    """The network of an architecture with the weights in a file.
+
+    Raises:
+        WeightsError: If they do not fit.
+    """
+    state = load_state_dict(path)
+    network = build(architecture)
+    classes = head_size(network, state)
+    if classes is not None:
+        network = build(architecture, classes)
+    fit_state_dict(network, state, f"the checkpoint {path}")
+    return network
+
+
+def build(architecture: str, classes: int | None = None) -> Any:
+    """An untrained network; with ``classes``, its head has as many outputs."""
+    arguments: dict[str, Any] = {} if classes is None else {"num_classes": classes}
+    if architecture.startswith("timm/"):
+        import timm
+
+        return timm.create_model(architecture.removeprefix("timm/"), pretrained=False, **arguments)
+    from torchvision import models
+
+    return models.get_model(architecture, weights=None, **arguments)
+
+
+def head_size(network: Any, state: dict[str, Any]) -> int | None:
+    """The number of classes of a checkpoint whose head alone differs from the network's; None when nothing differs.
+
+    Raises:
+        WeightsError: If more than a head differs.
+    """
+    own = network.state_dict()
+    classes = getattr(network, "num_classes", PUBLISHED_CLASSES)
+    sizes = set()
+    for name in own:
+        if name not in state or state[name].shape == own[name].shape:
+            continue
+        if own[name].ndim == 0 or own[name].shape[0] != classes or state[name].shape[1:] != own[name].shape[1:]:
+            raise WeightsError(
+                f"the checkpoint does not fit the architecture: {name} is {tuple(state[name].shape)},"
+                f" not {tuple(own[name].shape)}"
+            )
+        sizes.add(int(state[name].shape[0]))
+    if len(sizes) > 1:
+        raise WeightsError(f"the checkpoint does not fit the architecture: its heads have {sorted(sizes)} classes")
+    return sizes.pop() if sizes else None
+
+
+class CheckpointFamily:
+    """Names of the form ``ARCHITECTURE,/path/to/state_dict``."""
+
+    name = "checkpoint"
+
+    def names(self) -> Iterable[str]:
+        """None: there are as many as there are files."""
+        return ()
+
+    def canonical(self, name: str) -> str | None:
+        """The architecture and the absolute path, when a family of classifiers knows the architecture."""
+        arch, comma, path = name.partition(",")
+        if not comma or not ("/" in path or Path(path).suffix) or "," in arch:
+            return None
+        from testbed.models.timm_models import PREFIX, TimmFamily
+        from testbed.models.torchvision_models import TorchvisionFamily
+
+        family = TimmFamily() if arch.startswith(PREFIX) else TorchvisionFamily()
+        known = family.canonical(arch)
+        if known is None:
+            return None
+        # A tag of timm's decides the preprocessing; torchvision's plain name means its first weights anyway.
+        written = arch if arch.startswith(PREFIX) else known
+        return f"{written},{Path(path).expanduser().absolute()}"
+
+    def build(self, name: str) -> Model:
+        """The definition."""
+        arch, _, path = name.partition(",")
+        return checkpoint_model(name, arch, path)
+
+
+registry.add_model_family(CheckpointFamily())

@@ -1,0 +1,296 @@
+"""open_clip's dual encoders, in CLIP benchmark's spelling.
+
+``ViT-B-32,laion400m_e32`` is an architecture and a published tag, ``ViT-B-32,/path/to.pt`` an architecture and a
+checkpoint of one's own, ``hf-hub:owner/name`` and ``local-dir:/path`` are open_clip's own schemes; ``ViT-B-32,`` names
+no weights and runs with ``--random-weights``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import WeightsError
+from testbed.models.hub_base import hash_in_name, hub_file, url_file
+from testbed.models.model_base import DualEncoder, StandardNormalization
+from testbed.models.transform_base import LazyTransform, Transform
+from testbed.models.weights_base import LocalFiles, WeightsSource
+from testbed.registry import registry
+from testbed.registry.library_names import library_names
+
+EVAL_BATCH_SIZE = 128
+HUB = "hf-hub:"
+FOLDER = "local-dir:"
+CONFIG_FILE = "open_clip_config.json"
+WEIGHT_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors", "open_clip_pytorch_model.bin")
+WEIGHT_SUFFIXES = (".safetensors", ".bin", ".pt", ".pth")
+DEFAULT_PREPROCESSING: dict[str, Any] = {
+    "mean": (0.48145466, 0.4578275, 0.40821073),
+    "std": (0.26862954, 0.26130258, 0.27577711),
+    "interpolation": "bicubic",
+    "resize_mode": "shortest",
+}
+
+
+class OpenClipTransform(LazyTransform):
+    """The evaluation transform that open_clip makes from a model's configuration, without its normalization.
+
+    Args:
+        size: Side (pixels), or (height, width).
+        interpolation: ``"bicubic"`` or ``"bilinear"``.
+        resize_mode: ``"shortest"``, ``"longest"`` or ``"squash"``.
+    """
+
+    def __init__(
+        self, size: int | Sequence[int], interpolation: str = "bicubic", resize_mode: str = "shortest"
+    ) -> None:
+        self.size = size if isinstance(size, int) else list(size)
+        self.interpolation = interpolation
+        self.resize_mode = resize_mode
+
+    def make(self) -> Transform:
+        """open_clip's resizing and cropping, then a float tensor in [0, 1]."""
+        from open_clip.transform import image_transform
+        from torchvision import transforms
+
+        size = self.size if isinstance(self.size, int) else tuple(self.size)
+        whole = image_transform(size, is_train=False, interpolation=self.interpolation, resize_mode=self.resize_mode)
+        kept = [step for step in whole.transforms if not isinstance(step, transforms.Normalize)]
+        made: Transform = transforms.Compose(kept)
+        return made
+
+
+@dataclass(frozen=True)
+class TagWeights:
+    """The checkpoint of a published tag."""
+
+    name: str
+
+    def files(self, fetch: bool) -> Sequence[Path] | None:
+        """The checkpoint, downloaded if need be."""
+        import open_clip
+
+        architecture, _, tag = self.name.partition(",")
+        config = open_clip.get_pretrained_cfg(architecture, tag)
+        if config.get("hf_hub"):
+            repository, _, file = config["hf_hub"].rpartition("/")
+            named = [f"{file.rpartition('.')[0]}.safetensors", file] if file else WEIGHT_FILES
+            path = hub_file(self.name, repository, named, fetch=fetch)
+        elif config.get("url"):
+            place = Path("~/.cache/clip").expanduser() / config["url"].rpartition("/")[2]
+            path = url_file(self.name, config["url"], place, fetch, hash_in_url(config["url"]))
+        else:
+            raise WeightsError(f"{self.name}: open_clip does not say where the weights of this tag are")
+        return [path] if path is not None else None
+
+
+@dataclass(frozen=True)
+class HubWeights:
+    """The checkpoint of a repository on the Hugging Face hub."""
+
+    name: str
+
+    def files(self, fetch: bool) -> Sequence[Path] | None:
+        """The checkpoint, downloaded if need be."""
+        path = hub_file(self.name, self.name.removeprefix(HUB), WEIGHT_FILES, fetch=fetch)
+        return [path] if path is not None else None
+
+
+@dataclass(frozen=True)
+class FolderWeights:
+    """The checkpoint in a folder: under one of open_clip's names, else the only one there is."""
+
+    name: str
+
+    def files(self, fetch: bool) -> Sequence[Path]:
+        """The checkpoint."""
+        folder = Path(self.name.removeprefix(FOLDER))
+        named = [folder / file for file in WEIGHT_FILES if (folder / file).is_file()]
+        found = named[:1] or [path for path in sorted(folder.glob("*")) if path.suffix in WEIGHT_SUFFIXES]
+        if len(found) != 1:
+            files = ", ".join(path.name for path in found) or "none"
+            raise WeightsError(
+                f"{self.name}: one checkpoint is expected in the folder ({WEIGHT_FILES[0]}, or a single file ending in"
+                f" {' '.join(WEIGHT_SUFFIXES)}); found {files}"
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class NoWeights:
+    """What a name without weights has."""
+
+    name: str
+
+    def files(self, fetch: bool) -> Sequence[Path] | None:
+        """Nothing."""
+        raise WeightsError(
+            f"{self.name!r} names an architecture but no weights; write {self.name}TAG or"
+            f" {self.name}/path/to/checkpoint, or add --random-weights to run it untrained"
+        )
+
+
+def tags_of(architecture: str) -> list[str] | None:
+    """The published tags of an architecture; None for an unknown one. One that a plug-in has added is known too."""
+    known = library_names("open_clip_torch").get(architecture)
+    library = sys.modules.get("open_clip")
+    if known is None and library is not None and architecture in library.list_models():
+        return []
+    return known
+
+
+def hash_in_url(url: str) -> str | None:
+    """The beginning of a checkpoint's SHA-256 digest: OpenAI has it in the folder's name, others in the file's."""
+    return url.split("/")[-2] if "openaipublic" in url else hash_in_name(url)
+
+
+class OpenClipFamily:
+    """Every architecture of the installed open_clip, with any of its tags or a checkpoint of one's own."""
+
+    name = "open_clip"
+
+    def names(self) -> Iterable[str]:
+        """One name for each published pair."""
+        for architecture, tags in library_names("open_clip_torch").items():
+            yield from (f"{architecture},{tag}" for tag in tags)
+
+    def canonical(self, name: str) -> str | None:
+        """The pair; a checkpoint's path is made absolute."""
+        if name.startswith(HUB):
+            return name
+        if name.startswith(FOLDER):
+            return FOLDER + str(Path(name.removeprefix(FOLDER)).expanduser().absolute())
+        architecture, comma, tag = name.removeprefix("open_clip/").partition(",")
+        tags = tags_of(architecture) if comma else None
+        if tags is None:
+            return None
+        if not tag or tag in tags:
+            return f"{architecture},{tag}"
+        if "/" in tag or Path(tag).suffix:
+            return f"{architecture},{Path(tag).expanduser().absolute()}"
+        return None
+
+    def build(self, name: str) -> DualEncoder:
+        """The definition, with the preprocessing that its weights were trained with."""
+        config, pretrained = _configuration(name)
+        quick_gelu = bool(pretrained.get("quick_gelu"))
+        given = {key: pretrained[key] for key in DEFAULT_PREPROCESSING if pretrained.get(key) is not None}
+        preprocessing = {**DEFAULT_PREPROCESSING, **given}
+        return DualEncoder(
+            name=name,
+            # The network's own size, whatever a preprocessing configuration says: open_clip does the same.
+            transform=OpenClipTransform(
+                config["vision_cfg"].get("image_size", 224),
+                preprocessing["interpolation"],
+                preprocessing["resize_mode"],
+            ),
+            normalization=StandardNormalization(preprocessing["mean"], preprocessing["std"]),
+            encoder_loader=lambda: _load(name, quick_gelu),
+            random_loader=lambda: _untrained(name, quick_gelu),
+            eval_batch_size=EVAL_BATCH_SIZE,
+            arch=name.partition(",")[0],
+            architecture={"library": "open_clip", "config": config, "quick_gelu": quick_gelu},
+            weights=_weights(name),
+        )
+
+
+def _configuration(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The architecture's configuration, and that of the weights (preprocessing, quick_gelu)."""
+    import open_clip
+
+    if name.startswith((HUB, FOLDER)):
+        path = (
+            hub_file(name, name.removeprefix(HUB), [CONFIG_FILE])
+            if name.startswith(HUB)
+            else Path(name.removeprefix(FOLDER)) / CONFIG_FILE
+        )
+        return _read_configuration(name, Path(path or ""))
+    architecture, _, tag = name.partition(",")
+    config = open_clip.get_model_config(architecture)
+    pretrained = open_clip.get_pretrained_cfg(architecture, tag) if tag else {}
+    return config, pretrained or _agreed(architecture)
+
+
+def _read_configuration(name: str, path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    expected = f"{name}: {path} should be open_clip's configuration, a JSON object with 'model_cfg'"
+    try:
+        whole = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise WeightsError(f"{expected}: {error}") from error
+    config = whole.get("model_cfg") if isinstance(whole, dict) else None
+    if not isinstance(config, dict) or not isinstance(config.get("vision_cfg"), dict):
+        raise WeightsError(f"{expected} that describes a vision tower")
+    return config, whole.get("preprocess_cfg") or {}
+
+
+def _agreed(architecture: str) -> dict[str, Any]:
+    """What all published weights of an architecture agree on: the best guess for a checkpoint of one's own.
+
+    A SigLIP checkpoint is not normalized as OpenAI's CLIP is, and one trained with QuickGELU loses points without it.
+    """
+    import open_clip
+
+    tags = open_clip.list_pretrained_tags_by_model(architecture)
+    configs = [open_clip.get_pretrained_cfg(architecture, tag) for tag in tags]
+    agreed = {}
+    for key in (*DEFAULT_PREPROCESSING, "quick_gelu"):
+        values = [config.get(key) for config in configs]
+        if values and values[0] is not None and all(value == values[0] for value in values):
+            agreed[key] = values[0]
+    return agreed
+
+
+def _weights(name: str) -> WeightsSource:
+    if name.startswith(HUB):
+        return HubWeights(name)
+    if name.startswith(FOLDER):
+        return FolderWeights(name)
+    tag = name.partition(",")[2]
+    if not tag:
+        return NoWeights(name)
+    return LocalFiles((Path(tag),)) if Path(tag).is_absolute() else TagWeights(name)
+
+
+def _load(name: str, quick_gelu: bool) -> tuple[Any, Any]:
+    """The network with the very weights that tell its identity, and its tokenizer."""
+    import open_clip
+
+    files = _weights(name).files(fetch=True) or ()
+    network = _build(name, quick_gelu)
+    open_clip.load_checkpoint(network, str(files[0]), strict=True, weights_only=True)
+    return network, open_clip.get_tokenizer(_source(name))
+
+
+def _untrained(name: str, quick_gelu: bool) -> tuple[Any, Any]:
+    import open_clip
+    from torch import nn
+
+    network = _build(name, quick_gelu)
+    projection = getattr(getattr(network, "text_decoder", None), "text_projection", None)
+    if projection is not None:  # open_clip leaves CoCa's uninitialised
+        nn.init.normal_(projection, std=projection.shape[0] ** -0.5)
+    return network, open_clip.get_tokenizer(_source(name))
+
+
+def _source(name: str) -> str:
+    """What open_clip knows the architecture by."""
+    return name if name.startswith((HUB, FOLDER)) else name.partition(",")[0]
+
+
+def _build(name: str, quick_gelu: bool) -> Any:
+    import open_clip
+
+    return open_clip.create_model(
+        _source(name),
+        load_weights=False,
+        pretrained_image=False,
+        pretrained_text=False,
+        force_quick_gelu=quick_gelu,
+    )
+
+
+registry.add_model_family(OpenClipFamily())

@@ -1,0 +1,157 @@
+"""timm's image classifiers: ``timm/<architecture>.<tag>``, each with the preprocessing of its own configuration.
+
+``timm/<architecture>`` means timm's default tag. Architectures without published weights are listed too; they run with
+``--random-weights``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import WeightsError
+from testbed.models.hub_base import hash_in_name, hub_file, torch_hub_path, url_file
+from testbed.models.model_base import ImageEncoder, Model, ModelDefinition, StandardNormalization
+from testbed.models.transform_base import LazyTransform, Transform
+from testbed.registry import registry
+from testbed.registry.library_names import library_names
+
+PREFIX = "timm/"
+EVAL_BATCH_SIZE = 128
+
+
+class TimmTransform(LazyTransform):
+    """The evaluation transform that timm makes from a model's configuration, without its normalization.
+
+    Args:
+        input_size: (3, height, width).
+        interpolation: timm's name of it.
+        crop_pct: Share of the resized image that is cropped.
+        crop_mode: ``"center"``, ``"squash"`` or ``"border"``.
+        fill: The colour of the border, in [0, 1]; timm takes the mean of the normalization.
+    """
+
+    def __init__(
+        self,
+        input_size: Sequence[int],
+        interpolation: str,
+        crop_pct: float,
+        crop_mode: str,
+        fill: Sequence[float] | None = None,
+    ) -> None:
+        self.input_size = list(input_size)
+        self.interpolation = interpolation
+        self.crop_pct = crop_pct
+        self.crop_mode = crop_mode
+        self.fill = list(fill) if fill is not None else None
+
+    def make(self) -> Transform:
+        """timm's resizing and cropping, then a float tensor in [0, 1]."""
+        from timm.data.transforms_factory import create_transform
+        from torchvision import transforms
+
+        fill: dict[str, Any] = {"mean": tuple(self.fill)} if self.fill is not None else {}
+        whole = create_transform(
+            input_size=(self.input_size[0], self.input_size[1], self.input_size[2]),
+            interpolation=self.interpolation,
+            crop_pct=self.crop_pct,
+            crop_mode=self.crop_mode,
+            is_training=False,
+            **fill,
+        )
+        kept = [step for step in whole.transforms if not isinstance(step, transforms.Normalize)]
+        made: Transform = transforms.Compose(kept)
+        return made
+
+
+@dataclass(frozen=True)
+class TimmWeights:
+    """The checkpoint of a name, where the Hugging Face hub or torch.hub keeps it."""
+
+    name: str
+
+    def files(self, fetch: bool) -> Sequence[Path] | None:
+        """The checkpoint, downloaded if need be."""
+        config = pretrained_config(self.name)
+        if config.file:
+            return [Path(config.file)]
+        if config.hf_hub_id:
+            repository, _, revision = config.hf_hub_id.partition("@")
+            named = [config.hf_hub_filename] if config.hf_hub_filename else ["model.safetensors", "pytorch_model.bin"]
+            path = hub_file(self.name, repository, named, revision or None, fetch)
+        elif config.url:
+            path = url_file(self.name, config.url, torch_hub_path(config.url), fetch, hash_in_name(config.url))
+        else:
+            raise WeightsError(f"{self.name}: timm publishes no weights for it; --random-weights runs it untrained")
+        return [path] if path is not None else None
+
+
+def pretrained_config(name: str) -> Any:
+    """timm's configuration of a canonical name."""
+    import timm
+
+    return timm.get_pretrained_cfg(name.removeprefix(PREFIX), allow_unregistered=False)
+
+
+class TimmFamily:
+    """Every model of the installed timm."""
+
+    name = "timm"
+
+    def names(self) -> Iterable[str]:
+        """One name for each published checkpoint, and each architecture that has none."""
+        for architecture, tags in library_names("timm").items():
+            if tags:
+                yield from (f"{PREFIX}{architecture}.{tag}" if tag else f"{PREFIX}{architecture}" for tag in tags)
+            else:
+                yield f"{PREFIX}{architecture}"
+
+    def canonical(self, name: str) -> str | None:
+        """The name with its tag."""
+        if not name.startswith(PREFIX):
+            return None
+        architecture, dot, tag = name.removeprefix(PREFIX).partition(".")
+        tags = library_names("timm").get(architecture)
+        if tags is None or (dot and tag not in tags):
+            return None
+        chosen = tag or (tags[0] if tags else "")
+        return f"{PREFIX}{architecture}.{chosen}" if chosen else f"{PREFIX}{architecture}"
+
+    def build(self, name: str) -> ModelDefinition:
+        """The definition, with the preprocessing of the name's configuration; without a head it embeds images."""
+        import timm
+        from timm.data.config import resolve_data_config
+
+        config = pretrained_config(name)
+        bare = name.removeprefix(PREFIX)
+        data: dict[str, Any] = resolve_data_config(  # type: ignore[no-untyped-call]
+            {}, pretrained_cfg=config.to_dict()
+        )
+        shared: dict[str, Any] = {
+            "name": name,
+            "transform": TimmTransform(
+                data["input_size"],
+                data["interpolation"],
+                data["crop_pct"],
+                data["crop_mode"],
+                fill=data["mean"] if data["crop_mode"] == "border" else None,
+            ),
+            "normalization": StandardNormalization(data["mean"], data["std"]),
+            "random_loader": lambda: timm.create_model(bare, pretrained=False, num_classes=config.num_classes),
+            "eval_batch_size": EVAL_BATCH_SIZE,
+            "arch": bare.partition(".")[0],
+            "architecture": {"library": "timm", "model": bare},
+            "weights": TimmWeights(name),
+        }
+        if config.num_classes == 0:
+            return ImageEncoder(encoder_loader=lambda: timm.create_model(bare, pretrained=True), **shared)
+        return Model(
+            classifier_loader=lambda: timm.create_model(bare, pretrained=True),
+            num_classes=config.num_classes,
+            **shared,
+        )
+
+
+registry.add_model_family(TimmFamily())

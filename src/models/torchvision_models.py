@@ -1,0 +1,95 @@
+"""torchvision's ImageNet classifiers, under their plain names.
+
+``resnet50`` is the first weights that torchvision published (IMAGENET1K_V1), the ones in published tables; others are
+``resnet50.imagenet1k_v2`` and so on. Each is evaluated with the transform that its weights were published with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.models.hub_base import hash_in_name, torch_hub_path, url_file
+from testbed.models.model_base import Model, StandardNormalization, StandardTransform
+from testbed.models.weights_base import only_weights
+from testbed.registry import registry
+from testbed.registry.library_names import library_names
+
+EVAL_BATCH_SIZE = 128
+
+
+def weights_of(name: str) -> Any:
+    """The member of torchvision's weights enum that a canonical name means."""
+    from torchvision import models
+
+    architecture, _, weights = name.partition(".")
+    enum = models.get_model_weights(architecture)
+    return enum[weights.upper()] if weights else next(iter(enum))
+
+
+@dataclass(frozen=True)
+class TorchvisionWeights:
+    """The checkpoint of a name, where torch.hub keeps it."""
+
+    name: str
+
+    def files(self, fetch: bool) -> Sequence[Path] | None:
+        """The checkpoint, downloaded if need be."""
+        url = weights_of(self.name).url
+        path = url_file(self.name, url, torch_hub_path(url), fetch, hash_in_name(url))
+        return [path] if path is not None else None
+
+
+def load(name: str) -> Any:
+    """The network of a canonical name with its weights. Code in a checkpoint, which torch.hub would run, is refused."""
+    from torchvision import models
+
+    with only_weights():
+        return models.get_model(name.partition(".")[0], weights=weights_of(name))
+
+
+class TorchvisionFamily:
+    """Every image classifier of the installed torchvision."""
+
+    name = "torchvision"
+
+    def names(self) -> Iterable[str]:
+        """Plain names for the first weights, ``name.weights`` for the others."""
+        for architecture, weights in library_names("torchvision").items():
+            yield architecture
+            yield from (f"{architecture}.{other.lower()}" for other in weights[1:])
+
+    def canonical(self, name: str) -> str | None:
+        """The plain name, also for the first weights written out."""
+        architecture, dot, weights = name.removeprefix("torchvision/").partition(".")
+        known = [each.lower() for each in library_names("torchvision").get(architecture, [])]
+        if not known or (dot and weights.lower() not in known):
+            return None
+        return architecture if not dot or weights.lower() == known[0] else f"{architecture}.{weights.lower()}"
+
+    def build(self, name: str) -> Model:
+        """The definition, with the transform of its weights."""
+        from torchvision import models
+
+        architecture = name.partition(".")[0]
+        weights = weights_of(name)
+        preset = weights.transforms()
+        return Model(
+            name=name,
+            transform=StandardTransform(
+                preset.resize_size[0], preset.crop_size[0], interpolation=preset.interpolation.value
+            ),
+            normalization=StandardNormalization(preset.mean, preset.std),
+            classifier_loader=lambda: load(name),
+            random_loader=lambda: models.get_model(architecture, weights=None),
+            eval_batch_size=EVAL_BATCH_SIZE,
+            arch=architecture,
+            num_classes=len(weights.meta["categories"]),
+            architecture={"library": "torchvision", "architecture": architecture},
+            weights=TorchvisionWeights(name),
+        )
+
+
+registry.add_model_family(TorchvisionFamily())

@@ -1,0 +1,267 @@
+"""What a model's weights are, told by content; and clear words when they cannot be had."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import re
+import socket
+import sys
+import threading
+import urllib.parse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from testbed.errors import TestbedError, WeightsError
+
+PROBE_SECONDS = 5.0
+WRAPPERS = ("module.", "_orig_mod.")
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A model's weights.
+
+    Attributes:
+        id: What tells them apart by content, such as ``sha256:…`` of a file, ``state:…`` of a state dict, or
+            ``random:0`` for an untrained network made from seed 0.
+        size_bytes: How much memory they take, about.
+    """
+
+    id: str
+    size_bytes: int
+
+
+class WeightsSource(Protocol):
+    """Knows a model's weight files, and fetches them if need be."""
+
+    def files(self, fetch: bool) -> Sequence[Path] | None:
+        """The files, fetched first if they are missing and ``fetch``; None when they are missing and it is not.
+
+        Raises:
+            WeightsError: If they cannot be had; says which file to put where.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class LocalFiles:
+    """Weights in files that must be there."""
+
+    paths: tuple[Path, ...]
+
+    def files(self, fetch: bool) -> Sequence[Path]:
+        """The files."""
+        for path in self.paths:
+            if not path.is_file():
+                raise WeightsError(f"the weights {path} do not exist")
+        return self.paths
+
+
+def of_files(paths: Sequence[Path]) -> Weights:
+    """Weights told by the content of their files."""
+    from testbed.data.content import remembered_digest
+
+    digests = sorted(remembered_digest(path) for path in paths)
+    content = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()[:32]
+    return Weights(f"sha256:{content}", sum(path.stat().st_size for path in paths))
+
+
+def of_state(state: Mapping[str, Any]) -> Weights:
+    """Weights told by the names, types, shapes and bytes of the entries of a state dict."""
+    import torch
+
+    from testbed.identity import describe
+
+    hasher, size = hashlib.sha256(), 0
+    for name in sorted(state):
+        value = state[name]
+        hasher.update(f"{name}\0".encode())
+        if isinstance(value, torch.Tensor):
+            flat = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+            hasher.update(f"{value.dtype}{tuple(value.shape)}\0".encode())
+            hasher.update(flat.numpy().data)
+            size += value.numel() * value.element_size()
+        else:
+            hasher.update(repr(describe(value)).encode())
+    return Weights(f"state:{hasher.hexdigest()[:32]}", size)
+
+
+def of_network(network: Any) -> Weights:
+    """Weights of a loaded network: of its state dict, or of whatever fields another object has."""
+    from testbed.identity import digest
+
+    if callable(getattr(network, "state_dict", None)):
+        return of_state(network.state_dict())
+    return Weights(f"object:{digest(network)}", 0)
+
+
+# Loading ----------------------------------------------------------------------------------------------------------
+
+
+class _Tee(io.StringIO):
+    """Keeps what is written, and passes it on."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Writes to both."""
+        self._stream.write(text)
+        return super().write(text)
+
+    def flush(self) -> None:
+        """Flushes the stream."""
+        self._stream.flush()
+
+
+def plain(error: BaseException) -> str:
+    """The first line of an error's message, without terminal colours and torch's advice to run what it loads."""
+    if "weights_only" in str(error) and type(error).__name__ == "UnpicklingError":
+        return "it holds more than tensors, and is not opened, since opening it could run code"
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip()
+    return (text.splitlines() or ["no reason given"])[0]
+
+
+@contextlib.contextmanager
+def loading(name: str) -> Iterator[None]:
+    """Turns what loaders raise into a `WeightsError` of one line that says which file to put where.
+
+    Only what torch.hub prints tells where it downloads from and to; that is where the two are taken from. What loaders
+    print goes to the standard error: the standard output is for results.
+    """
+    said = _Tee(sys.stderr)
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+            yield
+    except TestbedError:
+        raise
+    except Exception as error:
+        first = plain(error)
+        tried = re.search(r'Downloading: "(?P<url>[^"]+)" to (?P<path>\S+)', said.getvalue())
+        if tried:
+            raise cannot_fetch(name, tried["url"], Path(tried["path"]), first) from error
+        raise WeightsError(f"{name}: the model cannot be loaded: {type(error).__name__}: {first}") from error
+
+
+@contextlib.contextmanager
+def only_weights() -> Iterator[None]:
+    """Makes torch.load take nothing but tensors, whatever its caller says: some libraries still let it run code."""
+    name = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+def cannot_fetch(name: str, url: str, place: Path | str, reason: str) -> WeightsError:
+    """The error for weights that are neither here nor to be had."""
+    return WeightsError(
+        f"{name}: its weights cannot be downloaded ({reason}). On a machine with network access get {url}"
+        f" and put it at {place}; or use --random-weights to run the architecture untrained"
+    )
+
+
+def require_host(name: str, url: str, place: Path | str) -> None:
+    """Finds out within seconds whether a download can work at all; the hubs' own clients retry for most of a minute.
+
+    Raises:
+        WeightsError: If the host (or the proxy before it) does not answer.
+    """
+    if "huggingface" in url and os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "TRUE", "YES", "ON"):
+        raise cannot_fetch(name, url, place, "HF_HUB_OFFLINE is set")
+    parts = urllib.parse.urlsplit(url)
+    proxies = {key.lower(): value for key, value in os.environ.items() if key.lower().endswith("_proxy") and value}
+    proxy = proxies.get(f"{parts.scheme}_proxy") or proxies.get("all_proxy")
+    if proxy:
+        parts = urllib.parse.urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    reason = _unreachable(host, port)
+    if reason:
+        raise cannot_fetch(name, url, place, f"{host} cannot be reached: {reason}")
+
+
+def _unreachable(host: str, port: int) -> str | None:
+    """Why a host does not answer, or None when it does. A thread asks, since looking up its name may hang."""
+    answers: list[str | None] = []
+
+    def probe() -> None:
+        try:
+            socket.create_connection((host, port), timeout=PROBE_SECONDS).close()
+            answers.append(None)
+        except OSError as error:
+            answers.append(error.strerror or str(error))
+
+    thread = threading.Thread(target=probe, daemon=True)
+    thread.start()
+    thread.join(PROBE_SECONDS)
+    return answers[0] if answers else f"no answer within {PROBE_SECONDS:.0f} s"
+
+
+def load_state_dict(path: Path) -> dict[str, Any]:
+    """The state dict in a checkpoint file (safetensors, or torch's format read with weights_only=True).
+
+    Unwraps what training scripts wrap it in: ``state_dict``, ``model_ema``, ``model`` and the like; the prefixes that
+    DataParallel and torch.compile put before every name.
+
+    Raises:
+        WeightsError: If the file is missing or holds none.
+    """
+    import torch
+
+    if not path.is_file():
+        raise WeightsError(f"the checkpoint {path} does not exist")
+    try:
+        if path.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            loaded: Any = load_file(path)
+        else:
+            loaded = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        raise WeightsError(
+            f"the checkpoint {path} cannot be read as weights: {type(error).__name__}: {plain(error)}"
+        ) from error
+    for key in ("state_dict_ema", "state_dict", "model_state_dict", "model_ema", "model"):
+        if isinstance(loaded, Mapping) and isinstance(loaded.get(key), Mapping):
+            loaded = loaded[key]
+            break
+    tensors = isinstance(loaded, Mapping) and any(isinstance(value, torch.Tensor) for value in loaded.values())
+    if not tensors:
+        raise WeightsError(f"the checkpoint {path} holds no state dict (a mapping of names to tensors)")
+    state = dict(loaded)
+    while prefix := next((each for each in WRAPPERS if all(name.startswith(each) for name in state)), None):
+        state = {name.removeprefix(prefix): value for name, value in state.items()}
+    return state
+
+
+def fit_state_dict(network: Any, state: Mapping[str, Any], what: str) -> None:
+    """Loads a state dict into a network; every name and shape must fit.
+
+    Raises:
+        WeightsError: With the first names that do not.
+    """
+    import torch
+
+    own = network.state_dict()
+    faults = [f"missing {name}" for name in own if name not in state]
+    faults += [f"unexpected {name}" for name in state if name not in own]
+    faults += [
+        f"{name} is {tuple(state[name].shape)}, not {tuple(own[name].shape)}"
+        for name in own
+        if name in state and isinstance(own[name], torch.Tensor) and state[name].shape != own[name].shape
+    ]
+    if faults:
+        more = f" and {len(faults) - 3} more" if len(faults) > 3 else ""
+        raise WeightsError(f"{what} does not fit the architecture: {'; '.join(faults[:3])}{more}")
+    network.load_state_dict(state)

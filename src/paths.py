@@ -1,0 +1,47 @@
+"""Where testbed keeps and finds things: the cache folder, the data root, the environment variables."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from testbed.errors import DataError
+
+ENV_DB = "TESTBED_DB"
+ENV_DATA = "TESTBED_DATA"
+ENV_CACHE = "TESTBED_CACHE"
+ENV_PAYLOADS = "TESTBED_PAYLOADS"
+
+
+def cache_dir(*parts: str) -> Path:
+    """The folder for what can be computed again: trained digits models, content hashes, lists of names.
+
+    It is ``$TESTBED_CACHE``, else ``$XDG_CACHE_HOME/testbed``, else ``~/.cache/testbed``; it is made if missing.
+    """
+    root = os.environ.get(ENV_CACHE)
+    if root is None:
+        root = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "testbed")
+    folder = Path(root).joinpath(*parts)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"the cache folder {folder} cannot be made ({error.strerror}); set {ENV_CACHE} to a folder you can write"
+        ) from error
+    return folder
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Writes a file so that a reader sees the old content or the new one, never half of it."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        temporary.write_bytes(data)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def data_root(given: str | os.PathLike[str] | None = None) -> Path | None:
+    """The folder that holds the data sets: the given one, else ``$TESTBED_DATA``, else None."""
+    root = given if given is not None else os.environ.get(ENV_DATA)
+    return Path(root).expanduser() if root else None

@@ -1,0 +1,17 @@
+"""The registry of models and eval settings.
+
+    from testbed.registry import registry
+
+    registry.add_model(Model(...))
+    registry.add_eval_setting(EvalSetting(...))
+
+Every file in ``src/models/`` and ``src/eval_settings/`` that does so is found by itself; other packages join through
+the entry-point group ``testbed.plugins``, single files through ``--plugin FILE``.
+"""
+
+from testbed.registry.catalog import Catalog
+from testbed.registry.table import Family, Registry
+
+registry = Catalog()
+
+__all__ = ["Catalog", "Family", "Registry", "registry"]

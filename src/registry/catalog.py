@@ -1,0 +1,216 @@
+"""The catalog: the registries of models and of eval settings, their collections, and how they get filled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.errors import DefinitionError, DuplicateNameError
+from testbed.registry import discovery
+from testbed.registry.table import Family, Registry, check_name
+
+if TYPE_CHECKING:
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.models.model_base import ModelDefinition
+
+Members = Sequence[str] | Callable[[], Sequence[str]]
+
+
+class Collections:
+    """Named lists of names and patterns, such as ``demo`` or ``imagenet-c``."""
+
+    def __init__(self, noun: str) -> None:
+        self.noun = noun
+        self._members: dict[str, list[Members]] = {}
+
+    def snapshot(self) -> dict[str, list[Members]]:
+        """What is there now, for `restore`."""
+        return {name: list(members) for name, members in self._members.items()}
+
+    def restore(self, snapshot: dict[str, list[Members]]) -> None:
+        """Forgets what was added since a snapshot."""
+        self._members = snapshot
+
+    def add(self, name: str, members: Members) -> None:
+        """Adds members to a collection, making it if it is new; several files may add to one."""
+        check_name(f"collection of {self.noun}s", name, "add_collection")
+        self._members.setdefault(name, []).append(members)
+
+    def names(self) -> list[str]:
+        """The names of the collections, sorted."""
+        return sorted(self._members)
+
+    def members(self, name: str) -> list[str]:
+        """The names and patterns in a collection, in the order they were added."""
+        found: list[str] = []
+        for members in self._members[name]:
+            found.extend(members() if callable(members) else members)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._members
+
+
+class Catalog:
+    """Models, eval settings and collections, discovered when they are first asked for.
+
+    Args:
+        rooms: Packages whose files define things; None takes testbed's own rooms.
+        entry_points: Whether installed packages may join through the group ``testbed.plugins``.
+    """
+
+    def __init__(self, rooms: Sequence[str] | None = None, entry_points: bool = True) -> None:
+        self.models: Registry[ModelDefinition] = Registry("model", "python db.py --list-models-registry")
+        self.eval_settings: Registry[EvalSetting] = Registry(
+            "eval setting", "python db.py --list-eval-settings-registry"
+        )
+        self.model_collections = Collections("model")
+        self.eval_setting_collections = Collections("eval setting")
+        self.plugins: list[Path] = []
+        self._rooms = discovery.ROOMS if rooms is None else tuple(rooms)
+        self._entry_points = entry_points
+        self._entered: list[Any] = []
+        self._state = "empty"
+
+    # Adding -------------------------------------------------------------------------------------------------------
+
+    def add_model(self, model: ModelDefinition, collections: Iterable[str] = ()) -> ModelDefinition:
+        """Registers a model under its name, and in the given collections.
+
+        Raises:
+            DuplicateNameError: If another definition has that name; the message names both places.
+        """
+        _expect(model, "capabilities", "add_model", "a Model")
+        self.models.add(model.name, model)
+        for collection in collections:
+            self.model_collections.add(collection, [model.name])
+        return model
+
+    def add_eval_setting(self, eval_setting: EvalSetting, collections: Iterable[str] = ()) -> EvalSetting:
+        """Registers an eval setting under its name, and in the given collections.
+
+        Raises:
+            DuplicateNameError: If another definition has that name; the message names both places.
+        """
+        _expect(eval_setting, "dataset", "add_eval_setting", "an EvalSetting")
+        self.eval_settings.add(eval_setting.name, eval_setting)
+        for collection in collections:
+            self.eval_setting_collections.add(collection, [eval_setting.name])
+        return eval_setting
+
+    def add_model_family(self, family: Family[ModelDefinition]) -> None:
+        """Registers many models that follow one rule, without building any."""
+        self.models.add_family(family)
+
+    def add_eval_setting_family(self, family: Family[EvalSetting]) -> None:
+        """Registers many eval settings that follow one rule, without building any."""
+        self.eval_settings.add_family(family)
+
+    def add_model_collection(self, name: str, members: Members) -> None:
+        """Names a list of models: names, patterns, or a function that returns them."""
+        self.model_collections.add(name, members)
+
+    def add_eval_setting_collection(self, name: str, members: Members) -> None:
+        """Names a list of eval settings: names, patterns, or a function that returns them."""
+        self.eval_setting_collections.add(name, members)
+
+    # Asking -------------------------------------------------------------------------------------------------------
+
+    def get_model(self, name: str) -> ModelDefinition:
+        """The model of that name; an unknown one raises with suggestions."""
+        self.load()
+        return self.models.get(name)
+
+    def get_eval_setting(self, name: str) -> EvalSetting:
+        """The eval setting of that name; an unknown one raises with suggestions."""
+        self.load()
+        return self.eval_settings.get(name)
+
+    def model_names(self) -> list[str]:
+        """The names of all models. Builds none."""
+        self.load()
+        return self.models.names()
+
+    def eval_setting_names(self) -> list[str]:
+        """The names of all eval settings. Builds none."""
+        self.load()
+        return self.eval_settings.names()
+
+    def contains_model(self, name: str) -> bool:
+        """Whether a model of that name is registered."""
+        self.load()
+        return name in self.models
+
+    def contains_eval_setting(self, name: str) -> bool:
+        """Whether an eval setting of that name is registered."""
+        self.load()
+        return name in self.eval_settings
+
+    def spec(self) -> dict[str, Any]:
+        """Nothing: a function that asks the registry is not another one for what else is registered."""
+        return {}
+
+    # Filling ------------------------------------------------------------------------------------------------------
+
+    def load(self, plugins: Iterable[str | Path] = ()) -> Catalog:
+        """Reads the rooms and the installed plug-ins once, then the given plug-in files that were not read yet.
+
+        Raises:
+            PluginError: If a file or a plug-in cannot be loaded, with its name and the reason.
+        """
+        if self._state == "empty":
+            self._state = "loading"  # definition files may ask the registry while they load
+            try:
+                self._load_rooms()
+                self._load_entry_points()
+            except BaseException:
+                self._state = "empty"
+                raise
+            self._state = "loaded"
+        for plugin in plugins:
+            path = Path(plugin).expanduser().resolve()
+            if path not in self.plugins:
+                with self._all_or_nothing():
+                    discovery.load_plugin_file(path)
+                self.plugins.append(path)
+        return self
+
+    def _load_rooms(self) -> None:
+        for room in self._rooms:
+            for module in discovery.room_modules(room):
+                with self._all_or_nothing():
+                    discovery.import_definitions(module)
+
+    def _load_entry_points(self) -> None:
+        for entry_point in discovery.entry_points() if self._entry_points else ():
+            if entry_point in self._entered:
+                continue  # loaded before another one failed
+            with self._all_or_nothing():
+                discovery.load_entry_point(entry_point, self)
+            self._entered.append(entry_point)
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Forgets what was registered within when it fails, so that it can be mended and loaded again."""
+        parts: list[Any] = [self.models, self.eval_settings, self.model_collections, self.eval_setting_collections]
+        snapshots = [part.snapshot() for part in parts]
+        try:
+            yield
+        except BaseException:
+            for part, snapshot in zip(parts, snapshots, strict=True):
+                part.restore(snapshot)
+            raise
+
+    def load_full_registry(self) -> Catalog:
+        """The name that ImageNet-testbed gave to `load`."""
+        return self.load()
+
+
+def _expect(item: Any, attribute: str, method: str, what: str) -> None:
+    if not hasattr(item, attribute) or not hasattr(item, "name"):
+        raise DefinitionError(f"registry.{method} takes {what}, not {type(item).__name__}")
+
+
+__all__ = ["Catalog", "Collections", "DuplicateNameError"]

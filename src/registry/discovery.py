@@ -1,0 +1,178 @@
+"""Finding definitions: the files of a room, installed plug-ins, and single files given on the command line."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.metadata
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from testbed.errors import DefinitionError, DuplicateNameError, PluginError, TestbedError
+
+if TYPE_CHECKING:
+    from testbed.registry.catalog import Catalog
+
+ROOMS = ("testbed.models", "testbed.eval_settings")
+ENTRY_POINT_GROUP = "testbed.plugins"
+ENV_NO_PLUGINS = "TESTBED_NO_PLUGINS"
+
+# What the files of ImageNet-testbed import, and the packages of ours that carry the same names.
+ORIGINAL_NAMES = {"registry": "testbed.registry", "models": "testbed.models", "eval_settings": "testbed.eval_settings"}
+
+
+def room_modules(room: str) -> list[str]:
+    """The definition modules of a room: every ``.py`` file that is neither private nor a base."""
+    package = importlib.import_module(room)
+    stems = {path.stem for folder in package.__path__ for path in Path(folder).glob("*.py")}
+    return [f"{room}.{stem}" for stem in sorted(stems) if not stem.startswith("_") and not stem.endswith("_base")]
+
+
+def import_definitions(module: str) -> None:
+    """Imports a definition module, which registers what it defines."""
+    with clear_faults(f"the definition file {module}", _origin(module)):
+        importlib.import_module(module)
+
+
+def entry_points() -> Iterable[importlib.metadata.EntryPoint]:
+    """The installed plug-ins, unless they are switched off."""
+    if os.environ.get(ENV_NO_PLUGINS):
+        return ()
+    return importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
+
+
+def load_entry_point(entry_point: importlib.metadata.EntryPoint, catalog: Catalog) -> None:
+    """Loads an installed plug-in: a module, which registers what it defines, or a function that takes the catalog."""
+    package = entry_point.dist.name if entry_point.dist else "an unknown package"
+    remedy = f"; uninstall it, or set {ENV_NO_PLUGINS}=1 to go on without plug-ins"
+    with clear_faults(f"the plug-in {entry_point.name!r} of {package}", _origin(entry_point.module), remedy):
+        loaded: Any = entry_point.load()
+        if callable(loaded):
+            loaded(catalog)
+
+
+def load_plugin_file(path: Path) -> ModuleType:
+    """Runs a definition file; files written for ImageNet-testbed run unchanged.
+
+    Raises:
+        PluginError: If the file is missing or fails, with the line at which it did.
+    """
+    if not path.is_file():
+        raise PluginError(f"--plugin {path}: there is no such file")
+    name = f"testbed_plugin_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise PluginError(f"--plugin {path}: not a Python file (its name should end in .py)")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        with clear_faults(f"--plugin {path}", str(path)), original_names():
+            spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _origin(module: str) -> str | None:
+    """The file of a module, found without importing it."""
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        return None
+    return spec.origin if spec is not None else None
+
+
+# Faults -----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def clear_faults(what: str, file: str | None, remedy: str = "") -> Iterator[None]:
+    """Turns whatever a definition file raises into one line that says what failed and where.
+
+    Args:
+        what: What is being loaded.
+        file: Its file, where it is one: the line that is named is the last one of it.
+        remedy: What to do about it.
+    """
+    try:
+        yield
+    except DuplicateNameError:
+        raise  # names both places already
+    except (Exception, SystemExit) as error:
+        kind = DefinitionError if isinstance(error, TestbedError) else PluginError
+        name = "" if isinstance(error, TestbedError) else f"{type(error).__name__}: "
+        said = (str(error).strip().splitlines() or ["no reason given"])[0]
+        raise kind(f"{what} cannot be loaded: {name}{said}{_place(error, file)}{remedy}") from error
+
+
+def _place(error: BaseException, file: str | None) -> str:
+    """The line of the file at which it went wrong; of the last file on the way when none is given."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" ({error.filename}:{error.lineno})"
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "importlib" not in frame.filename]
+    own = [frame for frame in frames if frame.filename == file] if file else []
+    last = (own or frames)[-1:]
+    return f" ({last[0].filename}:{last[0].lineno})" if last else ""
+
+
+# ImageNet-testbed's names -----------------------------------------------------------------------------------------
+
+
+class _OriginalNames(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds ``registry``, ``models…`` and ``eval_settings…`` in testbed: as the same modules, not as second copies."""
+
+    def __init__(self) -> None:
+        self._specs: dict[str, Any] = {}
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        top, dot, rest = fullname.partition(".")
+        if top not in ORIGINAL_NAMES:
+            return None
+        ours = f"{ORIGINAL_NAMES[top]}{dot}{rest}"
+        if importlib.util.find_spec(ours) is None:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, origin=ours)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        module = importlib.import_module(str(spec.origin))
+        self._specs[spec.name] = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system has put the spec of the borrowed name into the module.
+        name = module.__spec__.name if module.__spec__ is not None else ""
+        module.__spec__ = self._specs.pop(name, module.__spec__)
+
+
+@contextmanager
+def original_names() -> Iterator[None]:
+    """Lets ``registry``, ``models…`` and ``eval_settings…`` mean testbed's, as they did in ImageNet-testbed.
+
+    Whatever modules had those names before have them again afterwards, and those imported meanwhile are forgotten.
+    """
+    before = {name: module for name, module in sys.modules.items() if _original(name)}
+    for name in before:
+        del sys.modules[name]
+    finder = _OriginalNames()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name in [name for name in sys.modules if _original(name)]:
+            del sys.modules[name]
+        sys.modules.update(before)
+
+
+def _original(module: str) -> bool:
+    return module.split(".", 1)[0] in ORIGINAL_NAMES

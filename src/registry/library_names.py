@@ -1,0 +1,109 @@
+"""The model names that torchvision, timm and open_clip know, told without importing them here.
+
+Those libraries must be imported to be asked, which takes seconds and brings torch in. So they are asked once per
+version, in a process of their own, and the answer is kept in the cache folder.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import PluginError
+from testbed.paths import cache_dir, write_atomically
+
+_QUESTIONS = {
+    "torchvision": """
+from torchvision import models
+answer = {name: [weights.name for weights in models.get_model_weights(name) if weights.meta.get("categories")]
+          for name in models.list_models(module=models)}
+""",
+    "timm": """
+import timm
+answer = {name: [] for name in timm.list_models()}
+for name in timm.list_pretrained():
+    architecture, _, tag = name.partition(".")
+    answer[architecture].append(tag)
+for architecture, tags in answer.items():
+    default = timm.get_pretrained_cfg(architecture).tag if tags else ""
+    tags.sort(key=lambda tag: tag != default)
+""",
+    "open_clip_torch": """
+import open_clip
+answer = {name: open_clip.list_pretrained_tags_by_model(name) for name in open_clip.list_models()}
+""",
+}
+_FORMAT = 2  # changes when the questions do
+_SENTINEL = "testbed-answer:"  # libraries may print things while they are imported
+_PATIENCE_SECONDS = 300
+
+
+@cache
+def library_names(distribution: str) -> dict[str, list[str]]:
+    """Each architecture of a library with the names of its pretrained weights, the default ones first.
+
+    Args:
+        distribution: ``"torchvision"``, ``"timm"`` or ``"open_clip_torch"``.
+
+    Returns:
+        Architecture → names of weights; empty when the library is not installed.
+
+    Raises:
+        PluginError: If the library is installed but cannot be imported.
+    """
+    try:
+        version = importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return {}
+    path = cache_dir("names") / f"{distribution}-{version}-{_FORMAT}.json"
+    known = _remembered(path)
+    if known is None:
+        known = _ask(distribution)
+        try:
+            write_atomically(path, json.dumps(known).encode())
+        except OSError:
+            pass  # then it is asked again the next time
+    return known
+
+
+def _remembered(path: Path) -> dict[str, list[str]] | None:
+    """What a file says; None when there is none, or when it says something else."""
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return known if _is_answer(known) else None
+
+
+def _is_answer(known: Any) -> bool:
+    return isinstance(known, dict) and all(
+        isinstance(weights, list) and all(isinstance(name, str) for name in weights) for weights in known.values()
+    )
+
+
+def _ask(distribution: str) -> dict[str, list[str]]:
+    script = f"{_QUESTIONS[distribution]}\nimport json\nprint({_SENTINEL!r} + json.dumps(answer))"
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONWARNINGS": "ignore", "CUDA_VISIBLE_DEVICES": ""}
+    # -P: not what lies in the working folder under the library's name, but what is installed.
+    command = [sys.executable, "-P", "-c", script]
+    try:
+        asked = subprocess.run(
+            command, capture_output=True, text=True, env=environment, check=False, timeout=_PATIENCE_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise PluginError(f"{distribution} did not list its models within {_PATIENCE_SECONDS} s") from None
+    if asked.returncode != 0:
+        last = asked.stderr.strip().splitlines()[-1:] or ["it says nothing"]
+        raise PluginError(f"{distribution} is installed but cannot list its models: {last[0]}")
+    answer = json.loads(asked.stdout.rpartition(_SENTINEL)[2])
+    if not _is_answer(answer):
+        raise PluginError(f"{distribution} lists its models in a form that is not known: {str(answer)[:80]}")
+    known: dict[str, list[str]] = answer
+    return known

@@ -1,0 +1,35 @@
+"""Sending objects to another process when their classes are defined in plug-in files.
+
+Python's own way of sending an object names the module of its class, which the other process must be able to import. A
+plug-in file is no such module until it has been loaded there; a parcel loads the plug-ins before it is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+
+class Parcel:
+    """Any object, to be unpacked where it arrives.
+
+    Args:
+        value: The object.
+        plugins: The plug-in files to load first.
+    """
+
+    def __init__(self, value: Any, plugins: tuple[str, ...]) -> None:
+        self.value = value
+        self.plugins = plugins
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _unpack, (bytes(ForkingPickler.dumps(self.value)), self.plugins)
+
+
+def _unpack(data: bytes, plugins: tuple[str, ...]) -> Any:
+    """The object itself takes the place of the parcel. The bytes come from the process that started this one."""
+    from testbed.registry import registry
+
+    registry.load(plugins)
+    return ForkingPickler.loads(data)

@@ -1,0 +1,97 @@
+"""From what a user writes after ``--models`` or ``--eval-settings`` to a list of names.
+
+Each word is a name, a pattern with ``*``, ``?`` or ``[…]``, a collection, or a text file with one of these per line.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import DefinitionError, DuplicateNameError, UnknownNameError, unknown_name
+from testbed.registry.catalog import Collections
+from testbed.registry.table import Registry
+
+
+def select(registry: Registry[Any], collections: Collections, words: Iterable[str]) -> list[str]:
+    """Resolves words to canonical names, each once, in the order in which they were asked for.
+
+    Raises:
+        UnknownNameError: If a word is none of a name, a pattern that matches, a collection or a file.
+    """
+    chosen: dict[str, None] = {}
+    for word in words:
+        for name in _resolve(registry, collections, word, ()):
+            chosen.setdefault(name)
+    return list(chosen)
+
+
+def _resolve(registry: Registry[Any], collections: Collections, word: str, within: tuple[str, ...]) -> list[str]:
+    if word in within:
+        raise DefinitionError(f"the {registry.noun} list {word!r} contains itself: {' → '.join([*within, word])}")
+    canonical = registry.canonical(word)
+    if canonical is not None:
+        if word in collections:
+            raise DuplicateNameError(
+                f"{word!r} is both {_a(registry.noun)} ({registry.source(word)}) and a collection; rename one"
+            )
+        return [canonical]
+    if word in collections:
+        members = collections.members(word)
+    elif any(character in "*?[" for character in word):
+        return matching(registry, word)
+    elif _is_list_file(word):
+        members = read_names(Path(word))
+    else:
+        raise _unknown(registry, collections, word)
+    return [name for member in members for name in _resolve(registry, collections, member, (*within, word))]
+
+
+def matching(registry: Registry[Any], pattern: str) -> list[str]:
+    """The listed names that a shell pattern matches, in natural order.
+
+    Raises:
+        UnknownNameError: If it matches none.
+    """
+    names = registry.names()
+    found = [name for name in names if fnmatch.fnmatchcase(name, pattern)]
+    if not found:
+        raise UnknownNameError(
+            f"no {registry.noun} matches the pattern {pattern!r}; {len(names)} are registered, which"
+            f" {registry.listing} lists"
+        )
+    return found
+
+
+def read_names(path: Path) -> list[str]:
+    """The names in a text file: one per line; blank lines and what follows ``#`` at the start of a word are ignored."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnknownNameError(f"the file of names {path} cannot be read: {error}") from error
+    lines = (re.split(r"\s#", line)[0].strip() for line in text.splitlines())
+    names = [line for line in lines if line and not line.startswith("#")]
+    if not names:
+        raise UnknownNameError(f"the file of names {path} names nothing; write one name per line")
+    return names
+
+
+def _is_list_file(word: str) -> bool:
+    try:
+        return Path(word).is_file()
+    except (OSError, ValueError):  # too long for a file's name, say
+        return False
+
+
+def _a(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+
+
+def _unknown(registry: Registry[Any], collections: Collections, word: str) -> UnknownNameError:
+    if word.endswith(".txt"):
+        return UnknownNameError(f"there is no file of {registry.noun} names at {word}")
+    known = [*registry.names(), *collections.names()]
+    return unknown_name(registry.noun, word, known, "the registry", registry.listing)

@@ -1,0 +1,184 @@
+"""One generic table of named definitions: a name, its definition, and where it was written."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+from testbed.errors import DefinitionError, DuplicateNameError, unknown_name
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Family(Protocol[T_co]):
+    """Many definitions that follow one rule, made when they are asked for.
+
+    A family's definitions give way to an explicit one of the same name: whoever writes ``resnet50`` in a file means
+    that one.
+    """
+
+    name: str
+
+    def names(self) -> Iterable[str]:
+        """The names to list. Must build no definition and import no heavy library."""
+        ...
+
+    def canonical(self, name: str) -> str | None:
+        """The one name under which this family knows ``name``, or None when it is not this family's."""
+        ...
+
+    def build(self, name: str) -> T_co:
+        """The definition behind a canonical name."""
+        ...
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a definition was written."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+def natural_key(name: str) -> list[tuple[int, int | str]]:
+    """Sorts ``a2`` before ``a10``, and without regard to case (but the same way each time)."""
+    parts: list[tuple[int, int | str]] = [
+        (0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", name.lower()) if part
+    ]
+    return [*parts, (-1, name)]
+
+
+def caller_source(skip: Callable[[str], bool]) -> Source:
+    """The nearest place on the call stack whose module name is not skipped."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and skip(str(frame.f_globals.get("__name__", ""))):
+        frame = frame.f_back
+    return Source(frame.f_code.co_filename, frame.f_lineno)
+
+
+class Registry(Generic[T]):
+    """Named definitions of one kind, such as models.
+
+    Args:
+        noun: What one definition is called in messages, such as ``"model"``.
+        listing: The command that lists the names, for messages.
+    """
+
+    def __init__(self, noun: str, listing: str = "names()") -> None:
+        self.noun = noun
+        self.listing = listing
+        self._items: dict[str, T] = {}
+        self._sources: dict[str, Source] = {}
+        self._families: dict[str, Family[T]] = {}
+        self._built: dict[str, T] = {}
+
+    def add(self, name: str, item: T, source: Source | None = None) -> T:
+        """Registers one definition.
+
+        Raises:
+            DefinitionError: If the name is not a usable one.
+            DuplicateNameError: If the name is taken by another explicit definition; names both places.
+        """
+        source = source or caller_source(lambda module: module.startswith("testbed.registry"))
+        check_name(self.noun, name, source)
+        if name in self._items:
+            raise DuplicateNameError(
+                f"two {self.noun}s are named {name!r}: one at {self._sources[name]}, another at {source}; rename one"
+            )
+        self._items[name] = item
+        self._sources[name] = source
+        return item
+
+    def add_family(self, family: Family[T]) -> Family[T]:
+        """Registers a family of definitions, none of which is built."""
+        if family.name in self._families:
+            raise DuplicateNameError(
+                f"two families of {self.noun}s are named {family.name!r}: {type(self._families[family.name])} and"
+                f" {type(family)}"
+            )
+        self._families[family.name] = family
+        return family
+
+    def canonical(self, name: str) -> str | None:
+        """The one name for ``name``, or None when nobody knows it. Builds nothing."""
+        if name in self._items:
+            return name
+        claims = [(family, known) for family in self._families.values() if (known := family.canonical(name))]
+        if len(claims) > 1:
+            families = " and ".join(family.name for family, _ in claims)
+            raise DuplicateNameError(
+                f"the {self.noun} {name!r} is claimed by the families {families}; put the library before it, as in"
+                f" torchvision/{name} or open_clip/{name}"
+            )
+        return claims[0][1] if claims else None
+
+    def get(self, name: str) -> T:
+        """The definition of that name, built now if a family has it.
+
+        Raises:
+            UnknownNameError: With the nearest names.
+        """
+        if name in self._items:
+            return self._items[name]
+        canonical = self.canonical(name)
+        if canonical is None:
+            raise unknown_name(self.noun, name, self.names(), "the registry", self.listing)
+        if canonical in self._items:
+            return self._items[canonical]
+        if canonical not in self._built:
+            family = next(family for family in self._families.values() if family.canonical(name) == canonical)
+            self._built[canonical] = family.build(canonical)
+        return self._built[canonical]
+
+    def names(self) -> list[str]:
+        """Every listed name, in natural order."""
+        names = set(self._items)
+        for family in self._families.values():
+            names.update(family.names())
+        return sorted(names, key=natural_key)
+
+    def source(self, name: str) -> str:
+        """Where the definition of that name was written: ``file:line``, or the family's name."""
+        canonical = self.canonical(name)
+        if canonical in self._sources:
+            return str(self._sources[canonical])
+        for family in self._families.values():
+            if canonical is not None and family.canonical(name) == canonical:
+                return f"family {family.name}"
+        raise unknown_name(self.noun, name, self.names(), "the registry", self.listing)
+
+    def snapshot(self) -> tuple[dict[str, T], dict[str, Source], dict[str, Family[T]]]:
+        """What is registered now, for `restore`."""
+        return dict(self._items), dict(self._sources), dict(self._families)
+
+    def restore(self, snapshot: tuple[dict[str, T], dict[str, Source], dict[str, Family[T]]]) -> None:
+        """Forgets what was registered since a snapshot."""
+        self._items, self._sources, self._families = (dict(part) for part in snapshot)  # type: ignore[assignment]
+        self._built.clear()
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.canonical(name) is not None
+
+    def __len__(self) -> int:
+        return len(self.names())
+
+
+def check_name(noun: str, name: object, source: Source | Path | str) -> None:
+    """Refuses names that a command line, a file of names or a pattern could not carry."""
+    if not isinstance(name, str) or not name:
+        raise DefinitionError(f"a {noun} at {source} has the name {name!r}; a name is a non-empty string")
+    if any(character.isspace() or not character.isprintable() for character in name):
+        raise DefinitionError(f"the {noun} name {name!r} at {source} has white space in it; names are single words")
+    if any(character in "*?[" for character in name) or name.startswith(("-", "#")):
+        raise DefinitionError(
+            f"the {noun} name {name!r} at {source} would be read as a pattern, an option or a comment;"
+            " leave out '*', '?', '[' and a leading '-' or '#'"
+        )

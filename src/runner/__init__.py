@@ -1,0 +1,1 @@
+"""From requested cells to stored results: plan, passes, workers, store."""

@@ -1,0 +1,191 @@
+"""The cells of a run: each model on each setting, what is known of it, and what is to be done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from testbed.data.source import ImageSource
+from testbed.db.entities import DatasetInfo, Evaluation
+from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.models.model_base import ModelDefinition
+from testbed.models.weights_base import Weights
+from testbed.runner.options import RunOptions
+
+
+class Action(StrEnum):
+    """What is to be done about a cell."""
+
+    DONE = "done"
+    DERIVE = "derive"
+    RUN = "run"
+    UNSUPPORTED = "unsupported"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class OpenedModel:
+    """A model whose weights are known.
+
+    Attributes:
+        weights: None when they are not here yet (a dry run fetches nothing).
+        identity: A digest of definition and weights; None when the weights are not here yet.
+    """
+
+    definition: ModelDefinition
+    weights: Weights | None
+    description: dict[str, Any]
+    identity: str | None
+
+
+@dataclass(frozen=True)
+class OpenedSetting:
+    """A setting whose samples are known.
+
+    Attributes:
+        source_key: Equal for settings that read the same data set.
+        positions: The positions of the source that are evaluated, in order.
+        dataset: The samples at these positions.
+    """
+
+    setting: EvalSetting
+    source: ImageSource
+    source_key: str
+    positions: Sequence[int]
+    dataset: DatasetInfo
+
+
+@dataclass
+class Cell:
+    """One model on one setting.
+
+    Attributes:
+        action: What is to be done.
+        reason: Why it is unsupported or has failed; for a run, what is worth knowing.
+        fingerprint: The digest of everything that decides its numbers.
+        forward: The digest of everything that decides the outputs of a sample.
+        identity: What the digests were made of.
+        stored: The evaluation that is stored, complete or not.
+        source: For a derived cell, the stored evaluation or the cell of this run whose outputs it takes.
+    """
+
+    model: str
+    setting: str
+    action: Action = Action.RUN
+    reason: str = ""
+    opened_model: OpenedModel | None = None
+    opened_setting: OpenedSetting | None = None
+    fingerprint: str | None = None
+    forward: str | None = None
+    identity: dict[str, Any] = field(default_factory=dict)
+    stored: Evaluation | None = None
+    source: Evaluation | Cell | None = None
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return f"{self.model} on {self.setting}"
+
+    @property
+    def size(self) -> int:
+        """The number of samples."""
+        return len(self.opened_setting.positions) if self.opened_setting else 0
+
+
+@dataclass(frozen=True)
+class PassCell:
+    """A cell of a pass, as workers need it.
+
+    Attributes:
+        evaluation_id: Where its outputs go.
+        model_identity: The digest of model, weights and precision, for what is prepared.
+    """
+
+    evaluation_id: int
+    model: str
+    setting: str
+    model_identity: str
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Cells that read the same pixels: each image is decoded and transformed once for all of them.
+
+    Attributes:
+        id: Its place among the passes of the run.
+        cells: The cells, of one model or of several with the same transform.
+        source: The images.
+        positions: The positions of the source, in the order of the samples.
+        targets: The target of each sample, for perturbations that ask for it.
+        batch_size: Images at once.
+        chunk: Samples whose outputs are stored together; a multiple of the batch size, so that the batches of a range
+            are the same whether or not earlier ranges were stored before.
+    """
+
+    id: int
+    cells: tuple[PassCell, ...]
+    source: ImageSource
+    positions: Sequence[int]
+    targets: Sequence[Any]
+    batch_size: int
+    chunk: int
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models of the pass, each once."""
+        return tuple(dict.fromkeys(cell.model for cell in self.cells))
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings of the pass, each once."""
+        return tuple(dict.fromkeys(cell.setting for cell in self.cells))
+
+    @property
+    def label(self) -> str:
+        """For people: what the pass is about."""
+        return f"{_some(self.models, 'models')} × {_some(self.settings, 'settings')}"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every worker of a run knows.
+
+    Attributes:
+        db_url: The store, in full: a worker must not depend on a variable or a working folder of its own.
+        data_workers: Data-loading processes for each worker.
+        threads: Threads of torch in each worker.
+    """
+
+    options: RunOptions
+    db_url: str
+    passes: tuple[Pass, ...]
+    data_workers: int
+    threads: int
+
+
+@dataclass
+class Task:
+    """A range of samples of a pass, for some of its cells: what a worker does at a time.
+
+    Attributes:
+        cells: Evaluation ids of the cells that still lack this range.
+        attempts: How often it was begun by workers that died.
+    """
+
+    id: int
+    pass_id: int
+    start: int
+    stop: int
+    cells: tuple[int, ...]
+    attempts: int = 0
+
+    @property
+    def count(self) -> int:
+        """The number of samples."""
+        return self.stop - self.start
+
+
+def _some(names: Sequence[str], noun: str) -> str:
+    return names[0] if len(names) == 1 else f"{len(names)} {noun}"

@@ -1,0 +1,125 @@
+"""How a worker talks to the run: one interface, over a pipe to another process or by plain calls."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from multiprocessing.connection import Connection
+from typing import Any, Protocol
+
+from testbed.runner.cells import Job, Task
+
+
+class Channel(Protocol):
+    """What a worker asks and tells."""
+
+    def next_pass(self) -> int | None:
+        """The pass to turn to; waits for one; None when all is done."""
+        ...
+
+    def next_task(self, pass_id: int) -> Task | None:
+        """The next task of a pass; None when none is left."""
+        ...
+
+    def task_done(self, task_id: int, stored_bytes: int) -> None:
+        """The outputs of a task are stored."""
+        ...
+
+    def progress(self, pass_id: int, images: int) -> None:
+        """So many images of a pass were computed."""
+        ...
+
+    def cell_failed(self, evaluation_id: int, reason: str) -> None:
+        """A cell cannot be finished."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Something the user should know."""
+        ...
+
+    def stopping(self) -> bool:
+        """Whether the run is being stopped."""
+        ...
+
+
+class RemoteChannel(ABC):
+    """A channel to another process: messages that are told, and some that are answered."""
+
+    @abstractmethod
+    def tell(self, kind: str, *arguments: Any) -> None:
+        """Sends a message."""
+
+    @abstractmethod
+    def ask(self, kind: str, *arguments: Any) -> Any:
+        """Sends a message and waits for its answer."""
+
+    @abstractmethod
+    def stopping(self) -> bool:
+        """Whether the run is being stopped."""
+
+    def job(self) -> Job:
+        """What the run is about; plug-ins are loaded on the way."""
+        answer: Job = self.ask("job")
+        return answer
+
+    def next_pass(self) -> int | None:
+        """The pass to turn to; waits for one; None when all is done."""
+        answer: int | None = self.ask("next_pass")
+        return answer
+
+    def next_task(self, pass_id: int) -> Task | None:
+        """The next task of a pass; None when none is left."""
+        answer: Task | None = self.ask("next_task", pass_id)
+        return answer
+
+    def task_done(self, task_id: int, stored_bytes: int) -> None:
+        """The outputs of a task are stored."""
+        self.tell("task_done", task_id, stored_bytes)
+
+    def progress(self, pass_id: int, images: int) -> None:
+        """So many images of a pass were computed."""
+        self.tell("progress", pass_id, images)
+
+    def cell_failed(self, evaluation_id: int, reason: str) -> None:
+        """A cell cannot be finished."""
+        self.tell("cell_failed", evaluation_id, reason)
+
+    def note(self, text: str) -> None:
+        """Something the user should know."""
+        self.tell("note", text)
+
+    def fatal(self, reason: str) -> None:
+        """The worker cannot go on, and neither can another one."""
+        self.tell("fatal", reason)
+
+    def broken(self, reason: str) -> None:
+        """The worker met an error that it does not understand; another one may do better."""
+        self.tell("broken", reason)
+
+
+class PipeChannel(RemoteChannel):
+    """A channel over a pipe.
+
+    Args:
+        connection: The worker's end.
+        stop: An event that is set to stop the run.
+    """
+
+    def __init__(self, connection: Connection[Any, Any], stop: Any) -> None:
+        self._connection = connection
+        self._stop = stop
+        self._lock = threading.Lock()  # the writing thread tells of tasks while the main one asks for more
+
+    def tell(self, kind: str, *arguments: Any) -> None:
+        """Sends a message."""
+        with self._lock:
+            self._connection.send((kind, *arguments))
+
+    def ask(self, kind: str, *arguments: Any) -> Any:
+        """Sends a message and waits for its answer."""
+        self.tell(kind, *arguments)
+        return self._connection.recv()
+
+    def stopping(self) -> bool:
+        """Whether the run is being stopped."""
+        return bool(self._stop.is_set())

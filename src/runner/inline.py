@@ -1,0 +1,78 @@
+"""A worker in this very process: for tests, notebooks and debuggers."""
+
+from __future__ import annotations
+
+from testbed.db.store import Store
+from testbed.errors import RunError
+from testbed.registry.catalog import Catalog
+from testbed.runner.cells import Job, Task
+from testbed.runner.pool import Events
+from testbed.runner.progress import Progress
+from testbed.runner.scheduler import Scheduler, Wait
+from testbed.runner.worker import Worker
+
+
+class InlineChannel:
+    """A channel by plain calls."""
+
+    def __init__(self, scheduler: Scheduler, events: Events, progress: Progress) -> None:
+        self._scheduler = scheduler
+        self._events = events
+        self._progress = progress
+        self._done: list[tuple[int, int]] = []
+
+    def next_pass(self) -> int | None:
+        """The pass to turn to."""
+        self.settle()
+        answer = self._scheduler.next_pass(0)
+        return None if isinstance(answer, Wait) else answer
+
+    def next_task(self, pass_id: int) -> Task | None:
+        """The next task of a pass."""
+        self.settle()
+        return self._scheduler.next_task(0, pass_id)
+
+    def task_done(self, task_id: int, stored_bytes: int) -> None:
+        """Told by the writing thread; dealt with in the main one, by `settle`."""
+        self._done.append((task_id, stored_bytes))
+
+    def settle(self) -> None:
+        """Deals with what the writing thread told."""
+        while self._done:
+            self._events.task_done(*self._done.pop(0))
+
+    def progress(self, pass_id: int, images: int) -> None:
+        """So many images of a pass were computed."""
+        self._progress.advance(pass_id, images)
+
+    def cell_failed(self, evaluation_id: int, reason: str) -> None:
+        """A cell cannot be finished."""
+        self._events.cell_failed(evaluation_id, reason)
+
+    def note(self, text: str) -> None:
+        """Something the user should know."""
+        self._progress.note(text)
+
+    def stopping(self) -> bool:
+        """An exception stops the run; nothing else does."""
+        return False
+
+
+def run_inline(
+    job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: Events, progress: Progress, device: str
+) -> None:
+    """Runs a job in this process.
+
+    Raises:
+        RunError: If not all could be done.
+    """
+    import torch
+
+    channel = InlineChannel(scheduler, events, progress)
+    while not scheduler.finished:
+        before = scheduler.tasks_done
+        with torch.no_grad():
+            Worker(job, catalog, store, channel, device).run()
+        channel.settle()  # the last outputs are stored only now, and may turn out not to be all
+        if scheduler.tasks_done == before and not scheduler.finished:
+            raise RunError("the run ended before all was done")

@@ -1,0 +1,59 @@
+"""Batches that do not fit: computed in pieces, half as large each time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory, the device's or the machine's, did not suffice."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    text = str(error)
+    return isinstance(error, RuntimeError) and (
+        "not enough memory" in text or "can't allocate memory" in text or "CUBLAS_STATUS_ALLOC_FAILED" in text
+    )
+
+
+class InPieces:
+    """Computes a function of a batch in pieces that fit into memory, and remembers what fitted.
+
+    Args:
+        size: The largest piece to try.
+        note: Told once each time the size is halved.
+    """
+
+    def __init__(self, size: int, note: Callable[[str], None] = lambda text: None) -> None:
+        self.size = size
+        self._note = note
+
+    def __call__(self, count: int, compute: Callable[[slice], torch.Tensor]) -> torch.Tensor:
+        """Computes ``compute(slice)`` over 0 … count and joins the results along the first dimension.
+
+        Raises:
+            torch.OutOfMemoryError: If a single sample does not fit; and whatever ``compute`` raises.
+        """
+        parts: list[torch.Tensor] = []
+        start = 0
+        while start < count:
+            size = min(self.size, count - start)
+            try:
+                parts.append(compute(slice(start, start + size)))
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error) or size == 1:
+                    raise
+                failed = size
+            else:
+                start += size
+                continue
+            # Outside the except block: there the traceback would keep the tensors that did not fit alive.
+            self._shrink(failed)
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def _shrink(self, failed: int) -> None:
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        self.size = max(failed // 2, 1)
+        self._note(f"a batch of {failed} does not fit into memory; going on with {self.size} at a time")

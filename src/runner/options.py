@@ -1,0 +1,52 @@
+"""What a run is asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Executor = Literal["processes", "inline"]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of a run; those of the command line, but for names and output.
+
+    Attributes:
+        db_url: The store; None takes the default.
+        payload_url: Where outputs go (fsspec); None keeps them in the database.
+        plugins: Definition files to load.
+        limit: At most so many samples of each setting, evenly spread.
+        batch_size: Images at once; None takes each model's own number.
+        data_workers: Data-loading processes for each evaluation process; None chooses.
+        gpus: Ids of the GPUs to use; None takes all visible ones.
+        cpu_processes: Evaluation processes where there is no GPU; None chooses.
+        dtype: Precision of the models: float32, bfloat16 or float16.
+        seed: Seed of perturbations and of random weights.
+        random_weights: Whether to build architectures untrained.
+        strict: Whether an unreadable sample ends the run instead of counting as wrong.
+        share_passes: Whether cells that read the same pixels are computed in one pass.
+        override: Whether to run again what is stored already; the stored evaluations are set aside.
+        executor: Where cells are computed: in processes of their own, or in this one.
+    """
+
+    db_url: str | None = None
+    payload_url: str | None = None
+    plugins: tuple[str, ...] = ()
+    limit: int | None = None
+    batch_size: int | None = None
+    data_workers: int | None = None
+    gpus: tuple[int, ...] | None = None
+    cpu_processes: int | None = None
+    dtype: str = "float32"
+    seed: int = 0
+    random_weights: bool = False
+    strict: bool = False
+    share_passes: bool = True
+    override: bool = False
+    executor: Executor = "processes"
+
+    @property
+    def random_seed(self) -> int | None:
+        """The seed of random weights; None for the real ones."""
+        return self.seed if self.random_weights else None

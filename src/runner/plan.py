@@ -1,0 +1,230 @@
+"""Planning: which cells are stored already, which follow from stored outputs, which must be run, which cannot be."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
+
+from testbed.db.entities import DatasetInfo, Evaluation
+from testbed.db.store import Store
+from testbed.errors import TestbedError, UnsupportedError
+from testbed.identity import describe, digest
+from testbed.registry.catalog import Catalog
+from testbed.runner.cells import Action, Cell, OpenedModel, OpenedSetting
+from testbed.runner.options import RunOptions
+from testbed.tasks.task_base import get_task
+
+log = logging.getLogger("testbed")
+T = TypeVar("T")
+
+
+@dataclass
+class Plan:
+    """The cells of a run and what is to be done about each."""
+
+    cells: list[Cell] = field(default_factory=list)
+
+    def of(self, *actions: Action) -> list[Cell]:
+        """The cells with one of these actions, in order."""
+        return [cell for cell in self.cells if cell.action in actions]
+
+    def counts(self) -> dict[Action, int]:
+        """How many cells have each action."""
+        counted = Counter(cell.action for cell in self.cells)
+        return {action: counted[action] for action in Action if counted[action]}
+
+
+class Planner:
+    """Opens each model and each setting once, and decides about every cell.
+
+    Args:
+        catalog: Where names are looked up.
+        store: What is stored; None for a store that does not exist yet.
+        options: The run's options.
+        fetch: Whether to download, train or load weights that are not here; a dry run does not.
+    """
+
+    def __init__(self, catalog: Catalog, store: Store | None, options: RunOptions, fetch: bool = True) -> None:
+        self.catalog = catalog
+        self.store = store
+        self.options = options
+        self.fetch = fetch
+        self._sources: dict[str, Any] = {}
+        self._samples: dict[str, DatasetInfo] = {}
+        self._keys: dict[str, frozenset[tuple[str, str]]] = {}
+
+    def plan(self, models: Sequence[str], settings: Sequence[str]) -> Plan:
+        """Decides about every model on every setting; nothing in the store is changed."""
+        opened_settings: dict[str, OpenedSetting | str] = {}
+        plan = Plan()
+        for model in models:
+            opened_model: OpenedModel | str = ""
+            for setting in settings:
+                cell = Cell(model, setting)
+                plan.cells.append(cell)
+                if not self._fits(cell):
+                    continue
+                # Data are read, and weights fetched, only for a pair that fits.
+                if setting not in opened_settings:
+                    opened_settings[setting] = self._attempt(partial(self._open_setting, setting))
+                if not opened_model:
+                    opened_model = self._attempt(partial(self._open_model, model))
+                self._identify(cell, opened_model, opened_settings[setting])
+        self._find_stored(plan.of(Action.RUN))
+        self._find_sources(plan.of(Action.RUN))
+        return plan
+
+    # Opening ------------------------------------------------------------------------------------------------------
+
+    def _attempt(self, open_it: Callable[[], T]) -> T | str:
+        """What a function returns, or the reason why it failed."""
+        try:
+            return open_it()
+        except TestbedError as error:
+            return str(error)
+        except Exception as error:  # definitions are the user's own code, and may raise anything
+            log.debug("planning failed", exc_info=True)
+            return f"{type(error).__name__}: {error}"
+
+    def _open_setting(self, name: str) -> OpenedSetting:
+        setting = self.catalog.get_eval_setting(name)
+        spec = describe(setting.dataset)
+        source_key = digest(spec)
+        if source_key not in self._sources:
+            self._sources[source_key] = self._attempt(setting.dataset.open)
+        source = self._sources[source_key]
+        if isinstance(source, str):
+            raise TestbedError(source)
+        positions = setting.positions(source, self.options.limit)
+        samples_key = digest([source_key, positions])
+        if samples_key not in self._samples:
+            self._samples[samples_key] = source.describe_samples(positions)
+        return OpenedSetting(setting, source, source_key, positions, self._samples[samples_key])
+
+    def _open_model(self, name: str) -> OpenedModel:
+        definition = self.catalog.get_model(name)
+        description = describe(definition.spec())
+        weights = definition.weights(self.options.random_seed, self.fetch)
+        identity = digest([description, weights.id]) if weights is not None else None
+        return OpenedModel(definition, weights, description, identity)
+
+    def _fits(self, cell: Cell) -> bool:
+        """Whether the model can do the setting's task at all; asks for neither data nor weights."""
+        try:
+            model, setting = self.catalog.get_model(cell.model), self.catalog.get_eval_setting(cell.setting)
+            get_task(setting.task).route(model, setting)
+        except UnsupportedError as error:
+            cell.action, cell.reason = Action.UNSUPPORTED, str(error)
+        except TestbedError as error:
+            cell.action, cell.reason = Action.FAILED, str(error)
+        return cell.action is Action.RUN
+
+    def _identify(self, cell: Cell, model: OpenedModel | str, setting: OpenedSetting | str) -> None:
+        if isinstance(model, str) or isinstance(setting, str):
+            cell.action = Action.FAILED
+            cell.reason = model if isinstance(model, str) else str(setting)
+            return
+        cell.opened_model, cell.opened_setting = model, setting
+        specs = self._attempt(partial(self._specs, model, setting))
+        if isinstance(specs, str):
+            cell.action, cell.reason = Action.FAILED, specs
+            return
+        forward, view = specs
+        cell.identity = {
+            "model": {"spec": model.description, "weights": model.weights.id if model.weights else None},
+            "forward": forward,
+            "view": view,
+            "samples": setting.dataset.fingerprint,
+            "dtype": self.options.dtype,
+        }
+        if model.identity is None:
+            cell.reason = "its weights are not here yet"
+            return
+        cell.forward = digest([model.identity, self.options.dtype, forward])
+        cell.fingerprint = digest([cell.forward, setting.dataset.fingerprint, view])
+
+    def _specs(self, model: OpenedModel, setting: OpenedSetting) -> tuple[Any, Any]:
+        definition = setting.setting
+        task = get_task(definition.task)
+        forward = task.forward_spec(model.definition, definition, setting.dataset.class_names, self.options.seed)
+        forward["restricted"] = task.restricts(model.definition, definition)
+        return describe(forward), describe(task.view_spec(definition))
+
+    # What is stored -----------------------------------------------------------------------------------------------
+
+    def _find_stored(self, cells: Sequence[Cell]) -> None:
+        """Marks the cells whose evaluation is stored and complete."""
+        if self.store is None or not cells:
+            return
+        evaluations = self.store.evaluations({cell.model for cell in cells}, {cell.setting for cell in cells})
+        by_cell = {(each.model, each.eval_setting, each.fingerprint): each for each in evaluations}
+        for cell in cells:
+            cell.stored = by_cell.get((cell.model, cell.setting, cell.fingerprint or ""))
+            if cell.stored is not None and cell.stored.status == "complete" and not self.options.override:
+                cell.action = Action.DONE
+
+    def _find_sources(self, cells: Sequence[Cell]) -> None:
+        """Marks the cells whose outputs are stored under another name, or will be when another cell has been run.
+
+        A cell can take the outputs of another one with the same forward fingerprint that saw all its samples.
+        """
+        by_forward: dict[str, list[Cell]] = defaultdict(list)
+        for cell in cells:
+            if cell.forward is not None:
+                by_forward[cell.forward].append(cell)
+        stored: dict[str, list[Evaluation]] = defaultdict(list)
+        if self.store is not None and not self.options.override:
+            for evaluation in self.store.sources(by_forward):
+                stored[evaluation.forward_fingerprint or ""].append(evaluation)
+        for forward, members in by_forward.items():
+            # The largest first, so that a cell finds the one that it is a part of among those before it.
+            members.sort(key=lambda cell: (-cell.size, cell.setting != _root_setting(members, cell)))
+            ran: list[Cell] = []
+            for cell in members:
+                source = self._covering(cell, stored[forward], ran)
+                if source is None:
+                    ran.append(cell)
+                else:
+                    cell.action, cell.source = Action.DERIVE, source
+
+    def _covering(self, cell: Cell, stored: Iterable[Evaluation], ran: Iterable[Cell]) -> Evaluation | Cell | None:
+        wanted = self._sample_keys(_dataset(cell))
+        for evaluation in stored:
+            if self.store is None or evaluation.dataset_id is None:
+                continue
+            if cell.stored is not None and cell.stored.id == evaluation.id:
+                continue  # its own outputs, whose scoring failed: the run will score them again
+            key = f"stored/{evaluation.dataset_id}"
+            if key not in self._keys:
+                self._keys[key] = _keys_of(self.store.dataset(evaluation.dataset_id))
+            if wanted <= self._keys[key]:
+                return evaluation
+        for other in ran:
+            if wanted <= self._sample_keys(_dataset(other)):
+                return other
+        return None
+
+    def _sample_keys(self, dataset: DatasetInfo) -> frozenset[tuple[str, str]]:
+        if dataset.fingerprint not in self._keys:
+            self._keys[dataset.fingerprint] = _keys_of(dataset)
+        return self._keys[dataset.fingerprint]
+
+
+def _keys_of(dataset: DatasetInfo) -> frozenset[tuple[str, str]]:
+    return frozenset((sample.id, sample.digest) for sample in dataset.samples)
+
+
+def _dataset(cell: Cell) -> DatasetInfo:
+    assert cell.opened_setting is not None
+    return cell.opened_setting.dataset
+
+
+def _root_setting(members: Sequence[Cell], cell: Cell) -> str:
+    """Among equals, a setting that others name as their parent comes first."""
+    assert cell.opened_setting is not None
+    parents = {each.opened_setting.setting.parent_eval_setting for each in members if each.opened_setting is not None}
+    return cell.setting if cell.setting in parents else ""

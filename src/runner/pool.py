@@ -1,0 +1,201 @@
+"""Workers in processes of their own, wherever these are: who asks gets an answer, who dies is replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from testbed.errors import RunError
+from testbed.registry.parcel import Parcel
+from testbed.runner.cells import Job, Task
+from testbed.runner.progress import Progress
+from testbed.runner.scheduler import Scheduler, Wait
+
+MAX_IDLE_DEATHS = 3  # deaths in a row without a task done, after which a place is not filled again
+
+
+class Events(Protocol):
+    """What the run does when workers tell it something."""
+
+    def task_done(self, task_id: int, stored_bytes: int) -> None:
+        """The outputs of a task are stored."""
+        ...
+
+    def cell_failed(self, evaluation_id: int, reason: str) -> None:
+        """A cell cannot be finished."""
+        ...
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a worker asks or tells: a method of `Pool`, without its ``_on_``, and arguments."""
+
+    place: int
+    kind: str
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A worker has ended.
+
+    Attributes:
+        cause: Why, when it was not because all was done; else None.
+    """
+
+    place: int
+    cause: str | None
+
+
+class Transport(Protocol):
+    """Starts workers and carries messages. A place is a number from 0 up, with a device; one worker works at it."""
+
+    devices: list[str]
+
+    def start(self, place: int) -> None:
+        """Starts a worker at a place."""
+        ...
+
+    def wait(self) -> Iterable[Message | Ended]:
+        """What has come from workers; waits until something has."""
+        ...
+
+    def send(self, place: int, answer: Any) -> None:
+        """Answers a worker that asked. One that has died meanwhile is told of by `wait`."""
+        ...
+
+    def ask_to_stop(self) -> None:
+        """Tells all workers to stop when their batch is done."""
+        ...
+
+    def close(self, gently: bool) -> None:
+        """Ends all workers: gently, so that what is computed gets stored, or at once."""
+        ...
+
+
+class Pool:
+    """Runs a job on the workers of a transport.
+
+    Args:
+        job: What to do.
+        transport: Where the workers are.
+        scheduler: Who does what.
+        events: Told what happens.
+        progress: Told how far it is.
+    """
+
+    def __init__(
+        self, job: Job, transport: Transport, scheduler: Scheduler, events: Events, progress: Progress
+    ) -> None:
+        self.transport = transport
+        self.scheduler = scheduler
+        self.events = events
+        self.progress = progress
+        self._parcel = Parcel(job, job.options.plugins)
+        self._working: set[int] = set()
+        self._waiting: set[int] = set()
+        self._deaths = dict.fromkeys(range(len(transport.devices)), 0)
+        self._stopping = False
+        self._fatal: str | None = None
+
+    def run(self) -> None:
+        """Works until all tasks are done.
+
+        Raises:
+            RunError: If no worker can go on.
+            KeyboardInterrupt: After the workers have ended, when the user interrupts.
+        """
+        try:
+            for place in range(len(self.transport.devices)):
+                self._start(place)
+            while self._working:
+                for message in self.transport.wait():
+                    if isinstance(message, Ended):
+                        self._ended(message)
+                    elif message.place in self._working:
+                        handler: Callable[..., None] = getattr(self, f"_on_{message.kind}")
+                        handler(message.place, *message.arguments)
+        except KeyboardInterrupt:
+            self.transport.close(gently=True)
+            raise
+        except BaseException:
+            self.transport.close(gently=False)
+            raise
+        self.transport.close(gently=True)
+        if self._fatal is not None:
+            raise RunError(self._fatal)
+        if not self.scheduler.finished:
+            raise RunError(
+                "the workers ended before all was done, each time without a word (killed for their memory, perhaps:"
+                " try a smaller --batch-size, fewer --cpu-processes or fewer --workers)"
+            )
+
+    def _start(self, place: int) -> None:
+        self._working.add(place)
+        self._waiting.discard(place)
+        self.transport.start(place)
+
+    # What workers ask and tell ------------------------------------------------------------------------------------
+
+    def _on_job(self, place: int) -> None:
+        self.transport.send(place, self._parcel)
+
+    def _on_next_pass(self, place: int) -> None:
+        answer = self.scheduler.next_pass(place)
+        if isinstance(answer, Wait) and not self._stopping:
+            self._waiting.add(place)
+            return
+        self._waiting.discard(place)
+        self.transport.send(place, None if self._stopping else answer)
+
+    def _on_next_task(self, place: int, pass_id: int) -> None:
+        task: Task | None = None if self._stopping else self.scheduler.next_task(place, pass_id)
+        self.transport.send(place, task)
+
+    def _on_task_done(self, place: int, task_id: int, stored_bytes: int) -> None:
+        self._deaths[place] = 0
+        self.events.task_done(task_id, stored_bytes)
+        self._wake()
+
+    def _on_progress(self, place: int, pass_id: int, images: int) -> None:
+        self.progress.advance(pass_id, images)
+
+    def _on_cell_failed(self, place: int, evaluation_id: int, reason: str) -> None:
+        self.events.cell_failed(evaluation_id, reason)
+
+    def _on_note(self, place: int, text: str) -> None:
+        self.progress.note(text)
+
+    def _on_fatal(self, place: int, reason: str) -> None:
+        self._fatal = self._fatal or reason
+        self._stopping = True
+        self.transport.ask_to_stop()
+        self._wake()
+
+    def _on_broken(self, place: int, reason: str) -> None:
+        self.progress.note(f"a worker on {self.transport.devices[place]} failed: {reason}")
+
+    def _wake(self) -> None:
+        """Asks again for workers that were waiting for something to do."""
+        for place in sorted(self._waiting):
+            self._on_next_pass(place)
+
+    def _ended(self, message: Ended) -> None:
+        """A worker has ended: because all is done, or because it died and must be replaced."""
+        place = message.place
+        self._working.discard(place)
+        self._waiting.discard(place)
+        if message.cause is None or self._stopping:
+            return
+        self._deaths[place] += 1
+        for given_up in self.scheduler.worker_lost(place):
+            self.events.cell_failed(given_up.evaluation_id, f"{given_up.reason} ({message.cause})")
+        again = self._deaths[place] < MAX_IDLE_DEATHS and not self.scheduler.finished
+        self.progress.note(
+            f"a worker on {self.transport.devices[place]} died ({message.cause}); "
+            + ("another one takes its place, and what it had begun" if again else "its place is not filled again")
+        )
+        if again:
+            self._start(place)
+        self._wake()

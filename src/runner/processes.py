@@ -1,0 +1,129 @@
+"""Workers as processes of this machine: one for each GPU, or some on the CPU."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from testbed.runner.channel import PipeChannel
+from testbed.runner.pool import Ended, Message
+
+STOP_SECONDS = 30.0
+
+
+class Processes:
+    """Starts workers as spawned processes and talks to them through pipes.
+
+    Args:
+        devices: One process for each.
+    """
+
+    def __init__(self, devices: list[str]) -> None:
+        self.devices = devices
+        self._context: Any = multiprocessing.get_context("spawn")
+        self._stop = self._context.Event()
+        self._processes: dict[int, Any] = {}
+        self._connections: dict[int, Any] = {}
+
+    def start(self, place: int) -> None:
+        """Starts a process; it asks for its job when it is up, so that starting many waits for none."""
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(
+            target=worker_main, args=(theirs, self._stop, self.devices[place]), name=f"testbed-{self.devices[place]}"
+        )
+        process.start()
+        theirs.close()
+        self._processes[place], self._connections[place] = process, ours
+
+    def wait(self) -> Iterator[Message | Ended]:
+        """What has come through the pipes; a pipe's end is its process's end."""
+        places = {connection: place for place, connection in self._connections.items()}
+        for ready in multiprocessing.connection.wait(list(places)):
+            place = places[ready]
+            try:
+                kind, *arguments = self._connections[place].recv()
+            except (EOFError, OSError):
+                yield self._ended(place)
+            else:
+                yield Message(place, kind, tuple(arguments))
+
+    def send(self, place: int, answer: Any) -> None:
+        """Answers a worker; that one has died is found by the end of its pipe."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError, KeyError):
+            self._connections[place].send(answer)
+
+    def ask_to_stop(self) -> None:
+        """Sets the event that workers look at after each batch."""
+        self._stop.set()
+
+    def close(self, gently: bool) -> None:
+        """Ends all processes; those that do not end by themselves within a while are killed."""
+        self._stop.set()
+        try:
+            for connection in self._connections.values():
+                connection.close()
+            for process in self._processes.values():
+                process.join(STOP_SECONDS if gently else 0)
+        except KeyboardInterrupt:  # a second Ctrl-C: at once, then
+            pass
+        for process in self._processes.values():
+            if process.is_alive():
+                process.kill()
+            process.join()
+        self._processes.clear()
+        self._connections.clear()
+
+    def _ended(self, place: int) -> Ended:
+        self._connections.pop(place).close()
+        process = self._processes.pop(place)
+        process.join()
+        return Ended(place, _cause(process.exitcode))
+
+
+def _cause(code: int | None) -> str | None:
+    """What an exit code says about how a process ended; None when it ended as it should."""
+    if code == 0:
+        return None
+    if code is not None and code < 0:
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = f"signal {-code}"
+        return f"{name}; out of memory?" if name == "SIGKILL" else name
+    return f"exit code {code}"
+
+
+# In the worker's process ------------------------------------------------------------------------------------------
+
+
+def worker_main(connection: Any, stop: Any, device: str) -> None:
+    """What a worker's process does."""
+    from testbed.runner.work import work
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the run tells its workers to stop
+    _end_with_parent()
+    try:
+        sound = work(PipeChannel(connection, stop), device)
+    except (BrokenPipeError, EOFError, ConnectionResetError):
+        os._exit(0)  # the run has gone
+    if not sound:
+        raise SystemExit(1)
+
+
+def _end_with_parent() -> None:
+    """Ends this process when the one that started it is gone, be it by kill -9."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,144 @@
+"""Telling how a run goes: live bars on a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Protocol
+
+from testbed.runner.cells import Pass
+
+LINE_SECONDS = 10.0
+
+
+class Progress(Protocol):
+    """What a run tells while it goes on."""
+
+    def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
+        """A pass has tasks: so many images in all, of which so many are to be computed."""
+        ...
+
+    def advance(self, pass_id: int, images: int) -> None:
+        """So many images more were computed."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Something worth a line."""
+        ...
+
+    def close(self) -> None:
+        """The run has ended."""
+        ...
+
+
+class SilentProgress:
+    """Tells nothing, but for notes, which it keeps."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
+        """Nothing."""
+
+    def advance(self, pass_id: int, images: int) -> None:
+        """Nothing."""
+
+    def note(self, text: str) -> None:
+        """Keeps the note."""
+        self.notes.append(text)
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+class LineProgress:
+    """Lines on a stream: when a pass begins, every ten seconds, and when it ends."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._passes: dict[int, _Count] = {}
+
+    def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
+        """Says what the pass is about."""
+        self._passes[one_pass.id] = _Count(one_pass.label, to_do)
+
+    def advance(self, pass_id: int, images: int) -> None:
+        """Counts, and says so now and then."""
+        count = self._passes[pass_id]
+        count.done += images
+        now = time.monotonic()
+        if count.done >= count.total or now - count.told >= LINE_SECONDS:
+            count.told = now
+            seconds = max(now - count.began, 1e-9)
+            rate = count.done / seconds
+            left = (count.total - count.done) / rate if rate else 0.0
+            self.note(
+                f"{count.label}: {count.done:,} of {count.total:,} images, {rate:,.0f} images/s, {_clock(left)} left"
+            )
+
+    def note(self, text: str) -> None:
+        """Writes a line."""
+        print(text, file=self._stream, flush=True)
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+class _Count:
+    def __init__(self, label: str, total: int) -> None:
+        self.label = label
+        self.total = total
+        self.done = 0
+        self.began = self.told = time.monotonic()
+
+
+class RichProgress:
+    """A live bar for each pass, with images per second and the time that is left."""
+
+    def __init__(self, console: Any) -> None:
+        from rich import progress as rich_progress
+
+        self._console = console
+        self._bars = rich_progress.Progress(
+            rich_progress.TextColumn("{task.description}"),
+            rich_progress.BarColumn(),
+            rich_progress.MofNCompleteColumn(),
+            rich_progress.TextColumn("{task.fields[rate]}"),
+            rich_progress.TimeRemainingColumn(),
+            console=console,
+            transient=False,
+        )
+        self._ids: dict[int, Any] = {}
+        self._counts: dict[int, _Count] = {}
+        self._bars.start()
+
+    def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
+        """Adds a bar; what is stored already counts as done."""
+        self._ids[one_pass.id] = self._bars.add_task(
+            one_pass.label, total=total, completed=total - to_do, rate="", start=False
+        )
+        self._counts[one_pass.id] = _Count(one_pass.label, to_do)
+
+    def advance(self, pass_id: int, images: int) -> None:
+        """Moves the bar."""
+        bar, count = self._ids[pass_id], self._counts[pass_id]
+        if not count.done:
+            self._bars.start_task(bar)
+            count.began = time.monotonic()
+        count.done += images
+        seconds = time.monotonic() - count.began
+        rate = f"{count.done / seconds:,.0f} images/s" if seconds > 0.5 else ""
+        self._bars.update(bar, advance=images, rate=rate)
+
+    def note(self, text: str) -> None:
+        """Writes a line above the bars."""
+        self._bars.console.print(text, markup=False, highlight=False)
+
+    def close(self) -> None:
+        """Leaves the bars as they are."""
+        self._bars.stop()
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds + 0.5), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

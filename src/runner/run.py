@@ -1,0 +1,366 @@
+"""A run: plan, passes, workers, store, from names to results."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from testbed.db.entities import CellRecord, Evaluation, Status
+from testbed.db.evaluations import UNIDENTIFIED
+from testbed.db.store import Store
+from testbed.errors import StoreError
+from testbed.registry.catalog import Catalog
+from testbed.runner.cells import Action, Cell, Job, Pass, Task
+from testbed.runner.environment import environment
+from testbed.runner.finish import finish
+from testbed.runner.options import RunOptions
+from testbed.runner.passes import group, tasks_of
+from testbed.runner.plan import Plan, Planner
+from testbed.runner.progress import Progress, SilentProgress
+from testbed.runner.resources import choose_resources
+from testbed.runner.scheduler import Scheduler
+from testbed.tasks.task_base import get_task
+
+log = logging.getLogger("testbed")
+
+MAX_REPAIRS = 3  # how often ranges that turn out to be missing are computed again before a cell is given up
+
+
+@dataclass
+class Outcome:
+    """How a cell ended.
+
+    Attributes:
+        status: ``stored`` (before this run), ``complete``, ``derived``, ``unsupported``, ``failed`` or ``stopped``.
+        evaluation_id: Its evaluation, where it has one.
+    """
+
+    model: str
+    setting: str
+    status: str
+    reason: str = ""
+    evaluation_id: int | None = None
+
+
+@dataclass
+class Report:
+    """How a run ended.
+
+    Attributes:
+        stored_bytes: How many bytes of outputs were stored.
+        reused: How many samples × cells were not computed, since an earlier run had stored their outputs.
+    """
+
+    plan: Plan
+    outcomes: list[Outcome] = field(default_factory=list)
+    passes: int = 0
+    stored_bytes: int = 0
+    reused: int = 0
+    interrupted: bool = False
+
+    def of(self, *statuses: str) -> list[Outcome]:
+        """The outcomes with one of these statuses."""
+        return [outcome for outcome in self.outcomes if outcome.status in statuses]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every cell that can be had is there."""
+        return not self.interrupted and not self.of("failed", "stopped")
+
+
+def make_plan(catalog: Catalog, options: RunOptions, models: Sequence[str], settings: Sequence[str]) -> Plan:
+    """The plan of a run, without fetching weights and without touching the store (which need not exist)."""
+    catalog.load(options.plugins)
+    try:
+        store = Store.open(options.db_url)
+    except StoreError as error:
+        if "there is no results store" not in str(error) and "holds no results" not in str(error):
+            raise
+        return Planner(catalog, None, options, fetch=False).plan(models, settings)
+    with store:
+        return Planner(catalog, store, options, fetch=False).plan(models, settings)
+
+
+def run(
+    catalog: Catalog,
+    options: RunOptions,
+    models: Sequence[str],
+    settings: Sequence[str],
+    progress: Progress | None = None,
+) -> Report:
+    """Runs models on eval settings and stores everything.
+
+    Args:
+        catalog: Where the names are looked up.
+        options: How to run.
+        models: Canonical names of models.
+        settings: Canonical names of eval settings.
+        progress: Told how it goes.
+
+    Returns:
+        How each cell ended. A cell that failed is a row in the store with its reason; the others went on.
+
+    Raises:
+        TestbedError: If the run as a whole cannot start or go on; what was stored before that is kept.
+    """
+    catalog.load(options.plugins)
+    with Store.create(options.db_url, options.payload_url) as store:
+        return Run(catalog, options, store, progress or SilentProgress()).run(models, settings)
+
+
+class Run:
+    """One run on an open store."""
+
+    def __init__(self, catalog: Catalog, options: RunOptions, store: Store, progress: Progress) -> None:
+        self.catalog = catalog
+        self.options = options
+        self.store = store
+        self.progress = progress
+        self.resources = choose_resources(options)
+        self.report = Report(Plan())
+        self._evaluations: dict[int, Cell] = {}  # evaluation id → the cell that is run
+        self._ids: dict[int, int] = {}  # id(cell) → evaluation id
+        self._outcomes: dict[int, Outcome] = {}  # id(cell) → outcome
+        self._environment: dict[str, Any] = {}
+        self._scheduler: Scheduler | None = None
+        self._passes: list[Pass] = []
+        self._repairs: dict[int, int] = {}
+        self._finishing = ThreadPoolExecutor(1, thread_name_prefix="finish")
+        self._finishes: list[Future[None]] = []
+
+    def run(self, models: Sequence[str], settings: Sequence[str]) -> Report:
+        """Plans and does it."""
+        plan = Planner(self.catalog, self.store, self.options).plan(models, settings)
+        self.report.plan = plan
+        self._environment = environment(self.resources, self.options.batch_size)
+        for cell in plan.of(Action.DONE):
+            self._end(cell, "stored", evaluation_id=cell.stored.id if cell.stored else None)
+        for cell in plan.of(Action.UNSUPPORTED, Action.FAILED):
+            self._record_failure(cell)
+        try:
+            self._compute(plan.of(Action.RUN))
+            self._derive(plan.of(Action.DERIVE))
+        except KeyboardInterrupt:
+            self.report.interrupted = True
+        finally:
+            self._finishing.shutdown(wait=True)
+            self._collect(plan)
+        for finished in self._finishes:
+            finished.result()
+        return self.report
+
+    # Running ------------------------------------------------------------------------------------------------------
+
+    def _compute(self, cells: Sequence[Cell]) -> None:
+        """Runs cells, pass by pass, and finishes each as soon as its outputs are stored."""
+        if not cells:
+            return
+        if self.options.override:
+            self._set_aside(cells)
+        begun = [(cell, evaluation.id) for cell in cells if (evaluation := self._begin(cell))]
+        self._passes = group(begun, self.options.batch_size, self.options.share_passes)
+        stored = self._stored_ranges([evaluation_id for _, evaluation_id in begun])
+        numbers = count()
+        tasks = [task for each in self._passes for task in tasks_of(each, stored, numbers)]
+        self._scheduler = Scheduler(self._passes, tasks)
+        self._announce(tasks, stored)
+        open_cells = {evaluation_id for task in tasks for evaluation_id in task.cells}
+        for _, evaluation_id in begun:
+            if evaluation_id not in open_cells:  # all outputs were stored, and then something happened
+                self._finish(evaluation_id)
+        if tasks:
+            self._execute()
+        self._wait_for_finishes()
+
+    def _begin(self, cell: Cell, derived_from: int | None = None) -> Evaluation | None:
+        """The evaluation of a cell, begun or gone on with; None when somebody has completed it meanwhile."""
+        opened = cell.opened_setting
+        assert opened is not None
+        dataset_id = self.store.ensure_dataset(opened.dataset)
+        evaluation = self.store.begin(self._record(cell, derived_from), dataset_id, *_columns(self.catalog, cell))
+        self._ids[id(cell)] = evaluation.id
+        self._evaluations[evaluation.id] = cell
+        if evaluation.status == "complete":
+            self._end(cell, "stored", evaluation_id=evaluation.id)
+            return None
+        return evaluation
+
+    def _record(self, cell: Cell, derived_from: int | None = None) -> CellRecord:
+        opened = cell.opened_setting
+        limit = self.options.limit
+        full = len(opened.source) if opened and opened.setting.idx_subsample_list is None else None
+        limited = limit is not None and opened is not None and cell.size < (full or opened.setting.size)
+        return CellRecord(
+            model=cell.model,
+            eval_setting=cell.setting,
+            fingerprint=cell.fingerprint or UNIDENTIFIED,
+            forward_fingerprint=cell.forward,
+            size=cell.size or None,
+            sample_limit=limit if limited else None,
+            dtype=self.options.dtype,
+            random_weights=self.options.random_weights,
+            origin="derived" if derived_from is not None else "run",
+            derived_from=derived_from,
+            identity=cell.identity or None,
+            environment=self._environment,
+        )
+
+    def _set_aside(self, cells: Sequence[Cell]) -> None:
+        """Hides the stored evaluations of cells that are to be run again."""
+        for cell in cells:
+            if cell.stored is not None and cell.stored.status == "complete":
+                self.store.hide_evaluation(cell.stored.id)
+
+    def _stored_ranges(self, evaluation_ids: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
+        kinds: dict[str, list[int]] = {}
+        for evaluation_id in evaluation_ids:
+            setting = self.catalog.get_eval_setting(self._evaluations[evaluation_id].setting)
+            kinds.setdefault(get_task(setting.task).output_kind, []).append(evaluation_id)
+        ranges: dict[int, list[tuple[int, int]]] = {}
+        for kind, ids in kinds.items():
+            ranges.update(self.store.stored_ranges(ids, kind))
+        return ranges
+
+    def _announce(self, tasks: Sequence[Task], stored: dict[int, list[tuple[int, int]]]) -> None:
+        """Says what there is to do, and what an earlier run has done of it."""
+        samples = {each.id: len(each.positions) for each in self._passes}
+        self.report.passes = len(self._passes)
+        kept = sum(stop - start for ranges in stored.values() for start, stop in ranges)
+        if kept:
+            whole = sum(samples[each.id] * len(each.cells) for each in self._passes)
+            left = sum(task.count * len(task.cells) for task in tasks)
+            self.progress.note(
+                f"going on where an earlier run ended: outputs of {kept:,} of {whole:,} samples × cells are stored and"
+                f" are not computed again, {left:,} are left"
+            )
+        self.report.reused = kept
+        for one_pass in self._passes:
+            to_do = sum(task.count for task in tasks if task.pass_id == one_pass.id)
+            if to_do:
+                self.progress.begin(one_pass, samples[one_pass.id], to_do)
+
+    def _execute(self) -> None:
+        assert self._scheduler is not None
+        url = self.store.url.render_as_string(hide_password=False)
+        job = Job(self.options, url, tuple(self._passes), self.resources.data_workers, self.resources.threads)
+        if self.options.executor == "inline":
+            from testbed.runner.inline import run_inline
+
+            run_inline(job, self.catalog, self.store, self._scheduler, self, self.progress, self.resources.devices[0])
+        else:
+            from testbed.runner.pool import Pool
+            from testbed.runner.processes import Processes
+
+            Pool(job, Processes(self.resources.devices), self._scheduler, self, self.progress).run()
+
+    # What workers tell --------------------------------------------------------------------------------------------
+
+    def task_done(self, task_id: int, stored_bytes: int) -> None:
+        """The outputs of a task are stored: some cells may be done with."""
+        assert self._scheduler is not None
+        self.report.stored_bytes += stored_bytes
+        for evaluation_id in self._scheduler.task_done(task_id):
+            if not self._repair(evaluation_id):
+                self._finish(evaluation_id)
+
+    def cell_failed(self, evaluation_id: int, reason: str) -> None:
+        """A cell cannot be finished."""
+        assert self._scheduler is not None
+        self._scheduler.cell_failed(evaluation_id)
+        self.store.fail(evaluation_id, reason)
+        cell = self._evaluations[evaluation_id]
+        self.progress.note(f"{cell.name} failed: {reason}")
+        self._end(cell, "failed", reason, evaluation_id)
+
+    def _repair(self, evaluation_id: int) -> bool:
+        """Makes tasks for ranges of an evaluation that are missing although its tasks are done.
+
+        Another run may have stored ranges of other lengths at the same time, which then stood in the way of ours.
+        """
+        assert self._scheduler is not None
+        one_pass = next(
+            each for each in self._passes if any(cell.evaluation_id == evaluation_id for cell in each.cells)
+        )
+        stored = self._stored_ranges([evaluation_id])
+        numbers = iter(self._scheduler.fresh_id, None)
+        tasks = tasks_of(one_pass, stored, numbers, only={evaluation_id})
+        if not tasks:
+            return False
+        self._repairs[evaluation_id] = self._repairs.get(evaluation_id, 0) + 1
+        if self._repairs[evaluation_id] > MAX_REPAIRS:
+            self.cell_failed(evaluation_id, "outputs that were stored keep missing from the store")
+        else:
+            self._scheduler.add(tasks)
+        return True
+
+    # Finishing ----------------------------------------------------------------------------------------------------
+
+    def _finish(self, evaluation_id: int, status: str = "complete") -> None:
+        """Scores and completes an evaluation, in a thread, while others are computed."""
+        cell = self._evaluations[evaluation_id]
+
+        def work() -> None:
+            reason = finish(self.store, self.catalog, evaluation_id)
+            if reason is not None:
+                self.progress.note(f"{cell.name} failed: {reason}")
+            self._end(cell, "failed" if reason else status, reason or "", evaluation_id)
+
+        self._finishes.append(self._finishing.submit(work))
+
+    def _wait_for_finishes(self) -> None:
+        for finished in self._finishes:
+            finished.result()
+        self._finishes.clear()
+
+    def _derive(self, cells: Sequence[Cell]) -> None:
+        """Completes cells from the outputs of others."""
+        for cell in cells:
+            source = cell.source
+            source_id = self._ids.get(id(source)) if isinstance(source, Cell) else source.id if source else None
+            if isinstance(source, Cell):
+                outcome = self._outcomes.get(id(source))
+                if outcome is None or outcome.status not in ("complete", "stored"):
+                    why = outcome.reason if outcome else "it was not finished"
+                    self._fail_cell(cell, f"{source.name}, whose outputs it takes, failed: {why}")
+                    continue
+            assert source_id is not None
+            if self.options.override:
+                self._set_aside([cell])
+            evaluation = self._begin(cell, derived_from=source_id)
+            if evaluation is not None:
+                self._finish(evaluation.id, "derived")
+        self._wait_for_finishes()
+
+    # Outcomes -----------------------------------------------------------------------------------------------------
+
+    def _record_failure(self, cell: Cell) -> None:
+        status: Status = "unsupported" if cell.action is Action.UNSUPPORTED else "failed"
+        self.store.record_failure(self._record(cell), status, cell.reason, *_columns(self.catalog, cell))
+        self._end(cell, status, cell.reason)
+
+    def _fail_cell(self, cell: Cell, reason: str) -> None:
+        cell.action, cell.reason = Action.FAILED, reason
+        self._record_failure(cell)
+
+    def _end(self, cell: Cell, status: str, reason: str = "", evaluation_id: int | None = None) -> None:
+        self._outcomes[id(cell)] = Outcome(cell.model, cell.setting, status, reason, evaluation_id)
+
+    def _collect(self, plan: Plan) -> None:
+        self.report.outcomes = [
+            self._outcomes.get(id(cell), Outcome(cell.model, cell.setting, "stopped", "the run was stopped"))
+            for cell in plan.cells
+        ]
+
+
+def _columns(catalog: Catalog, cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The columns of the model's and the setting's rows; empty for a definition that cannot be made."""
+    model = cell.opened_model.definition if cell.opened_model else None
+    setting = cell.opened_setting.setting if cell.opened_setting else None
+    return (
+        {"model_type": model.model_type} if model else {},
+        {"parent": setting.parent_eval_setting, "task": setting.task} if setting else {},
+    )

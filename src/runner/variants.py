@@ -1,0 +1,189 @@
+"""Computing the cells of a pass on a batch: each perturbation once, each model's features once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+
+from testbed.data.reader import Batch, seed_everything
+from testbed.data.source import ImageSource
+from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.eval_settings.perturbation_base import gpu_call
+from testbed.models.model_base import ModelDefinition
+from testbed.runner.cells import PassCell
+from testbed.runner.memory import InPieces
+from testbed.tasks.task_base import BoundCell
+
+
+@dataclass
+class ReadyCell:
+    """A cell whose model is loaded and bound."""
+
+    cell: PassCell
+    model: ModelDefinition
+    setting: EvalSetting
+    bound: BoundCell
+    pieces: InPieces
+
+    @property
+    def perturbation(self) -> Callable[..., Any] | None:
+        """The setting's perturbation on the device, unless the model's ``classify`` replaces it."""
+        if self.setting.adversarial_attack is not None and getattr(self.model, "handles_attack", False):
+            return None
+        return self.setting.perturbation_fn_gpu
+
+    @property
+    def own_perturbation(self) -> bool:
+        """Whether the perturbation must be computed for this cell alone, since it asks for the model."""
+        return self.perturbation is not None and "model" in gpu_call(self.perturbation).arguments
+
+    @property
+    def variant(self) -> str:
+        """Equal for cells that see the same pixels."""
+        perturbed = self.setting.perturbation_fn_cpu is not None or self.perturbation is not None
+        return self.setting.name if perturbed else ""
+
+
+Deliver = Callable[[ReadyCell, torch.Tensor], None]
+Fail = Callable[[ReadyCell, str], None]
+
+
+class Variants:
+    """The cells of a pass, ordered by what they share.
+
+    Args:
+        source: The images, for their ids.
+        positions: The position of each sample in the source.
+        targets: The target of each sample.
+        device: Where to compute.
+        seed: The run's ``--seed``.
+    """
+
+    def __init__(
+        self, source: ImageSource, positions: Sequence[int], targets: Sequence[Any], device: str, seed: int
+    ) -> None:
+        self.source = source
+        self.positions = positions
+        self.targets = targets
+        self.device = device
+        self.seed = seed
+
+    def compute(self, cells: Sequence[ReadyCell], batch: Batch, deliver: Deliver, fail: Fail) -> None:
+        """Computes the outputs of cells on a batch.
+
+        Args:
+            cells: The cells.
+            batch: The samples.
+            deliver: Called with a cell and its outputs [len(batch.good), …] on the CPU.
+            fail: Called with a cell and the reason why it failed.
+        """
+        by_variant: dict[str, list[ReadyCell]] = defaultdict(list)
+        for cell in cells:
+            by_variant[cell.variant].append(cell)
+        plain: torch.Tensor | None = None
+        for members in by_variant.values():
+            setting = members[0].setting
+            if setting.perturbation_fn_cpu is not None:
+                if setting.name in batch.faults:
+                    self._fail_all(members, batch.faults[setting.name], fail)
+                    continue
+                images = batch.perturbed[setting.name].to(self.device, non_blocking=True)
+            else:
+                if plain is None:
+                    assert batch.images is not None
+                    plain = batch.images.to(self.device, non_blocking=True)
+                images = plain
+            self._variant(members, images, batch, deliver, fail)
+
+    def _variant(
+        self, members: Sequence[ReadyCell], images: torch.Tensor, batch: Batch, deliver: Deliver, fail: Fail
+    ) -> None:
+        shared = [cell for cell in members if not cell.own_perturbation]
+        for cell in members:
+            if cell.own_perturbation:
+                self._guard([cell], fail, partial(self._attack, cell, images, batch, deliver))
+        if not shared:
+            return
+        perturbation = shared[0].perturbation
+        if perturbation is not None:
+            perturbed = self._guard(shared, fail, lambda: self._perturb_all(shared[0], images, batch))
+            if perturbed is None:
+                return
+            images = perturbed
+        by_features: dict[tuple[str, str], list[ReadyCell]] = defaultdict(list)
+        for cell in shared:
+            by_features[cell.cell.model, cell.bound.feature_key].append(cell)
+        for group in by_features.values():
+            self._guard(group, fail, partial(self._features, group, images, deliver, fail))
+
+    def _features(self, group: Sequence[ReadyCell], images: torch.Tensor, deliver: Deliver, fail: Fail) -> None:
+        """The features of one model, computed once, and from them the outputs of each of its cells."""
+        first = group[0]
+        handles = first.setting.adversarial_attack is not None and first.perturbation is None
+        with torch.set_grad_enabled(handles):  # a classify that handles an attack itself needs gradients
+            features = first.pieces(len(images), lambda piece: first.bound.features(images[piece]).detach())
+        for cell in group:
+            self._guard([cell], fail, partial(_deliver_outputs, cell, features, deliver))
+
+    def _attack(self, cell: ReadyCell, images: torch.Tensor, batch: Batch, deliver: Deliver) -> None:
+        """A perturbation that asks for the model, and the outputs on what it made."""
+        model = cell.bound.attacked_model()
+
+        def piece_outputs(piece: slice) -> torch.Tensor:
+            perturbed = self._perturb(cell, images[piece], batch.good[piece], model)
+            with torch.no_grad():
+                return cell.bound.outputs(cell.bound.features(perturbed))
+
+        deliver(cell, cell.pieces(len(images), piece_outputs).to("cpu"))
+
+    def _perturb_all(self, cell: ReadyCell, images: torch.Tensor, batch: Batch) -> torch.Tensor:
+        return cell.pieces(len(images), lambda piece: self._perturb(cell, images[piece], batch.good[piece], None))
+
+    def _perturb(self, cell: ReadyCell, images: torch.Tensor, indices: Sequence[int], model: Any) -> torch.Tensor:
+        """Calls the setting's perturbation with what it asks for."""
+        setting, function = cell.setting, cell.perturbation
+        assert function is not None
+        call = gpu_call(function)
+        seeds = [setting.sample_seed(self.source.ids[self.positions[index]], self.seed) for index in indices]
+        if "seeds" not in call.arguments and seeds:
+            # It may draw from torch's own generator: then at least the same batch gives the same numbers.
+            seed_everything(seeds[0])
+        offered = {
+            "images": images,
+            "model": model,
+            "seeds": seeds,
+            "targets": torch.tensor([self.targets[index] for index in indices], device=images.device)
+            if "targets" in call.arguments
+            else None,
+        }
+        chosen = {name: offered[name] for name in call.arguments}
+        with torch.set_grad_enabled(setting.adversarial_attack is not None):
+            perturbed = function(**chosen) if call.by_name else function(*chosen.values())
+        if not isinstance(perturbed, torch.Tensor) or perturbed.shape != images.shape:
+            found = tuple(perturbed.shape) if isinstance(perturbed, torch.Tensor) else type(perturbed).__name__
+            raise ValueError(f"perturbation_fn_gpu made {found} out of images {tuple(images.shape)}")
+        return perturbed.detach().to(images.dtype)
+
+    def _guard(self, cells: Sequence[ReadyCell], fail: Fail, compute: Callable[[], Any]) -> Any:
+        """What a function returns; if it raises, the cells have failed, and only they."""
+        try:
+            with torch.no_grad():
+                return compute()
+        except Exception as error:  # models and settings are users' code: what they raise ends their cell, not the run
+            first = (str(error).strip().splitlines() or [""])[0]
+            self._fail_all(cells, f"{type(error).__name__}: {first}", fail)
+            return None
+
+    @staticmethod
+    def _fail_all(cells: Sequence[ReadyCell], reason: str, fail: Fail) -> None:
+        for cell in cells:
+            fail(cell, reason)
+
+
+def _deliver_outputs(cell: ReadyCell, features: torch.Tensor, deliver: Deliver) -> None:
+    deliver(cell, cell.bound.outputs(features).to("cpu"))

@@ -1,0 +1,57 @@
+"""What a worker does from the moment it is up, in whatever process."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+from testbed.errors import TestbedError
+from testbed.runner.cells import Job
+from testbed.runner.channel import RemoteChannel
+
+log = logging.getLogger("testbed")
+
+
+def work(channel: RemoteChannel, device: str) -> bool:
+    """Asks for the job and does it; returns whether it went well.
+
+    What nobody can mend (a full disk, a broken plug-in) ends the run; what is not understood ends this worker only.
+    """
+    try:
+        _work(channel, channel.job(), device)
+    except (BrokenPipeError, EOFError, ConnectionResetError):
+        raise
+    except TestbedError as error:
+        channel.fatal(str(error))
+    except Exception as error:
+        log.debug("worker failed", exc_info=True)
+        channel.broken(f"{type(error).__name__}: {error}")
+        return False
+    return True
+
+
+def _work(channel: RemoteChannel, job: Job, device: str) -> None:
+    import torch
+
+    from testbed.db.store import Store
+    from testbed.registry import registry
+    from testbed.runner.worker import Worker
+
+    settle(device, job.threads)
+    registry.load(job.options.plugins)
+    with Store.open(job.db_url, "write", job.options.payload_url) as store, torch.no_grad():
+        Worker(job, registry, store, channel, device).run()
+
+
+def settle(device: str, threads: int) -> None:
+    """Sets torch up so that numbers do not depend on how busy the machine is."""
+    import torch
+
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(threads)
+    if device.startswith("cuda"):
+        torch.cuda.set_device(device)
+    # float32 means float32: TensorFloat-32 has ten bits of mantissa, and its results depend on the batch size.
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = False

@@ -1,0 +1,1 @@
+"""How each task prepares, predicts, scores and aggregates."""

@@ -1,0 +1,248 @@
+"""Classification: logits from a classifier, or zero-shot from a dual encoder; the same outputs, the same metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from testbed.data.decode import DECODER
+from testbed.db.entities import Metric, Score
+from testbed.errors import DataError, UnsupportedError
+from testbed.eval_settings.metric_base import as_metrics
+from testbed.eval_settings.perturbation_base import parameters
+from testbed.models.capability_base import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, LOGITS
+from testbed.tasks.task_base import BoundCell, Outputs, PrepareContext, Task, require
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.models.model_base import ModelDefinition
+    from testbed.models.runtime_base import ImageClassifier, LoadedClassifier, LoadedDualEncoder, ZeroShotClassifier
+
+SCORER = "classification@1"
+OWN_SCORER = "metrics_fn"
+TOP_K = (1, 5)
+
+BY_LOGITS = "logits"
+BY_ZERO_SHOT = "zero-shot"
+
+
+class Classification(Task):
+    """Images to one of C classes."""
+
+    name = "classification"
+    output_kind = "logits"
+
+    def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
+        """``"logits"`` for a classifier, ``"zero-shot"`` for a dual encoder where the setting has templates."""
+        if LOGITS in model.capabilities:
+            _check_classes(model, setting)
+            route = BY_LOGITS
+        elif {EMBED_IMAGE, EMBED_TEXT} <= model.capabilities:
+            if not setting.has_templates:
+                raise UnsupportedError(
+                    f"{setting.name} has no prompt templates, which {model.name} needs to classify zero-shot"
+                )
+            route = BY_ZERO_SHOT
+        else:
+            have = ", ".join(sorted(model.capabilities)) or "none of them"
+            raise UnsupportedError(
+                f"{setting.name} needs logits, or embed_image and embed_text; {model.name} has {have}"
+            )
+        if setting.adversarial_attack is not None and not getattr(model, "handles_attack", False):
+            require(model, {GRADIENTS}, setting)
+        return route
+
+    def forward_spec(
+        self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
+    ) -> dict[str, Any]:
+        """Decoder, transform, perturbations with the key of their random numbers, attack, prompts."""
+        route = self.route(model, setting)
+        spec: dict[str, Any] = {"task": self.name, "route": route, "decoder": DECODER, "transform": setting.transform}
+        if setting.perturbed:
+            spec["perturbation_cpu"] = setting.perturbation_fn_cpu
+            spec["perturbation_gpu"] = setting.perturbation_fn_gpu
+            spec["noise"] = [setting.noise_key, seed]
+        if setting.adversarial_attack is not None:
+            spec["attack"] = setting.adversarial_attack
+        if setting.class_sublist is not None and (setting.perturbation_needs_model or self.restricts(model, setting)):
+            spec["class_sublist"] = setting.class_sublist
+        if route == BY_ZERO_SHOT:
+            spec["prompts"] = setting.prompt_spec(class_names)
+        return spec
+
+    def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
+        """The classes that count, and the metric."""
+        metric = {"own": setting.metrics_fn} if setting.metrics_fn is not None else {"scorer": SCORER}
+        return {"class_sublist": setting.class_sublist, "metric": metric}
+
+    def restricts(self, model: ModelDefinition, setting: EvalSetting) -> bool:
+        """Whether the model's ``classify`` restricts the logits itself."""
+        return setting.class_sublist is not None and bool(getattr(model, "handles_class_sublist", False))
+
+    def bind(self, loaded: Any, setting: EvalSetting, context: PrepareContext) -> BoundCell:
+        """Makes the zero-shot head if the model needs one."""
+        if self.route(loaded.definition, setting) == BY_LOGITS:
+            return ClassifierCell(loaded, setting)
+        return ZeroShotCell(loaded, setting, setting.prompts(context.class_names), context)
+
+    def score(
+        self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
+    ) -> tuple[list[Score], list[Metric]]:
+        """Top-1 and top-5, or what the setting's own ``metrics_fn`` returns."""
+        logits = outputs.values
+        if setting.class_sublist is not None and not outputs.restricted:
+            logits = restrict(logits, setting.class_sublist, setting.name)
+        if setting.metrics_fn is not None:
+            return [], _own_metrics(logits, outputs, setting, model)
+        return _topk(logits, outputs, setting.name)
+
+
+task = Classification()
+
+
+class ClassifierCell(BoundCell):
+    """A classifier on a setting. All its logits are kept: the restriction to some classes is a matter of scoring."""
+
+    def __init__(self, loaded: LoadedClassifier, setting: EvalSetting) -> None:
+        own = loaded.definition.handles_class_sublist and setting.class_sublist is not None
+        handled = setting.adversarial_attack if loaded.definition.handles_attack else None
+        self.full: ImageClassifier = loaded.classifier(setting.class_sublist if own else None, handled)
+        self.loaded = loaded
+        self.setting = setting
+        self.feature_key = f"logits/{setting.name}" if own or handled else "logits"
+
+    def features(self, images: torch.Tensor) -> torch.Tensor:
+        """The logits."""
+        logits: torch.Tensor = self.full(images)
+        return logits
+
+    def outputs(self, features: torch.Tensor) -> torch.Tensor:
+        """The logits as they are."""
+        return features
+
+    def attacked_model(self) -> ImageClassifier:
+        """The classifier, restricted to the setting's classes."""
+        return self.loaded.classifier(self.setting.class_sublist, self.setting.adversarial_attack)
+
+
+class ZeroShotCell(BoundCell):
+    """A dual encoder on a setting; cells that differ in their prompts alone share the image embeddings."""
+
+    feature_key = "image-embeddings"
+
+    def __init__(
+        self,
+        loaded: LoadedDualEncoder,
+        setting: EvalSetting,
+        prompts: Sequence[Sequence[str]],
+        context: PrepareContext,
+    ) -> None:
+        from testbed.models.runtime_base import ZeroShotClassifier
+        from testbed.tasks.zero_shot import prepared_head
+
+        self.loaded = loaded
+        self.setting = setting
+        head = prepared_head(loaded, prompts, context).to(loaded.options.device)
+        self.classifier: ZeroShotClassifier = ZeroShotClassifier(loaded, head)
+
+    def features(self, images: torch.Tensor) -> torch.Tensor:
+        """The image embeddings."""
+        return self.loaded.embed_image(images)
+
+    def outputs(self, features: torch.Tensor) -> torch.Tensor:
+        """The zero-shot logits."""
+        return self.classifier.from_embeddings(features)
+
+    def attacked_model(self) -> ZeroShotClassifier:
+        """The zero-shot classifier, restricted to the setting's classes."""
+        from testbed.models.runtime_base import ZeroShotClassifier
+
+        return ZeroShotClassifier(self.loaded, self.classifier.head, self.setting.class_sublist)
+
+
+def restrict(logits: np.ndarray[Any, Any], class_sublist: Sequence[int], what: str) -> np.ndarray[Any, Any]:
+    """The logits [n, C] of some classes, in the order of the list.
+
+    Raises:
+        DataError: If there are not so many.
+    """
+    if max(class_sublist) >= logits.shape[1]:
+        raise DataError(
+            f"{what} restricts the logits to classes up to {max(class_sublist)}, but the model gives {logits.shape[1]}"
+        )
+    return logits[:, list(class_sublist)]
+
+
+def _check_classes(model: ModelDefinition, setting: EvalSetting) -> None:
+    wanted, given = setting.num_classes, model.num_classes
+    if wanted is not None and given is not None and wanted != given and setting.metrics_fn is None:
+        raise UnsupportedError(f"{setting.name} is about {wanted} classes; {model.name} gives {given} logits")
+
+
+def _topk(logits: np.ndarray[Any, Any], outputs: Outputs, what: str) -> tuple[list[Score], list[Metric]]:
+    import numpy as np
+
+    from testbed.metrics.classification import target_ranks, topk_correct
+    from testbed.metrics.statistics import mean_and_stderr
+
+    for sample in outputs.samples:
+        if type(sample.target) is not int:
+            raise DataError(f"{what}: a class index is expected as the target of {sample.id}, got {sample.target!r}")
+        if not 0 <= sample.target < logits.shape[1]:
+            raise DataError(
+                f"{what}: the sample {sample.id} has the target {sample.target}, but there are {logits.shape[1]}"
+                " logits; the setting wants another class_sublist, a metrics_fn of its own, or another model"
+            )
+    targets = np.asarray([sample.target for sample in outputs.samples], dtype=np.int64)
+    ranks = target_ranks(logits, targets)
+    scores, metrics = [], []
+    for k in TOP_K:
+        if k > logits.shape[1]:
+            metrics.append(Metric(f"top{k}", None, len(ranks), scorer=SCORER))
+            continue
+        correct = topk_correct(ranks, k)
+        value, stderr = mean_and_stderr(correct)
+        scores.append(Score(f"top{k}", correct.astype(np.uint8), SCORER))
+        metrics.append(Metric(f"top{k}", value, len(ranks), stderr, scorer=SCORER))
+    return scores, metrics
+
+
+def with_wrong_rows(
+    logits: np.ndarray[Any, Any], targets: Sequence[Any], unreadable: Sequence[int]
+) -> np.ndarray[Any, Any]:
+    """A copy of the logits in which samples that could not be read are wrong for any metric that ranks classes.
+
+    Their rows, NaN so far, become 0 with −inf at the target: a metric of one's own may well take NaN for the maximum.
+    """
+    import numpy as np
+
+    copy = np.array(logits)
+    for position in unreadable:
+        copy[position] = 0
+        target = targets[position]
+        if isinstance(target, int) and 0 <= target < copy.shape[1]:
+            copy[position, target] = -np.inf
+    return copy
+
+
+def _own_metrics(
+    logits: np.ndarray[Any, Any], outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
+) -> list[Metric]:
+    """What the setting's ``metrics_fn`` makes of torch tensors, as ImageNet-testbed gives it."""
+    import numpy as np
+    import torch
+
+    function = setting.metrics_fn
+    assert function is not None
+    targets = [sample.target for sample in outputs.samples]
+    offered = {
+        "logits": torch.from_numpy(with_wrong_rows(logits, targets, outputs.unreadable)),
+        "targets": torch.tensor(targets) if all(isinstance(target, int | float) for target in targets) else targets,
+        "image_paths": np.array([sample.id for sample in outputs.samples]),
+        "py_model": model,
+    }
+    returned = function(**{name: offered[name] for name in parameters(function) if name in offered})
+    return as_metrics(returned, len(targets), OWN_SCORER, setting.name)

@@ -1,0 +1,147 @@
+"""What a task does for a cell: say whether it fits, bind the loaded model to the setting, score what it said."""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from testbed.db.entities import Metric, SampleInfo, Score
+from testbed.errors import DefinitionError, UnsupportedError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.models.model_base import ModelDefinition
+
+    Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class PrepareContext:
+    """What preparing a cell may use.
+
+    Attributes:
+        model_identity: The fingerprint of the loaded model, its precision included.
+        class_names: The class names of the data set.
+        get: Looks up a prepared array by its fingerprint.
+        put: Keeps a prepared array: fingerprint, kind, array, description.
+    """
+
+    model_identity: str
+    class_names: Sequence[str] | None
+    get: Callable[[str], Array | None]
+    put: Callable[[str, str, Any, dict[str, Any]], None]
+
+
+class BoundCell(ABC):
+    """A loaded model bound to a setting.
+
+    Attributes:
+        feature_key: Cells with equal keys compute the same features from the same images; they are computed once.
+    """
+
+    feature_key: str
+
+    @abstractmethod
+    def features(self, images: torch.Tensor) -> torch.Tensor:
+        """Images [B, 3, H, W] in [0, 1] to what the outputs are made from: the costly part."""
+
+    @abstractmethod
+    def outputs(self, features: torch.Tensor) -> torch.Tensor:
+        """Features to the outputs that are stored, [B, …]."""
+
+    @abstractmethod
+    def attacked_model(self) -> Any:
+        """What a perturbation gets as ``model``: images in [0, 1] to logits, differentiable."""
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Stored outputs of a cell, and what is needed to score them.
+
+    Attributes:
+        values: Array [n, …], float; rows of unreadable samples are NaN.
+        samples: The n samples.
+        restricted: Whether the model has restricted the logits to the setting's ``class_sublist`` itself.
+        unreadable: Positions of the samples that could not be read; they count as wrong.
+    """
+
+    values: Array
+    samples: Sequence[SampleInfo]
+    restricted: bool = False
+    unreadable: Sequence[int] = ()
+
+
+class Task(ABC):
+    """One kind of evaluation, such as classification."""
+
+    name: ClassVar[str]
+    output_kind: ClassVar[str]
+
+    @abstractmethod
+    def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
+        """By which of its capabilities the model does this task.
+
+        Raises:
+            UnsupportedError: If it cannot; says what is needed and what the model has.
+        """
+
+    @abstractmethod
+    def forward_spec(
+        self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
+    ) -> dict[str, Any]:
+        """What, besides the model and the samples, decides the outputs."""
+
+    @abstractmethod
+    def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
+        """What, besides the outputs and the samples, decides the metrics."""
+
+    @abstractmethod
+    def bind(self, loaded: Any, setting: EvalSetting, context: PrepareContext) -> BoundCell:
+        """Prepares what the cell needs, and binds the model to it."""
+
+    @abstractmethod
+    def score(
+        self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
+    ) -> tuple[list[Score], list[Metric]]:
+        """Per-sample scores and metrics, from stored outputs. Runs no model."""
+
+    def restricts(self, model: ModelDefinition, setting: EvalSetting) -> bool:
+        """Whether the stored outputs are restricted to the setting's ``class_sublist`` already."""
+        return False
+
+
+def get_task(name: str) -> Task:
+    """The task of that name: the object ``task`` of the module ``testbed.tasks.<name>``.
+
+    Raises:
+        DefinitionError: If there is none.
+    """
+    try:
+        module = importlib.import_module(f"testbed.tasks.{name}")
+        task: Task = module.task
+    except (ImportError, AttributeError) as error:
+        raise DefinitionError(f"there is no task {name!r} in testbed.tasks: {error}") from error
+    return task
+
+
+def require(model: ModelDefinition, needed: set[str], setting: EvalSetting) -> None:
+    """Checks a model's capabilities.
+
+    Raises:
+        UnsupportedError: With what is missing.
+    """
+    missing = needed - model.capabilities
+    if missing:
+        raise UnsupportedError(
+            f"{setting.name} needs {_listed(needed)}; {model.name} has {_listed(model.capabilities)}"
+        )
+
+
+def _listed(capabilities: set[str] | frozenset[str]) -> str:
+    return " and ".join(sorted(capabilities)) or "no capability"

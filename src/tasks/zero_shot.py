@@ -1,0 +1,59 @@
+"""Zero-shot heads: class embeddings out of prompts (Radford et al. 2021), as CLIP benchmark computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from testbed.identity import digest
+
+if TYPE_CHECKING:
+    import torch
+
+    from testbed.tasks.task_base import PrepareContext
+
+REVISION = 1
+
+
+def head_fingerprint(model_identity: str, prompts: Sequence[Sequence[str]]) -> str:
+    """What tells a head from another one: the model and all its prompts."""
+    return digest({"head": "zero-shot", "revision": REVISION, "model": model_identity, "prompts": prompts})
+
+
+def make_head(encoder: Any, prompts: Sequence[Sequence[str]]) -> torch.Tensor:
+    """Embeds the prompts of each class: normalized, averaged over the prompts, normalized again.
+
+    Args:
+        encoder: Has ``embed_text(texts) -> [B, D]``.
+        prompts: For each of C classes its prompts. All texts are embedded together, each different one once.
+
+    Returns:
+        Float32 tensor [D, C] on the CPU, columns of length 1.
+    """
+    import torch
+    from torch.nn import functional
+
+    texts = list(dict.fromkeys(prompt for prompts_of_class in prompts for prompt in prompts_of_class))
+    place = {text: index for index, text in enumerate(texts)}
+    embedded = functional.normalize(encoder.embed_text(texts).float(), dim=-1)
+    columns = []
+    for prompts_of_class in prompts:
+        mean = embedded[[place[prompt] for prompt in prompts_of_class]].mean(dim=0)
+        columns.append(functional.normalize(mean, dim=0))
+    return torch.stack(columns, dim=1).cpu()
+
+
+def prepared_head(encoder: Any, prompts: Sequence[Sequence[str]], context: PrepareContext) -> torch.Tensor:
+    """The head, made once for a model and its prompts and then found again by its content."""
+    import numpy as np
+    import torch
+
+    fingerprint = head_fingerprint(context.model_identity, prompts)
+    found = context.get(fingerprint)
+    if found is None:
+        head = make_head(encoder, prompts)
+        context.put(fingerprint, "zero-shot-head", head, {"classes": len(prompts), "prompts": len(prompts[0])})
+        found = context.get(fingerprint)  # what others use, should two have made it at once
+        if found is None:
+            return head
+    return torch.from_numpy(np.array(found))

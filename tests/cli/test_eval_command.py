@@ -1,0 +1,104 @@
+"""``eval.py`` as a user gives it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+from cli_world import LOGREG, WORLD_CELLS, eval_inline
+
+from testbed.db.store import Store
+
+
+def test_a_run_prints_a_table_and_where_the_results_are(program, tmp_path):
+    done = program("eval.py", *WORLD_CELLS, "--executor", "inline")
+    assert "world-plain" in done.stdout
+    assert "top-1, %" in done.stdout
+    assert f"sqlite:///{tmp_path / 'testbed.db'}" in done.stdout
+    assert "db.py --print-eval 'world-plain' 'world'" in done.stdout
+    assert "images/s" in done.stderr
+    again = program("eval.py", *WORLD_CELLS, "--executor", "inline")
+    assert "stored already; nothing was computed" in again.stdout
+    printed = program("db.py", "--print-eval", "world-plain", "world")
+    assert "top1" in printed.stdout
+
+
+def test_json_has_outcomes_and_results(program):
+    done = eval_inline(program, "--json")
+    answer = json.loads(done.stdout)
+    assert {each["status"] for each in answer["outcomes"]} == {"complete"}
+    top1 = [each for each in answer["results"] if each["metric"] == "top1"]
+    assert {each["n"] for each in top1} == {100}
+    assert answer["store"].endswith("testbed.db")
+
+
+def test_variables_name_the_store(program, tmp_path):
+    program("eval.py", *WORLD_CELLS, "--executor", "inline", "--limit", "20", TESTBED_DB=str(tmp_path / "named.db"))
+    assert (tmp_path / "named.db").exists()
+    assert not (tmp_path / "testbed.db").exists()
+
+
+def test_no_db_stores_nothing_but_writes_the_log_folder(program, tmp_path):
+    done = eval_inline(program, "--no-db", "--logdir", "logs")
+    assert "results are in" not in done.stdout
+    assert list(tmp_path.glob("*.db")) == []
+    metrics = json.loads((tmp_path / "logs" / "metrics.json").read_text())
+    by_setting = {each["eval_setting"]: each for each in metrics}
+    outputs = np.load(tmp_path / "logs" / by_setting["world"]["outputs"])
+    top1 = (outputs["logits"].argmax(1) == outputs["targets"]).mean()
+    stored = {each["metric"]: each["value"] for each in by_setting["world"]["metrics"]}
+    assert stored["top1"] == top1
+
+
+def test_the_seeds_db_flag_is_accepted(program):
+    eval_inline(program, "--db")
+
+
+def test_dry_run_says_what_would_be_done_and_does_nothing(program, tmp_path):
+    done = program("eval.py", *WORLD_CELLS, "--dry-run")
+    assert "2 to be run" in done.stdout
+    assert "pass 1: 1,100 images, each read once, for 2 cells" in done.stdout
+    assert not (tmp_path / "testbed.db").exists()
+    program("eval.py", *WORLD_CELLS, "--executor", "inline")
+    done = program("eval.py", *WORLD_CELLS, "--limit", "50", "--dry-run", "--json")
+    plan = json.loads(done.stdout)
+    assert {each["action"] for each in plan["cells"]} == {"derive"}
+    assert plan["cells"][0]["source"] == {"model": "world-plain", "eval_setting": "world"}
+    assert plan["passes"] == []
+
+
+def test_dry_run_of_digits_shows_what_is_derived(program):
+    done = program("eval.py", "--models", "digits-cnn", "--eval-settings", "digits", "digits_10percent", "--dry-run")
+    assert "to be run" in done.stdout
+    assert "its weights are not here yet" in done.stdout or "derived" in done.stdout
+
+
+def test_random_weights_are_marked_everywhere(program):
+    program("eval.py", *LOGREG, "--random-weights", "--executor", "inline", "--limit", "50")
+    shown = program("db.py", "--print-eval", "digits-logreg", "digits")
+    assert "RANDOM WEIGHTS" in shown.stdout
+    rows = json.loads(program("db.py", "--print-eval", "digits-logreg", "digits", "--json").stdout)
+    assert {each["random_weights"] for each in rows} == {True}
+
+
+def test_names_come_from_files_patterns_and_collections(program, tmp_path):
+    (tmp_path / "models.txt").write_text("# mine\nworld-plain\nworld-o*\n")
+    done = program(
+        "eval.py",
+        *("--plugin", WORLD_CELLS[1], "--models", "models.txt", "--eval-settings", "world", "--limit", "20"),
+        *("--executor", "inline", "--json"),
+    )
+    assert [each["model"] for each in json.loads(done.stdout)["outcomes"]] == ["world-plain", "world-other"]
+
+
+def test_payload_url_takes_the_outputs(program, tmp_path):
+    eval_inline(program, "--payload-url", f"file://{tmp_path / 'outputs'}")
+    assert list((tmp_path / "outputs").rglob("*.bin"))
+    with Store.open(str(tmp_path / "testbed.db")) as store:
+        assert list(store.check()) == []
+
+
+def test_help_and_usage(program):
+    assert "--eval-settings NAME..." in program("eval.py", "--help").stdout
+    assert "--models" in program("eval.py", "--eval-settings", "digits", code=2).stderr
+    assert "bfloat16" in program("eval.py", *LOGREG, "--dtype", "int8", code=2).stderr

@@ -1,0 +1,219 @@
+"""A user's mistakes and the machine's faults: each gives one clear line, no traceback, and loses nothing stored."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from cli_world import LOGREG, WORLD, WORLD_CELLS, eval_inline
+
+from testbed.db.store import Store
+
+
+def error_of(done):
+    """The line that begins with Error."""
+    lines = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+@contextmanager
+def tmpfs(folder: Path, size: str):
+    """A small file system in memory; mounting needs root, which CI has, and falls back to a user's own name space."""
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root, as CI has it")
+
+
+def test_an_unknown_model(program):
+    done = program("eval.py", "--models", "digits-cn", "--eval-settings", "digits", code=1)
+    assert "unknown model 'digits-cn'" in error_of(done)
+    assert "'digits-cnn'" in error_of(done)
+
+
+def test_an_unknown_setting_and_a_pattern_that_matches_nothing(program):
+    assert "'digits'" in error_of(program("eval.py", "--models", "demo", "--eval-settings", "digit", code=1))
+    done = program("eval.py", "--models", "demo", "--eval-settings", "digits-d.*", code=1)
+    assert "digits-d.*" in error_of(done)
+
+
+def test_a_missing_data_root(program, tmp_path):
+    words = ("--models", "resnet18", "--eval-settings", "val", "--random-weights", "--executor", "inline")
+    done = program("eval.py", *words, code=1)
+    assert "no data root is set" in done.stdout
+    assert "--data-root" in done.stdout
+    done = program("eval.py", *words, "--data-root", str(tmp_path), code=1)
+    assert f"{tmp_path / 'val'} does not exist" in done.stdout
+    assert "one folder per class" in done.stdout
+
+
+def test_an_incomplete_data_set(program, tmp_path, make_tree):
+    make_tree(tmp_path / "data" / "val", each=2)
+    words = ("--models", "resnet18", "--eval-settings", "val", "--random-weights", "--executor", "inline")
+    done = program("eval.py", *words, code=1, TESTBED_DATA=str(tmp_path / "data"))
+    assert "50,000 samples are expected, 6 were found" in done.stdout
+
+
+def test_what_failed_at_planning_is_a_row_with_its_reason(program, tmp_path):
+    words = ("--models", "resnet18", "--eval-settings", "val", "--random-weights", "--executor", "inline")
+    program("eval.py", *words, code=1)
+    done = program("db.py", "--print-eval", "resnet18", "val", code=1)
+    assert "failed" in error_of(done)
+    assert "no data root is set" in error_of(done)
+
+
+def test_a_capability_that_a_model_lacks(program):
+    words = ("--models", "digits-knn", "--eval-settings", "digits-pgd.linf.eps0.1", "digits", "--executor", "inline")
+    done = program("eval.py", *words, "--random-weights", "--limit", "20")
+    assert "needs gradients; digits-knn has logits" in done.stdout
+    assert "1 not supported" in done.stdout
+
+
+def test_weights_that_cannot_be_downloaded(program, tmp_path):
+    done = program(
+        "eval.py",
+        *("--models", "timm/resnet18.a1_in1k", "--eval-settings", "val", "--executor", "inline"),
+        code=1,
+        TESTBED_DATA=str(tmp_path),
+        HF_HUB_CACHE=str(tmp_path / "hub"),
+    )
+    assert "cannot be downloaded" in done.stdout or "does not exist" in done.stdout
+
+
+def corrupt_tree(tmp_path, make_tree):
+    tree = make_tree(tmp_path / "photos", each=4)
+    victim = tree / "dog" / "002.png"
+    victim.write_bytes(victim.read_bytes()[:200])
+    plugin = tmp_path / "photos.py"
+    plugin.write_text(
+        "from testbed.registry import registry\n"
+        "from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset\n"
+        f"registry.add_eval_setting(EvalSetting(name='photos', dataset=StandardDataset(path={str(tree)!r}), size=12))\n"
+    )
+    return plugin
+
+
+def test_a_corrupt_image_counts_as_wrong_and_is_told(program, tmp_path, make_tree):
+    plugin = corrupt_tree(tmp_path, make_tree)
+    words = ("--plugin", WORLD, str(plugin), "--models", "world-plain", "--eval-settings", "photos")
+    program("eval.py", *words, "--executor", "inline")
+    shown = program("db.py", "--print-eval", "world-plain", "photos").stdout
+    assert "1 sample could not be read and counted as wrong" in shown
+    with Store.open(str(tmp_path / "testbed.db")) as store:
+        (evaluation,) = store.evaluations()
+        ((position, error),) = store.sample_errors(evaluation.id).items()
+        assert store.dataset(evaluation.dataset_id).samples[position].id == "dog/002.png"
+    assert "dog/002.png cannot be decoded" in error
+
+
+def test_strict_stops_at_a_corrupt_image(program, tmp_path, make_tree):
+    plugin = corrupt_tree(tmp_path, make_tree)
+    words = ("--plugin", WORLD, str(plugin), "--models", "world-plain", "--eval-settings", "photos", "--strict")
+    done = program("eval.py", *words, "--executor", "inline", code=1)
+    assert "dog/002.png" in error_of(done)
+    assert "--strict" in error_of(done)
+
+
+def test_a_database_of_a_newer_schema(program, tmp_path):
+    import sqlite3
+
+    eval_inline(program)
+    with sqlite3.connect(tmp_path / "testbed.db") as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    before = (tmp_path / "testbed.db").read_bytes()
+    for done in (eval_inline(program, code=1), program("db.py", "--list-models-db", code=1)):
+        assert "9999" in error_of(done)
+        assert "newer testbed" in error_of(done)
+        assert "Nothing was changed" in error_of(done)
+    assert (tmp_path / "testbed.db").read_bytes() == before
+
+
+@needs_root
+def test_a_database_that_cannot_be_written(program, tmp_path):
+    with tmpfs(tmp_path / "disk", "4m") as folder:
+        url = str(folder / "results.db")
+        eval_inline(program, "--db-url", url)
+        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+        done = eval_inline(program, "--db-url", url, "--seed", "1", code=1)
+        assert "cannot be" in error_of(done)
+        shown = program("db.py", "--db-url", url, "--print-eval", "world-plain", "world")
+        assert "top1" in shown.stdout  # reading still works
+
+
+@needs_root
+def test_a_full_disk(program, tmp_path):
+    with tmpfs(tmp_path / "disk", "600k") as folder:
+        url = str(folder / "results.db")
+        eval_inline(program, "--db-url", url)
+        words = ("--plugin", WORLD, "--models", "world-plain", "world-other", "--eval-settings", "world", "world-dark")
+        done = program("eval.py", *words, "--db-url", url, code=1)
+        assert "no space is left" in error_of(done)
+        assert "Nothing that was stored before is lost" in error_of(done)
+        rows = json.loads(program("db.py", "--db-url", url, "--print-eval", "world-plain", "world", "--json").stdout)
+        assert {each["n"] for each in rows} <= {100, 1100}  # the limited run, or the whole if there was room for it
+        assert program("db.py", "--db-url", url, "--check").stdout == "the store is sound\n"
+        for file in folder.iterdir():  # the database and its log, onto a disk with room
+            shutil.copy(file, tmp_path / file.name)
+    done = program("eval.py", *words, "--db-url", str(tmp_path / "results.db"), "--executor", "inline", "--json")
+    assert {each["status"] for each in json.loads(done.stdout)["outcomes"]} <= {"complete", "stored"}
+
+
+def test_a_store_in_a_folder_that_does_not_exist(program, tmp_path):
+    done = eval_inline(program, "--db-url", str(tmp_path / "no" / "results.db"), code=1)
+    assert "folder that does not exist" in error_of(done)
+
+
+def test_a_gpu_that_is_not_there(program):
+    done = program("eval.py", *LOGREG, "--gpus", "97", code=1)
+    assert "GPU 97" in error_of(done)
+
+
+def test_a_broken_plugin(program, tmp_path):
+    (tmp_path / "broken.py").write_text("import testbed\n\nraise OSError('my own fault')\n")
+    done = program("eval.py", "--plugin", "broken.py", *LOGREG, code=1)
+    assert "broken.py:3" in error_of(done)
+    assert "my own fault" in error_of(done)
+
+
+def test_a_duplicate_name_names_both_places(program, tmp_path):
+    (tmp_path / "twice.py").write_text(
+        "from testbed.registry import registry\nregistry.add_model(registry.get_model('world-plain'))\n"
+    )
+    done = program("eval.py", "--plugin", WORLD, "twice.py", *LOGREG, code=1)
+    assert "world.py" in error_of(done)
+    assert "twice.py:2" in error_of(done)
+
+
+def test_no_store_yet(program, tmp_path):
+    done = program("db.py", "--print-eval", "a", "b", code=1)
+    assert "there is no results store" in error_of(done)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_output_that_nobody_reads_any_more(root, program, tmp_path):
+    eval_inline(program)
+    command = [sys.executable, str(root / "db.py"), "--list-models-registry"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()  # as "| head -1" does
+    assert "Traceback" not in process.stderr.read()
+    assert process.wait(30) != 0
+
+
+def test_words_after_the_run_are_kept_apart(program):
+    assert "No such option" in program("eval.py", *WORLD_CELLS, "--bogus", code=2).stderr

@@ -1,0 +1,52 @@
+"""Options that take several words."""
+
+from __future__ import annotations
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from testbed.cli.options import ManyWords, ManyWordsCommand, spread
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("--models a b c", "--models a --models b --models c"),
+        ("--models a", "--models a"),
+        ("--models a b --flag --models c d", "--models a --models b --flag --models c --models d"),
+        ("--models=a b", "--models=a --models b"),
+        ("--gpus 0 1 --models a", "--gpus 0 --gpus 1 --models a"),
+        ("--other x --models a b", "--other x --models a --models b"),
+        ("--other x y --models a", "--other x y --models a"),
+        ("--models a -v b", "--models a -v b"),
+        ("--models", "--models"),
+        ("--models a - b", "--models a --models - --models b"),
+    ],
+)
+def test_words_after_an_option_belong_to_it(given, expected):
+    assert spread(given.split(), {"--models", "--gpus"}) == expected.split()
+
+
+@click.command(cls=ManyWordsCommand)
+@click.option("--models", cls=ManyWords)
+@click.option("--gpus", cls=ManyWords, type=int)
+@click.option("--pair", nargs=2)
+@click.option("--flag", is_flag=True)
+def toy_command(models, gpus, pair, flag):
+    click.echo(f"{models} {gpus} {pair} {flag}")
+
+
+def test_a_command_gets_lists():
+    result = CliRunner().invoke(toy_command, ["--models", "a", "b,c", "--gpus", "0", "1", "--pair", "x", "y", "--flag"])
+    assert result.output.strip() == "('a', 'b,c') (0, 1) ('x', 'y') True"
+
+
+def test_words_that_belong_to_nothing_are_refused():
+    result = CliRunner().invoke(toy_command, ["--flag", "stray"])
+    assert result.exit_code == 2
+    assert "stray" in result.output
+
+
+def test_help_shows_that_several_words_may_follow():
+    assert "--models TEXT..." in CliRunner().invoke(toy_command, ["--help"]).output

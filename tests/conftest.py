@@ -1,0 +1,121 @@
+"""What the tests share: a cache of their own, stores on both databases, image folders made of real photos."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+# Before torch is imported: two OpenMP threads collapse when another process wants the processor, and the hubs' clients
+# retry for most of a minute before they find that there is no network.
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import postgres_server
+import pytest
+
+from testbed.db.store import Store
+
+ROOT = Path(__file__).resolve().parent.parent
+BACKENDS = ("sqlite", "postgres")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test reads or leaves anything in the user's folders or follows the user's variables."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TESTBED_CACHE", str(tmp_path_factory.mktemp("cache")))
+        for name in ("TESTBED_DB", "TESTBED_DATA", "TESTBED_PAYLOADS", "TESTBED_NO_PLUGINS", "CUDA_VISIBLE_DEVICES"):
+            patch.delenv(name, raising=False)
+        yield
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The root of the repository."""
+    return ROOT
+
+
+# Stores -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A Postgres server for the whole session."""
+    with postgres_server.server() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_template(postgres_url: str) -> Iterator[str]:
+    """The name of a database with the schema in it, to be copied: ten times as fast as migrating anew."""
+    with postgres_server.database(postgres_url) as url:
+        Store.create(url).close()
+        yield url.partition("?")[0].rpartition("/")[2]
+
+
+@pytest.fixture(params=BACKENDS)
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a database that holds nothing, on each backend."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'store.db'}"
+    else:
+        with postgres_server.database(request.getfixturevalue("postgres_url")) as url:
+            yield url
+
+
+@pytest.fixture(params=BACKENDS)
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of an empty store, on each backend."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path / 'store.db'}"
+        Store.create(url).close()
+        yield url
+    else:
+        template = request.getfixturevalue("postgres_template")
+        with postgres_server.database(request.getfixturevalue("postgres_url"), template) as url:
+            yield url
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    """An empty store, open for writing, on each backend."""
+    with Store.open(store_url, "write") as opened:
+        yield opened
+
+
+@pytest.fixture
+def sqlite_store(tmp_path: Path) -> Iterator[Store]:
+    """An empty SQLite store, for tests of what does not depend on the backend."""
+    with Store.create(f"sqlite:///{tmp_path / 'store.db'}") as opened:
+        yield opened
+
+
+# Images -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def photos() -> list[Any]:
+    """Real photos, uint8 [H, W, 3] (they come with scikit-image)."""
+    from skimage import data
+
+    return [data.astronaut(), data.chelsea(), data.coffee(), data.rocket()]
+
+
+@pytest.fixture(scope="session")
+def make_tree(photos: list[Any]) -> Callable[..., Path]:
+    """A function that writes an image folder: crops of real photos, some for each class."""
+    from PIL import Image
+
+    def make(root: Path, classes: Sequence[str] = ("cat", "dog", "owl"), each: int = 4, size: int = 48) -> Path:
+        for number, name in enumerate(classes):
+            (root / name).mkdir(parents=True, exist_ok=True)
+            for index in range(each):
+                photo = photos[(number + index) % len(photos)]
+                top, left = 7 * index, 11 * (number + index)
+                crop = photo[top : top + size, left : left + size + 16]
+                Image.fromarray(crop).save(root / name / f"{index:03d}.png")
+        return root
+
+    return make

@@ -1,0 +1,119 @@
+"""Random numbers of samples, against numpy's Philox and the distributions they are said to have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+
+from testbed.corruptions.random import normal, uniform
+
+
+def words_of_philox(seed, stream, count):
+    """The generator's 64-bit numbers, each the low half first, as numpy gives them."""
+    raw = np.random.Philox(key=[seed, stream]).random_raw((count + 1) // 2).tolist()
+    return [word for number in raw for word in (number & 0xFFFFFFFF, number >> 32)][:count]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 123456789, 2**63 - 1])
+@pytest.mark.parametrize("stream", [0, 1, 5])
+@pytest.mark.parametrize("count", [1, 2, 7, 32])
+def test_uniform_numbers_are_the_upper_24_bits_of_philox_words(seed, stream, count):
+    expected = [(word >> 8) / 2**24 for word in words_of_philox(seed, stream, count)]
+    got = uniform([seed], (count,), "cpu", stream)
+    assert got.dtype == torch.float32
+    assert got.shape == (1, count)
+    assert got[0].tolist() == expected
+
+
+def test_the_first_numbers_of_seed_0_never_change():
+    # Every stored result on a noisy setting hangs on these.
+    assert (uniform([0], (4,), "cpu") * 2**24).tolist() == [[582872.0, 193722.0, 10266821.0, 4052523.0]]
+
+
+def test_each_sample_has_a_row_of_its_own():
+    together = uniform([5, 9, 5], (3, 4, 5), "cpu")
+    assert together.shape == (3, 3, 4, 5)
+    for row, seed in zip(together, [5, 9, 5], strict=True):
+        torch.testing.assert_close(row, uniform([seed], (3, 4, 5), "cpu")[0], rtol=0, atol=0)
+    assert not torch.equal(together[0], together[1])
+
+
+def test_a_longer_row_begins_with_the_shorter_one():
+    torch.testing.assert_close(uniform([3], (40,), "cpu")[:, :10], uniform([3], (10,), "cpu"), rtol=0, atol=0)
+
+
+def test_no_samples_give_no_numbers():
+    assert uniform([], (3, 2), "cpu").shape == (0, 3, 2)
+    assert normal([], (3, 2), "cpu").shape == (0, 3, 2)
+
+
+def test_uniform_numbers_lie_in_0_to_1_on_a_grid():
+    numbers = uniform(range(20), (5000,), "cpu").double()
+    assert numbers.min() >= 0
+    assert numbers.max() < 1
+    scaled = numbers * 2**24
+    assert torch.equal(scaled, scaled.round())
+
+
+@pytest.mark.parametrize("stream", [0, 1])
+def test_uniform_numbers_are_uniform(stream):
+    numbers = uniform(range(20), (3, 32, 32), "cpu", stream).double().numpy()
+    assert scipy.stats.kstest(numbers.ravel(), "uniform").pvalue > 0.01
+    assert min(scipy.stats.kstest(row.ravel(), "uniform").pvalue for row in numbers) > 0.001
+    # Across samples at one place, too: neighbouring seeds give unrelated numbers.
+    across = uniform(range(5000), (1,), "cpu", stream).double().numpy().ravel()
+    assert scipy.stats.kstest(across, "uniform").pvalue > 0.01
+    assert abs(np.corrcoef(across[:-1], across[1:])[0, 1]) < 4 / np.sqrt(5000)
+
+
+def test_streams_of_a_sample_are_independent():
+    first, second = (uniform([7], (20_000,), "cpu", stream)[0].double().numpy() for stream in (0, 1))
+    assert abs(np.corrcoef(first, second)[0, 1]) < 4 / np.sqrt(20_000)
+    assert (first == second).mean() < 0.001
+
+
+@pytest.mark.parametrize("shape", [(3, 32, 32), (3, 5, 7), (1,)])
+def test_normal_numbers_are_box_muller_of_the_uniform_ones(shape):
+    count = int(np.prod(shape))
+    half = (count + 1) // 2
+    flat = np.array([(word >> 8) / 2**24 for word in words_of_philox(11, 0, 2 * half)])
+    radius, angle = np.sqrt(-2 * np.log(1 - flat[:half])), 2 * np.pi * flat[half:]
+    expected = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:count].reshape(shape)
+    got = normal([11], shape, "cpu")
+    assert got.dtype == torch.float32
+    np.testing.assert_allclose(got[0].numpy(), expected, atol=3e-6)
+
+
+def test_normal_numbers_are_standard_normal():
+    numbers = normal(range(20), (3, 32, 32), "cpu").double().numpy()
+    assert np.isfinite(numbers).all()
+    assert scipy.stats.kstest(numbers.ravel(), "norm").pvalue > 0.01
+    assert min(scipy.stats.kstest(row.ravel(), "norm").pvalue for row in numbers) > 0.001
+    count = numbers.size
+    assert abs(numbers.mean()) < 4 / np.sqrt(count)
+    assert abs(numbers.std() - 1) < 4 / np.sqrt(2 * count)
+    assert abs(scipy.stats.kurtosis(numbers.ravel())) < 4 * np.sqrt(24 / count)
+
+
+def test_the_two_halves_of_a_normal_row_are_independent():
+    numbers = normal([3], (40_000,), "cpu")[0].double().numpy()
+    first, second = numbers[:20_000], numbers[20_000:]
+    assert abs(np.corrcoef(first, second)[0, 1]) < 4 / np.sqrt(20_000)
+    assert abs(np.corrcoef(first**2, second**2)[0, 1]) < 4 / np.sqrt(20_000)
+
+
+def test_normal_numbers_do_not_depend_on_the_other_samples():
+    together = normal([4, 8, 15], (3, 6, 5), "cpu")
+    for row, seed in zip(together, [4, 8, 15], strict=True):
+        torch.testing.assert_close(row, normal([seed], (3, 6, 5), "cpu")[0], rtol=0, atol=0)
+
+
+def test_neither_reads_nor_moves_the_global_generators():
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    first = normal([1], (10,), "cpu")
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.manual_seed(1)
+    torch.testing.assert_close(normal([1], (10,), "cpu"), first, rtol=0, atol=0)

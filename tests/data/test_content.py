@@ -1,0 +1,165 @@
+"""Digests of files: right, remembered, and noticed when a file changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from testbed.data import content
+from testbed.data.content import MISSING, ContentDigests, file_digest, remembered_digest
+from testbed.errors import DataError
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def root(tmp_path):
+    folder = tmp_path / "root"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "a.png").write_bytes(b"first")
+    (folder / "sub" / "b.png").write_bytes(b"second")
+    return folder
+
+
+def sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def memo_of(root):
+    return ContentDigests(root)._memo
+
+
+def test_digests_are_those_of_the_contents(root):
+    assert ContentDigests(root).digests(["sub/b.png", "a.png"]) == [sha(b"second"), sha(b"first")]
+
+
+def test_a_file_larger_than_a_block_is_digested_whole(root):
+    data = os.urandom(content._BLOCK + 12345)
+    (root / "big.bin").write_bytes(data)
+    assert file_digest(root / "big.bin") == sha(data)
+
+
+def test_the_second_call_hashes_nothing(root):
+    first = ContentDigests(root)
+    expected = first.digests(["a.png", "sub/b.png"])
+    assert first.hashed == 2
+    assert first.digests(["a.png", "sub/b.png"]) == expected
+    assert first.hashed == 2
+    second = ContentDigests(root)
+    assert second.digests(["a.png", "sub/b.png"]) == expected
+    assert second.hashed == 0
+
+
+def test_only_new_files_are_hashed(root):
+    ContentDigests(root).digests(["a.png"])
+    later = ContentDigests(root)
+    later.digests(["a.png", "sub/b.png"])
+    assert later.hashed == 1
+    assert json.loads(memo_of(root).read_text()).keys() == {"a.png", "sub/b.png"}
+
+
+def test_a_changed_file_of_the_same_size_is_noticed(root):
+    path = root / "a.png"
+    ContentDigests(root).digests(["a.png"])
+    before = path.stat().st_mtime_ns
+    path.write_bytes(b"FIRST")
+    os.utime(path, ns=(before + 1, before + 1))
+    later = ContentDigests(root)
+    assert later.digests(["a.png"]) == [sha(b"FIRST")]
+    assert later.hashed == 1
+
+
+def test_a_changed_size_is_noticed_at_the_same_time(root):
+    path = root / "a.png"
+    ContentDigests(root).digests(["a.png"])
+    before = path.stat().st_mtime_ns
+    path.write_bytes(b"longer than before")
+    os.utime(path, ns=(before, before))
+    assert ContentDigests(root).digests(["a.png"]) == [sha(b"longer than before")]
+
+
+def test_a_touched_file_keeps_its_digest(root):
+    (before,) = ContentDigests(root).digests(["a.png"])
+    os.utime(root / "a.png", ns=(1, 1))
+    later = ContentDigests(root)
+    assert later.digests(["a.png"]) == [before]
+    assert later.hashed == 1
+
+
+def test_a_missing_file_is_missing_until_it_comes(root):
+    digests = ContentDigests(root)
+    assert digests.digests(["gone.png", "a.png"]) == [MISSING, sha(b"first")]
+    (root / "gone.png").write_bytes(b"here")
+    assert ContentDigests(root).digests(["gone.png"]) == [sha(b"here")]
+    (root / "gone.png").unlink()
+    assert ContentDigests(root).digests(["gone.png"]) == [MISSING]
+
+
+DAMAGES = [b"", b"{", b"\xff\xfe\x00", b"[]", b"null", b"7", b'{"a.png": []}', b'{"a.png": ["x", "y", "z"]}']
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_memo_is_healed(root, damage):
+    ContentDigests(root).digests(["a.png"])
+    memo_of(root).write_bytes(damage)
+    healed = ContentDigests(root)
+    assert healed.digests(["a.png"]) == [sha(b"first")]
+    assert healed.hashed == 1
+    after = ContentDigests(root)
+    assert after.digests(["a.png"]) == [sha(b"first")]
+    assert after.hashed == 0
+
+
+@pytest.mark.parametrize("entry", [None, 5, "short"])
+def test_a_memo_with_a_damaged_entry_is_healed(root, entry):
+    ContentDigests(root).digests(["a.png"])
+    stat = (root / "a.png").stat()
+    memo_of(root).write_text(json.dumps({"a.png": [stat.st_size, stat.st_mtime_ns] if entry == "short" else entry}))
+    assert ContentDigests(root).digests(["a.png"]) == [sha(b"first")]
+
+
+def test_a_file_that_could_not_be_read_once_is_read_the_next_time(root, monkeypatch):
+    with monkeypatch.context() as patch:
+
+        def fail(path):
+            raise OSError(5, "Input/output error")
+
+        patch.setattr(content, "file_digest", fail)
+        assert ContentDigests(root).digests(["a.png"]) == [MISSING]
+    assert ContentDigests(root).digests(["a.png"]) == [sha(b"first")]
+
+
+def test_each_root_has_a_memo_of_its_own(root, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.png").write_bytes(b"another")
+    assert memo_of(root) != memo_of(other)
+    ContentDigests(root).digests(["a.png"])
+    assert ContentDigests(other).digests(["a.png"]) == [sha(b"another")]
+
+
+def test_a_root_is_the_same_however_it_is_written(root, monkeypatch, tmp_path):
+    (tmp_path / "link").symlink_to(root)
+    monkeypatch.chdir(tmp_path)
+    assert memo_of(Path("root")) == memo_of(tmp_path / "link") == memo_of(root / "sub" / "..")
+
+
+def test_no_files_is_no_work(root):
+    digests = ContentDigests(root)
+    assert digests.digests([]) == []
+    assert not memo_of(root).exists()
+
+
+def test_remembered_digest_of_one_file(root):
+    assert remembered_digest(root / "a.png") == sha(b"first")
+    (root / "a.png").write_bytes(b"longer")
+    assert remembered_digest(root / "a.png") == sha(b"longer")
+    with pytest.raises(DataError, match=r"gone\.png cannot be read"):
+        remembered_digest(root / "gone.png")

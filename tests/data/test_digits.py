@@ -1,0 +1,95 @@
+"""The digits data set: scikit-learn's images and labels, and a split that never changes."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits as theirs
+
+from testbed.data.digits import CLASS_NAMES, Digits, load_digits, split_indices
+from testbed.errors import DefinitionError
+
+BUNCH = theirs()
+
+
+def fingerprint(source):
+    return source.describe_samples(range(len(source))).fingerprint
+
+
+def test_the_images_are_scikit_learns_in_256_grey_levels():
+    images, labels = load_digits()
+    assert images.shape == (1797, 8, 8)
+    assert images.dtype == np.uint8
+    np.testing.assert_array_equal(labels, BUNCH.target)
+    expected = np.array([0, 16, 32, 48, 64, 80, 96, 112, 128, 143, 159, 175, 191, 207, 223, 239, 255])
+    np.testing.assert_array_equal(images, expected[BUNCH.images.astype(int)])
+
+
+def test_the_splits_are_disjoint_and_cover_everything():
+    train, test = set(split_indices("train")), set(split_indices("test"))
+    assert len(train) == len(Digits("train")) == 1257
+    assert len(test) == len(Digits("test")) == 540
+    assert not train & test
+    assert train | test == set(range(1797))
+
+
+def test_the_test_split_has_54_of_each_class():
+    assert Counter(Digits("test").targets) == dict.fromkeys(range(10), 54)
+    all_counts = Counter(BUNCH.target.tolist())
+    assert Counter(Digits("train").targets) == {label: all_counts[label] - 54 for label in range(10)}
+
+
+def test_the_fingerprints_never_change():
+    # Every stored result on the digits hangs on these; a change makes all of them strangers.
+    assert fingerprint(Digits("test")) == "c29ee31a07826ae9e8ba2e2ab50b6c6d"
+    assert fingerprint(Digits("train")) == "75e3d3a9693458aa7ff46bbf85d4c63a"
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_images_ids_and_targets_belong_together(split):
+    source = Digits(split)
+    assert len(set(source.ids)) == len(source)
+    assert source.ids == sorted(source.ids)
+    for position in range(0, len(source), 97):
+        index = int(source.ids[position].removeprefix("digits/"))
+        assert source.targets[position] == BUNCH.target[index]
+        image = source.image(position)
+        assert (image.mode, image.size) == ("RGB", (8, 8))
+        pixels = np.asarray(image)
+        np.testing.assert_array_equal(pixels[..., 0], np.rint(BUNCH.images[index] * 255 / 16))
+        assert (pixels == pixels[..., :1]).all()
+
+
+def test_some_classes_in_an_order_of_ones_own():
+    source = Digits("test", classes=[7, 1, 4])
+    assert len(source) == 3 * 54
+    assert source.class_names == ["seven", "one", "four"]
+    whole = Digits("test")
+    digit = dict(zip(whole.ids, whole.targets, strict=True))
+    assert [[7, 1, 4][target] for target in source.targets] == [digit[each] for each in source.ids]
+    assert source.ids == [each for each in whole.ids if digit[each] in (7, 1, 4)]
+
+
+def test_all_classes_written_out_are_the_default():
+    assert fingerprint(Digits("test", classes=range(10))) == fingerprint(Digits("test"))
+    assert Digits("test").class_names == list(CLASS_NAMES)
+
+
+def test_another_order_of_classes_is_other_data():
+    assert fingerprint(Digits("test", classes=[1, 0])) != fingerprint(Digits("test", classes=[0, 1]))
+
+
+def test_digests_are_equal_for_equal_pixels_alone():
+    source = Digits("test")
+    digests = source.digests(range(len(source)))
+    pixels = [source.pixels[position].tobytes() for position in range(len(source))]
+    assert len(set(digests)) == len(set(pixels))
+    assert source.digests([5, 3]) == [digests[5], digests[3]]
+
+
+@pytest.mark.parametrize("split", ["val", "", "Test"])
+def test_an_unknown_split_is_refused(split):
+    with pytest.raises(DefinitionError, match=rf"'train' and 'test', not '{split}'"):
+        Digits(split)

@@ -1,0 +1,103 @@
+"""Made ``store_0001.db``, a store of schema version 0001 with a few rows of everything; kept to show how.
+
+    python tests/db/assets/make_store_0001.py tests/db/assets/store_0001.db
+
+It works with the testbed whose schema version is 0001 only. The file that it made is never made again: later versions
+must read that very file. ``test_schema.py`` says what is in it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from testbed.db.entities import CellRecord, Chunk, DatasetInfo, Metric, SampleInfo, Score
+from testbed.db.schema import HEAD
+from testbed.db.store import Store
+
+IDENTITY = {
+    "model": {"spec": {"name": "net", "layers": [1, 2]}, "weights": "sha256:1"},
+    "forward": {"task": "classification", "restricted": False},
+    "samples": "fingerprint-photos",
+    "dtype": "float16",
+}
+
+
+def fill(store: Store) -> None:
+    """A few rows of everything."""
+    samples = [
+        SampleInfo("photos/0.png", "d0", 0, "group a", {"hard": True}),
+        SampleInfo("photos/1 ü.png", "d1", 2),
+        SampleInfo("photos/2.png", "d2", None),
+        SampleInfo("photos/3.png", "d3", ["yes", {"n": 1.5}]),
+    ]
+    photos = store.ensure_dataset(DatasetInfo("photos", "fingerprint-photos", samples, ["cat", "dog", "owl"]))
+    part = store.ensure_dataset(DatasetInfo("part", "fingerprint-part", [samples[3], samples[0]]))
+
+    record = CellRecord(
+        model="net",
+        eval_setting="val",
+        fingerprint="f-run",
+        forward_fingerprint="forward",
+        size=4,
+        dtype="float16",
+        identity=IDENTITY,
+        environment={"torch": "2.15.0"},
+    )
+    run = store.begin(record, photos, {"model_type": "Standard training"}, {"task": "classification"})
+    logits = (np.arange(12).reshape(4, 3) / 8).astype(np.float16)
+    store.append([Chunk(run.id, "logits", 0, logits[:3]), Chunk(run.id, "logits", 3, logits[3:])])
+    store.append(
+        [Chunk(run.id, "embeddings", 0, torch.arange(8.0).reshape(4, 2).to(torch.bfloat16))], {run.id: {2: "x"}}
+    )
+    scores = [Score("top1", np.array([1, 0, 0, 1], np.uint8), "classification@1")]
+    metrics = [
+        Metric("top1", 0.5, 4, 0.25, "overall", "fraction", "classification@1"),
+        Metric("top1", 1.0, 1, None, "hard", "fraction", "classification@1"),
+        Metric("top5", None, 4, scorer="classification@1"),
+    ]
+    store.complete(run.id, scores, metrics)
+
+    record = CellRecord(
+        model="net", eval_setting="part", fingerprint="f-derived", size=2, origin="derived", derived_from=run.id
+    )
+    derived = store.begin(record, part, {}, {"parent": "val", "task": "classification"})
+    store.complete(derived.id, [], [Metric("top1", 1.0, 2)])
+
+    limited = CellRecord("net", "val", "f-limited", size=4, sample_limit=4, random_weights=True)
+    evaluation = store.begin(limited, photos, {}, {})
+    store.append([Chunk(evaluation.id, "logits", 0, np.zeros((4, 3), np.float32))])
+    store.complete(evaluation.id, [], [Metric("top1", 0.0, 4)])
+
+    store.add_imported([("net", "val", "f-imported", [Metric("top1", 0.75)])], "table.csv", {})
+    running = store.begin(CellRecord("net", "sketch", "f-running", size=4), photos, {}, {})
+    store.append([Chunk(running.id, "logits", 1, np.ones((2, 3), np.float32))])
+    failed = store.begin(CellRecord("net", "objectnet", "f-failed", size=4), photos, {}, {})
+    store.fail(failed.id, "out of memory")
+    store.record_failure(CellRecord("clip", "sketch", "unidentified"), "unsupported", "lacks logits", {}, {})
+    store.begin(CellRecord("removed", "val", "f-removed", size=4), photos, {}, {})
+    store.hide("model", "removed")
+    store.put_artifact("f-head", "zero-shot head", np.eye(3, dtype=np.float32), {"prompts": ["a {c}"]})
+
+
+def main(path: Path) -> None:
+    """Writes the file."""
+    if HEAD != "0001" or path.exists():
+        raise SystemExit(f"this testbed has schema version {HEAD}, or {path} exists; the file is made once")
+    with sqlite3.connect(path) as connection:  # small pages, since most tables hold a row or two
+        connection.execute("PRAGMA page_size=1024")
+        connection.execute("VACUUM")
+    connection.close()
+    with Store.create(str(path)) as store:
+        fill(store)
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

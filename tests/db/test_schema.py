@@ -1,0 +1,576 @@
+"""Schema versions: what a fresh store looks like, migrations, and databases that are older, newer or not ours."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+import shutil
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+import testbed.db
+from testbed.db import schema
+from testbed.db.engine import connect, resolve_url
+from testbed.db.entities import DatasetInfo, Metric, SampleInfo
+from testbed.db.store import Store, upgrade
+from testbed.db.tables import Base
+from testbed.errors import SchemaError, StoreError
+
+MIGRATIONS = Path(testbed.db.__file__).parent / "migrations"
+VERSIONS = sorted(path for path in (MIGRATIONS / "versions").glob("*.py") if path.name != "__init__.py")
+ASSET = Path(__file__).parent / "assets" / "store_0001.db"
+
+OPENINGS: dict[str, Callable[[str], Any]] = {
+    "open to read": lambda url: Store.open(url),
+    "open to write": lambda url: Store.open(url, "write"),
+    "create": Store.create,
+    "upgrade": upgrade,
+}
+
+
+def state(url: str) -> Any:
+    """All that a database holds: the digest of the file, or the rows of all tables on Postgres."""
+    resolved = resolve_url(url)
+    if resolved.get_backend_name() == "sqlite":
+        return hashlib.sha256(Path(resolved.database or "").read_bytes()).hexdigest()
+    engine = sa.create_engine(resolved)
+    with engine.connect() as connection:
+        tables = sorted(sa.inspect(connection).get_table_names())
+        rows = [sorted(map(repr, connection.execute(sa.text(f'SELECT * FROM "{name}"')))) for name in tables]
+    engine.dispose()
+    return tables, rows
+
+
+@pytest.fixture
+def own_url(empty_url: str) -> str:
+    """A store whose schema a test may change; other tests use none but this one."""
+    Store.create(empty_url).close()
+    return empty_url
+
+
+def config(connection: sa.Connection) -> Config:
+    made = Config()
+    made.set_main_option("script_location", str(MIGRATIONS))
+    made.attributes["connection"] = connection
+    return made
+
+
+def tables_of(url: str) -> set[str]:
+    engine = connect(resolve_url(url), "read")
+    with engine.connect() as connection:
+        found = set(sa.inspect(connection).get_table_names())
+    engine.dispose()
+    return found
+
+
+# A fresh store ----------------------------------------------------------------------------------------------------
+
+
+def test_the_migrations_make_what_the_tables_say(empty_url: str) -> None:
+    """Unfiltered: types, defaults, indexes, constraints. (Alembic does not look at the view, tested elsewhere.)"""
+    with Store.create(empty_url) as store, store.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        assert compare_metadata(context, Base.metadata) == []
+
+
+def test_a_table_that_differs_would_be_noticed(empty_url: str) -> None:
+    """The comparison above can fail: here it does."""
+    with Store.create(empty_url) as store:
+        with store.writing() as session:
+            session.execute(sa.text("ALTER TABLE models ADD COLUMN surplus INTEGER"))
+        with store.engine.connect() as connection:
+            (difference,) = compare_metadata(MigrationContext.configure(connection), Base.metadata)
+    assert difference[0] == "remove_column"
+
+
+def test_constraints_and_indexes_are_named_by_the_convention(empty_url: str) -> None:
+    with Store.create(empty_url) as store, store.engine.connect() as connection:
+        inspector = sa.inspect(connection)
+        tables = set(inspector.get_table_names()) - {"alembic_version"}
+        assert tables == set(Base.metadata.tables)
+        for table in tables:
+            assert inspector.get_pk_constraint(table)["name"] == f"pk_{table}"
+            for unique in inspector.get_unique_constraints(table):
+                assert unique["name"] == f"uq_{table}_{'_'.join(unique['column_names'])}"
+            for key in inspector.get_foreign_keys(table):
+                assert key["name"] == f"fk_{table}_{'_'.join(key['constrained_columns'])}_{key['referred_table']}"
+            for index in inspector.get_indexes(table):
+                columns = "_".join(str(name) for name in index["column_names"])
+                named = f"uq_{table}_" if index["unique"] else f"ix_{table}_"
+                expected = {f"{named}{columns}", "uq_evaluations_visible_cell"}
+                assert index["name"] in expected
+
+
+def test_every_foreign_key_is_there(empty_url: str) -> None:
+    with Store.create(empty_url) as store, store.engine.connect() as connection:
+        inspector = sa.inspect(connection)
+        keys = {
+            (table, key["constrained_columns"][0], key["referred_table"], (key["options"] or {}).get("ondelete"))
+            for table in Base.metadata.tables
+            for key in inspector.get_foreign_keys(table)
+        }
+    assert keys == {
+        ("samples", "dataset_id", "datasets", "CASCADE"),
+        ("evaluations", "model_id", "models", "CASCADE"),
+        ("evaluations", "eval_setting_id", "eval_settings", "CASCADE"),
+        ("evaluations", "dataset_id", "datasets", None),
+        ("evaluations", "derived_from_id", "evaluations", None),
+        ("output_chunks", "evaluation_id", "evaluations", "CASCADE"),
+        ("sample_errors", "evaluation_id", "evaluations", "CASCADE"),
+        ("scores", "evaluation_id", "evaluations", "CASCADE"),
+        ("metrics", "evaluation_id", "evaluations", "CASCADE"),
+    }
+
+
+def test_one_visible_evaluation_of_a_cell_is_enforced_by_the_database(empty_url: str) -> None:
+    insert = sa.text(
+        "INSERT INTO evaluations (model_id, eval_setting_id, fingerprint, status, origin, random_weights, created_at,"
+        " updated_at, hidden_at) VALUES (1, 1, 'f', 'running', 'run', :no, :moment, :moment, :hidden)"
+    )
+    moment = "2026-01-01 00:00:00"
+    with Store.create(empty_url) as store:
+        for kind in ("model", "eval setting"):
+            store.add_name(kind, "a")  # type: ignore[arg-type]
+
+        def add(hidden: str | None) -> None:
+            with store.writing() as session:
+                session.execute(insert, {"no": False, "moment": moment, "hidden": hidden})
+
+        add(moment)
+        add(moment)
+        add(None)
+        with pytest.raises(sa.exc.IntegrityError):
+            add(None)
+
+
+def test_payloads_are_not_compressed_in_postgres(postgres_store_url: str, raw: Any) -> None:
+    """Trying to compress logits costs most of the speed; SQLite never tries."""
+    query = "SELECT attstorage FROM pg_attribute WHERE attrelid = 'output_chunks'::regclass AND attname = 'payload'"
+    with raw(postgres_store_url) as connection:
+        assert connection.execute(sa.text(query)).scalar() in ("e", b"e")
+
+
+# Migrations -------------------------------------------------------------------------------------------------------
+
+
+def test_the_revisions_are_those_of_the_files_and_the_head_is_alembics() -> None:
+    script = ScriptDirectory(str(MIGRATIONS))
+    walked = [revision.revision for revision in script.walk_revisions()][::-1]
+    assert tuple(walked) == schema.REVISIONS
+    assert script.get_current_head() == schema.HEAD == schema.REVISIONS[-1]
+    assert len(VERSIONS) == len(schema.REVISIONS)
+    for path, revision in zip(VERSIONS, schema.REVISIONS, strict=True):
+        assert path.name.startswith(f"v{revision}_")
+
+
+@pytest.mark.parametrize("path", sorted(MIGRATIONS.rglob("*.py")), ids=lambda path: path.name)
+def test_migrations_import_nothing_of_the_live_code(path: Path) -> None:
+    imported = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "a relative import is one of the live code"
+            imported.add((node.module or "").split(".")[0])
+    assert imported <= {"alembic", "sqlalchemy", "__future__"}
+
+
+def test_up_down_and_up_again(empty_url: str) -> None:
+    with Store.create(empty_url) as store:
+        store.add_name("model", "net")
+    before = tables_of(empty_url)
+    engine = connect(resolve_url(empty_url), "write")
+    with engine.execution_options(testbed_mode="write").connect() as connection, connection.begin():
+        command.downgrade(config(connection), "base")
+    assert tables_of(empty_url) == {"alembic_version"}
+    with engine.connect() as connection:
+        assert sa.inspect(connection).get_view_names() == []
+        assert schema.current_revision(connection) is None
+    assert schema.create_or_upgrade(engine) == (None, schema.HEAD)
+    engine.dispose()
+    assert tables_of(empty_url) == before
+    with Store.open(empty_url, "write") as store:
+        assert store.list_names("model") == []
+        assert store.add_name("model", "net")
+        assert store.results() == []
+
+
+def test_a_fresh_store_has_the_version_and_upgrading_it_changes_nothing(empty_url: str) -> None:
+    Store.create(empty_url).close()
+    before = state(empty_url)
+    assert upgrade(empty_url) == (schema.HEAD, schema.HEAD)
+    assert state(empty_url) == before
+
+
+def test_making_a_store_is_one_transaction(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    migrate = schema._migrate
+
+    def interrupted(connection: sa.Connection, target: str) -> None:
+        migrate(connection, target)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(schema, "_migrate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Store.create(empty_url)
+    assert tables_of(empty_url) == set()
+    monkeypatch.undo()
+    Store.create(empty_url).close()
+    assert "models" in tables_of(empty_url)
+
+
+@pytest.fixture
+def next_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """A function that makes this testbed one version newer, with that migration."""
+
+    def pretend(body: str) -> None:
+        shutil.copytree(MIGRATIONS, tmp_path / "migrations", ignore=shutil.ignore_patterns("__pycache__"))
+        (tmp_path / "migrations" / "versions" / "v9999_next.py").write_text(
+            "import sqlalchemy as sa\nfrom alembic import op\n"
+            f"revision = '9999'\ndown_revision = {schema.HEAD!r}\nbranch_labels = depends_on = None\n"
+            f"def upgrade():\n    {body}\n"
+        )
+        monkeypatch.setattr(schema, "__file__", str(tmp_path / "schema.py"))
+        monkeypatch.setattr(schema, "REVISIONS", (*schema.REVISIONS, "9999"))
+        monkeypatch.setattr(schema, "HEAD", "9999")
+        monkeypatch.setattr(schema.create_or_upgrade, "__defaults__", ("9999",))
+
+    return pretend
+
+
+ADD_COLUMN = "op.add_column('models', sa.Column('note', sa.Text()))"
+
+
+@pytest.mark.parametrize("opening", ["open to read", "open to write", "create"])
+def test_an_older_store_is_refused_with_the_command_that_upgrades_it(
+    own_url: str, next_version: Callable[[str], None], opening: str
+) -> None:
+    older = schema.HEAD
+    next_version(ADD_COLUMN)
+    before = state(own_url)
+    with pytest.raises(SchemaError) as caught:
+        OPENINGS[opening](own_url)
+    message = str(caught.value)
+    assert f"schema version {older}" in message
+    assert "works with 9999" in message
+    assert "nothing was changed" in message
+    assert "backup" in message
+    assert "python db.py --upgrade --db-url" in message
+    assert state(own_url) == before
+
+
+def test_upgrading_an_older_store_keeps_what_is_in_it(
+    own_url: str, builder: Any, next_version: Callable[[str], None], raw: Any
+) -> None:
+    older = schema.HEAD
+    with Store.open(own_url, "write") as store:
+        evaluation = builder(store).complete("net", "val", 0.25)
+    next_version(ADD_COLUMN)
+    assert upgrade(own_url) == (older, "9999")
+    with Store.open(own_url) as store:
+        assert [each.value for each in store.results()] == [0.25]
+        assert len(store.read_outputs(evaluation.id, "logits")) == 4
+    with raw(own_url) as connection:
+        assert connection.execute(sa.text("SELECT name, note FROM models")).all() == [("net", None)]
+    assert upgrade(own_url) == ("9999", "9999")
+
+
+def test_an_upgrade_that_fails_changes_nothing(own_url: str, next_version: Callable[[str], None]) -> None:
+    older = schema.HEAD
+    next_version(f"{ADD_COLUMN}; op.execute('SELECT nonsense FROM nowhere')")
+    before = state(own_url)
+    with pytest.raises(sa.exc.DBAPIError):
+        upgrade(own_url)
+    assert state(own_url) == before
+    engine = connect(resolve_url(own_url), "read")
+    with engine.connect() as connection:
+        assert schema.current_revision(connection) == older
+        assert "note" not in {column["name"] for column in sa.inspect(connection).get_columns("models")}
+    engine.dispose()
+
+
+# Databases that are not ours to open ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+def test_a_newer_store_is_refused_and_left_alone(own_url: str, raw: Any, opening: str) -> None:
+    with raw(own_url) as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = 'ffff'"))
+    before = state(own_url)
+    with pytest.raises(SchemaError) as caught:
+        OPENINGS[opening](own_url)
+    message = str(caught.value)
+    for words in ("schema version ffff", "newer testbed", "Nothing was changed", schema.HEAD, "--db-url"):
+        assert words in message
+    assert state(own_url) == before
+
+
+@pytest.fixture
+def foreign_url(empty_url: str, raw: Any) -> str:
+    """A database of somebody else's."""
+    with raw(empty_url) as connection:
+        connection.execute(sa.text("CREATE TABLE customers (id INTEGER, name TEXT)"))
+        connection.execute(sa.text("INSERT INTO customers VALUES (1, 'ü')"))
+    return empty_url
+
+
+def opens_for_writing_on_sqlite(url: str, opening: str) -> bool:
+    return url.startswith("sqlite") and opening in ("open to write", "create")
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+def test_a_foreign_database_is_refused(foreign_url: str, opening: str) -> None:
+    with pytest.raises(SchemaError, match=r"is a database, but holds no results of testbed"):
+        OPENINGS[opening](foreign_url)
+    assert tables_of(foreign_url) == {"customers"}
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+def test_a_foreign_database_is_left_alone(request: pytest.FixtureRequest, foreign_url: str, opening: str) -> None:
+    if opens_for_writing_on_sqlite(foreign_url, opening):
+        request.applymarker(
+            pytest.mark.xfail(
+                strict=True, reason="connecting to write turns any SQLite file to WAL before looking at it"
+            )
+        )
+    before = state(foreign_url)
+    with pytest.raises(SchemaError):
+        OPENINGS[opening](foreign_url)
+    assert state(foreign_url) == before
+
+
+@pytest.mark.parametrize("opening", ["open to read", "open to write", "upgrade"])
+def test_an_empty_database_is_no_store(empty_url: str, opening: str) -> None:
+    if empty_url.startswith("sqlite"):
+        Path(resolve_url(empty_url).database or "").touch()
+    with pytest.raises(SchemaError, match=r"holds no results of testbed; python eval\.py makes a new store"):
+        OPENINGS[opening](empty_url)
+    assert tables_of(empty_url) == set()
+
+
+@pytest.mark.parametrize("opening", ["open to read", "open to write", "upgrade"])
+def test_an_empty_database_is_left_alone(request: pytest.FixtureRequest, empty_url: str, opening: str) -> None:
+    if opens_for_writing_on_sqlite(empty_url, opening):
+        request.applymarker(
+            pytest.mark.xfail(
+                strict=True, reason="connecting to write turns any SQLite file to WAL before looking at it"
+            )
+        )
+    if empty_url.startswith("sqlite"):
+        Path(resolve_url(empty_url).database or "").touch()
+    before = state(empty_url)
+    with pytest.raises(SchemaError):
+        OPENINGS[opening](empty_url)
+    assert state(empty_url) == before
+
+
+def test_an_empty_database_becomes_a_store_when_one_is_made_in_it(empty_url: str) -> None:
+    if empty_url.startswith("sqlite"):
+        Path(resolve_url(empty_url).database or "").touch()
+    with Store.create(empty_url) as store:
+        assert store.add_name("model", "net")
+    with Store.open(empty_url) as store:
+        assert [each.name for each in store.list_names("model")] == ["net"]
+
+
+def test_upgrading_a_store_that_does_not_exist_makes_none(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no results store at"):
+        upgrade(str(tmp_path / "store.db"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.xfail(strict=True, reason="opening a missing SQLite store for writing makes an empty file of it")
+def test_opening_a_missing_store_for_writing_makes_none(tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        Store.open(str(tmp_path / "store.db"), "write")
+    assert list(tmp_path.iterdir()) == []
+
+
+# Two at once ------------------------------------------------------------------------------------------------------
+
+CREATE = """
+import sys
+from testbed.db.store import Store
+print("ready", flush=True)
+sys.stdin.readline()
+with Store.create(sys.argv[1]) as store:
+    store.add_name("model", sys.argv[2])
+print("made", flush=True)
+"""
+
+
+def test_processes_that_make_one_store_at_the_same_moment_all_succeed(empty_url: str, start_python: Any) -> None:
+    if empty_url.startswith("sqlite"):
+        # The switch of a new file to WAL is the subject of the next test: here it is done.
+        with sqlite3.connect(resolve_url(empty_url).database or "") as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+        connection.close()
+    started = [start_python(CREATE, empty_url, f"model-{number}") for number in range(3)]
+    for process in started:
+        assert process.stdout.readline() == "ready\n"
+    for process in started:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in started:
+        said, errors = process.communicate(timeout=60)
+        assert (said, errors, process.returncode) == ("made\n", "", 0)
+    with Store.open(empty_url) as store:
+        assert [each.name for each in store.list_names("model")] == ["model-0", "model-1", "model-2"]
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="SQLite does not wait for a lock when a new file is switched to WAL: 'database is locked' at once",
+)
+def test_making_a_store_waits_for_a_process_that_is_at_it(tmp_path: Path) -> None:
+    """The moment in which another process holds the lock of a new file, made as long as to be met."""
+    path = tmp_path / "store.db"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    done = threading.Timer(0.3, other.close)
+    done.start()
+    try:
+        Store.create(str(path)).close()
+    finally:
+        done.join()
+    assert "models" in tables_of(str(path))
+
+
+# A store of the first version -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def old_store(tmp_path: Path) -> Store:
+    """The store that was made once by ``assets/make_store_0001.py``, brought to this testbed's version."""
+    path = shutil.copy(ASSET, tmp_path / "store.db")
+    before, after = upgrade(str(path))
+    assert (before, after) == ("0001", schema.HEAD)
+    return Store.open(str(path))
+
+
+def test_the_kept_store_is_of_the_version_that_it_says_and_small() -> None:
+    with sqlite3.connect(f"file:{ASSET}?mode=ro&immutable=1", uri=True) as connection:
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
+    connection.close()
+    assert ASSET.stat().st_size < 100_000
+
+
+def test_a_store_of_version_0001_is_sound(old_store: Store) -> None:
+    assert list(old_store.check()) == []
+
+
+def test_a_store_of_version_0001_lists_its_names(old_store: Store) -> None:
+    models = [(each.name, each.model_type, each.evaluations) for each in old_store.list_names("model")]
+    assert models == [("clip", None, 0), ("net", "Standard training", 4)]
+    settings = [(each.name, each.parent, each.evaluations) for each in old_store.list_names("eval setting")]
+    assert settings == [("objectnet", None, 0), ("part", "val", 1), ("sketch", None, 0), ("val", None, 3)]
+
+
+def test_a_store_of_version_0001_shows_its_results(old_store: Store) -> None:
+    shown = [
+        (each.eval_setting, each.origin, each.metric, each.slice, each.value, each.n) for each in old_store.results()
+    ]
+    assert shown == [
+        ("part", "derived", "top1", "overall", 1.0, 2),
+        ("val", "imported", "top1", "overall", 0.75, None),
+        ("val", "run", "top1", "overall", 0.5, 4),
+        ("val", "run", "top1", "hard", 1.0, 1),
+        ("val", "run", "top5", "overall", None, 4),
+    ]
+
+
+def evaluation_of(store: Store, fingerprint: str) -> Any:
+    (found,) = [each for each in store.evaluations() if each.fingerprint == fingerprint]
+    return found
+
+
+def test_a_store_of_version_0001_gives_its_evaluations(old_store: Store) -> None:
+    assert {each.fingerprint: (each.status, each.origin, each.error) for each in old_store.evaluations()} == {
+        "f-run": ("complete", "run", None),
+        "f-derived": ("complete", "derived", None),
+        "f-limited": ("complete", "run", None),
+        "f-imported": ("complete", "imported", None),
+        "f-running": ("running", "run", None),
+        "f-failed": ("failed", "run", "out of memory"),
+        "unidentified": ("unsupported", "run", "lacks logits"),
+    }
+    assert [each.fingerprint for each in old_store.evaluations(hidden=True)] == ["f-removed"]
+    limited = evaluation_of(old_store, "f-limited")
+    assert (limited.sample_limit, limited.random_weights) == (4, True)
+    assert evaluation_of(old_store, "f-imported").source == "table.csv"
+    run = evaluation_of(old_store, "f-run")
+    assert (run.dtype, run.size, run.forward_fingerprint, run.environment) == (
+        "float16", 4, "forward", {"torch": "2.15.0"},
+    )  # fmt: skip
+    assert old_store.identity(run) == {
+        "model": {"spec": {"name": "net", "layers": [1, 2]}, "weights": "sha256:1"},
+        "forward": {"task": "classification", "restricted": False},
+        "samples": "fingerprint-photos",
+        "dtype": "float16",
+    }
+    assert [each.id for each in old_store.sources(["forward"])] == [run.id]
+
+
+def test_a_store_of_version_0001_gives_its_outputs(old_store: Store) -> None:
+    run, derived = evaluation_of(old_store, "f-run"), evaluation_of(old_store, "f-derived")
+    logits = np.arange(12, dtype=np.float16).reshape(4, 3) / 8
+    logits[2] = np.nan  # its sample could not be read
+    read = old_store.read_outputs(run.id, "logits")
+    assert read.dtype == np.float16
+    np.testing.assert_array_equal(read, logits)
+    assert old_store.kinds(run.id) == {"logits": "float16", "embeddings": "bfloat16"}
+    embeddings = old_store.read_outputs(run.id, "embeddings")
+    assert embeddings[[0, 1, 3]].tolist() == [[0, 1], [2, 3], [6, 7]]
+    assert old_store.read_outputs(derived.id, "logits").tolist() == logits[[3, 0]].tolist()
+    assert old_store.sample_errors(run.id) == {2: "x"}
+    assert old_store.stored_ranges([evaluation_of(old_store, "f-running").id], "logits").popitem()[1] == [(1, 3)]
+    scores = old_store.scores(run.id)
+    assert scores["classification@1", "top1"].tolist() == [1, 0, 0, 1]
+    assert Metric("top1", 0.5, 4, 0.25, "overall", "fraction", "classification@1") in old_store.metrics(run.id)
+    head = old_store.get_artifact("f-head")
+    assert head is not None
+    assert head.tolist() == np.eye(3).tolist()
+
+
+def test_a_store_of_version_0001_gives_its_samples(old_store: Store) -> None:
+    run = evaluation_of(old_store, "f-run")
+    assert old_store.dataset(run.dataset_id) == DatasetInfo(
+        "photos",
+        "fingerprint-photos",
+        [
+            SampleInfo("photos/0.png", "d0", 0, "group a", {"hard": True}),
+            SampleInfo("photos/1 ü.png", "d1", 2),
+            SampleInfo("photos/2.png", "d2", None),
+            SampleInfo("photos/3.png", "d3", ["yes", {"n": 1.5}]),
+        ],
+        ["cat", "dog", "owl"],
+    )
+
+
+def test_a_store_of_version_0001_can_be_gone_on_with(old_store: Store, tmp_path: Path) -> None:
+    old_store.close()
+    with Store.open(str(tmp_path / "store.db"), "write") as store:
+        assert store.unhide("model", "removed") == 1
+        store.rename("eval setting", "val", "validation")
+        store.complete(evaluation_of(store, "f-failed").id, [], [Metric("top1", 0.5)])
+        store.hide_evaluations("net", "part")
+        assert store.purge_hidden() == (1, 0)
+        assert {each.eval_setting for each in store.results()} == {"validation", "objectnet"}
+
+
+def test_every_earlier_version_has_its_kept_store() -> None:
+    """A new schema version needs a frozen store of the one before."""
+    kept = {re.sub(r"\D", "", path.stem) for path in ASSET.parent.glob("store_*.db")}
+    assert kept >= set(schema.REVISIONS[:-1]) | {"0001"}

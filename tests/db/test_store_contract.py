@@ -1,0 +1,1432 @@
+"""The contract of the store: what every method promises, on SQLite and on Postgres alike."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+import torch
+
+from testbed.db.entities import CellRecord, Chunk, DatasetInfo, Metric, SampleInfo, Score, current
+from testbed.db.store import Store
+from testbed.errors import CorruptOutputError, DuplicateNameError, StoreError, UnknownNameError
+
+MODEL = "model"
+SETTING = "eval setting"
+UNIDENTIFIED = "unidentified"
+
+
+def names(store: Store, kind: Any) -> list[str]:
+    return [each.name for each in store.list_names(kind)]
+
+
+def count(connection: sa.Connection, table: str, where: str = "1 = 1") -> int:
+    return int(connection.execute(sa.text(f"SELECT count(*) FROM {table} WHERE {where}")).scalar_one())
+
+
+def visible(store: Store) -> set[int]:
+    return {each.evaluation_id for each in store.results()}
+
+
+# Names ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [MODEL, SETTING])
+def test_a_new_store_lists_no_names(store: Store, kind: Any) -> None:
+    assert store.list_names(kind) == []
+    assert not store.name_exists(kind, "anything")
+
+
+def test_models_are_listed_by_name_with_their_type(store: Store) -> None:
+    assert store.add_name(MODEL, "zebra", model_type="Standard training")
+    assert store.add_name(MODEL, "ant")
+    listed = store.list_names(MODEL)
+    assert [(each.name, each.model_type, each.evaluations, each.hidden) for each in listed] == [
+        ("ant", None, 0, False),
+        ("zebra", "Standard training", 0, False),
+    ]
+    assert store.list_names(SETTING) == []
+
+
+def test_settings_are_listed_with_their_parent(store: Store) -> None:
+    store.add_name(SETTING, "val_10percent", parent="val", task="classification")
+    assert [(each.name, each.parent) for each in store.list_names(SETTING)] == [("val_10percent", "val")]
+
+
+def test_a_model_and_a_setting_may_have_the_same_name(store: Store) -> None:
+    assert store.add_name(MODEL, "digits")
+    assert store.add_name(SETTING, "digits")
+    assert store.name_exists(MODEL, "digits")
+    assert store.name_exists(SETTING, "digits")
+
+
+@pytest.mark.parametrize(
+    "name", ["ViT-B-32,laion400m_e32", "wds/vtab/cifar10", "Modell ü 模型 🙂", 'it\'s 100% "x"; --']
+)
+def test_names_of_any_characters_are_kept(store: Store, name: str) -> None:
+    store.add_name(MODEL, name)
+    assert names(store, MODEL) == [name]
+    assert store.name_exists(MODEL, name)
+
+
+def test_names_that_differ_in_case_are_two(store: Store) -> None:
+    store.add_name(MODEL, "Net")
+    assert store.add_name(MODEL, "net")
+    assert not store.name_exists(MODEL, "NET")
+
+
+def test_adding_a_name_again_says_that_it_is_not_new_and_updates_what_is_given(store: Store) -> None:
+    assert store.add_name(MODEL, "net", model_type="old")
+    assert not store.add_name(MODEL, "net")
+    assert store.list_names(MODEL)[0].model_type == "old"
+    assert not store.add_name(MODEL, "net", model_type="new")
+    assert store.list_names(MODEL)[0].model_type == "new"
+
+
+def test_adding_a_removed_name_brings_it_back_and_counts_as_new(store: Store) -> None:
+    store.add_name(MODEL, "net")
+    store.hide(MODEL, "net")
+    assert store.add_name(MODEL, "net")
+    assert names(store, MODEL) == ["net"]
+
+
+def test_listings_count_the_complete_visible_evaluations(store: Store, build: Any) -> None:
+    build.complete("net", "val")
+    build.complete("net", "sketch")
+    build.complete("other", "val")
+    build.begin("net", "running")
+    store.fail(build.begin("net", "failed").id, "broke")
+    build.complete("net", "removed")
+    store.hide_evaluations("net", "removed")
+    assert {each.name: each.evaluations for each in store.list_names(MODEL)} == {"net": 2, "other": 1}
+    assert {each.name: each.evaluations for each in store.list_names(SETTING)} == {
+        "val": 2,
+        "sketch": 1,
+        "running": 0,
+        "failed": 0,
+        "removed": 0,
+    }
+
+
+def test_an_unknown_name_suggests_the_nearest(store: Store) -> None:
+    for name in ("resnet50", "resnet18", "vgg16"):
+        store.add_name(MODEL, name)
+    with pytest.raises(UnknownNameError, match=r"unknown model 'resnet05' .*did you mean 'resnet50'") as caught:
+        store.require_name(MODEL, "resnet05")
+    assert "vgg16" in str(caught.value)
+    store.require_name(MODEL, "resnet50")
+
+
+def test_an_unknown_name_among_many_names_the_command_that_lists_them(store: Store) -> None:
+    for number in range(13):
+        store.add_name(SETTING, f"setting-{number}")
+    with pytest.raises(UnknownNameError, match=r"there are 13, which .*--list-eval-settings-db") as caught:
+        store.require_name(SETTING, "qqqqqqqq")
+    assert "did you mean" not in str(caught.value)
+
+
+def test_an_unknown_name_in_an_empty_store_says_that_there_is_none(store: Store) -> None:
+    with pytest.raises(UnknownNameError, match="there is none at all"):
+        store.require_name(MODEL, "net")
+
+
+def test_a_removed_name_is_unknown(store: Store) -> None:
+    store.add_name(MODEL, "net")
+    store.hide(MODEL, "net")
+    assert not store.name_exists(MODEL, "net")
+    with pytest.raises(UnknownNameError):
+        store.require_name(MODEL, "net")
+
+
+def test_renaming_a_model_takes_its_evaluations_along(store: Store, build: Any) -> None:
+    evaluation = build.complete("old", "val", top1=0.25)
+    store.rename(MODEL, "old", "new")
+    assert names(store, MODEL) == ["new"]
+    assert [(each.model, each.value) for each in store.results(["new"])] == [("new", 0.25)]
+    assert store.results(["old"]) == []
+    assert store.evaluation(evaluation.id).model == "new"
+    assert store.list_names(MODEL)[0].evaluations == 1
+
+
+def test_renaming_a_setting_renames_it_where_it_is_a_parent(store: Store) -> None:
+    store.add_name(SETTING, "val")
+    store.add_name(SETTING, "val_10percent", parent="val")
+    store.add_name(SETTING, "val_other", parent="value")
+    store.add_name(MODEL, "val")
+    store.rename(SETTING, "val", "validation")
+    assert {each.name: each.parent for each in store.list_names(SETTING)} == {
+        "validation": None,
+        "val_10percent": "validation",
+        "val_other": "value",
+    }
+    assert names(store, MODEL) == ["val"]
+
+
+def test_renaming_to_a_taken_name_is_refused_and_changes_nothing(store: Store) -> None:
+    store.add_name(MODEL, "a")
+    store.add_name(MODEL, "b")
+    with pytest.raises(DuplicateNameError, match=r"has a model 'b' already; choose another") as caught:
+        store.rename(MODEL, "a", "b")
+    assert "removed" not in str(caught.value)
+    assert names(store, MODEL) == ["a", "b"]
+
+
+def test_renaming_to_the_name_of_a_removed_one_is_refused_and_says_so(store: Store) -> None:
+    store.add_name(SETTING, "a")
+    store.add_name(SETTING, "b")
+    store.hide(SETTING, "b")
+    with pytest.raises(DuplicateNameError, match=r"'b' already \(removed, but kept\)"):
+        store.rename(SETTING, "a", "b")
+    assert names(store, SETTING) == ["a"]
+
+
+def test_renaming_an_unknown_name_suggests(store: Store) -> None:
+    store.add_name(MODEL, "resnet50")
+    with pytest.raises(UnknownNameError, match="did you mean 'resnet50'"):
+        store.rename(MODEL, "resnet5", "x")
+
+
+def test_hiding_a_model_takes_its_evaluations_out_of_sight_and_unhiding_brings_them_back(
+    store: Store, build: Any
+) -> None:
+    ids = {build.complete("net", setting).id for setting in ("val", "sketch")}
+    other = build.complete("other", "val").id
+    assert store.hide(MODEL, "net") == 2
+    assert names(store, MODEL) == ["other"]
+    assert visible(store) == {other}
+    assert [each.id for each in store.evaluations()] == [other]
+    assert {each.id for each in store.evaluations(hidden=True)} == ids
+    assert all(each.hidden for each in store.evaluations(hidden=True))
+    assert {each.name: each.evaluations for each in store.list_names(SETTING)} == {"val": 1, "sketch": 0}
+    assert store.unhide(MODEL, "net") == 2
+    assert visible(store) == {*ids, other}
+    assert names(store, MODEL) == ["net", "other"]
+
+
+def test_unhiding_brings_back_only_the_evaluations_that_went_along(store: Store, build: Any) -> None:
+    earlier = build.complete("net", "val")
+    along = build.complete("net", "sketch")
+    store.hide_evaluations("net", "val")
+    assert store.hide(MODEL, "net") == 1
+    assert store.unhide(MODEL, "net") == 1
+    assert visible(store) == {along.id}
+    assert [each.id for each in store.evaluations(hidden=True)] == [earlier.id]
+
+
+def test_hiding_a_model_and_a_setting_can_be_undone_in_any_order(store: Store, build: Any) -> None:
+    cell = build.complete("net", "val").id
+    store.hide(SETTING, "val")
+    store.hide(MODEL, "net")
+    assert store.unhide(SETTING, "val") == 1
+    assert visible(store) == set(), "its model is still hidden"
+    store.unhide(MODEL, "net")
+    assert visible(store) == {cell}
+
+
+def test_hiding_an_unknown_or_hidden_name_is_an_error(store: Store) -> None:
+    store.add_name(MODEL, "net")
+    with pytest.raises(UnknownNameError, match="did you mean 'net'"):
+        store.hide(MODEL, "nets")
+    store.hide(MODEL, "net")
+    with pytest.raises(UnknownNameError):
+        store.hide(MODEL, "net")
+
+
+def test_unhiding_suggests_among_the_removed_names(store: Store) -> None:
+    store.add_name(MODEL, "gone-net")
+    store.add_name(MODEL, "here-net")
+    store.hide(MODEL, "gone-net")
+    with pytest.raises(UnknownNameError, match=r"store's removed ones; did you mean 'gone-net'") as caught:
+        store.unhide(MODEL, "gonenet")
+    assert "here-net" not in str(caught.value)
+    with pytest.raises(UnknownNameError):
+        store.unhide(MODEL, "here-net")
+
+
+# Data sets --------------------------------------------------------------------------------------------------------
+
+
+def test_a_data_set_is_stored_once_by_its_fingerprint(store: Store, raw: Any) -> None:
+    first = store.ensure_dataset(DatasetInfo("a", "same", [SampleInfo("1", "d1", 0)]))
+    again = store.ensure_dataset(DatasetInfo("b", "same", [SampleInfo("1", "d1", 0)]))
+    other = store.ensure_dataset(DatasetInfo("a", "other", [SampleInfo("1", "d1", 0)]))
+    assert first == again != other
+    assert store.dataset(first).name == "a"
+    with raw(store) as connection:
+        assert count(connection, "datasets") == 2
+        assert count(connection, "samples") == 2
+
+
+def test_a_data_set_comes_back_with_its_samples_in_order_and_everything_about_them(store: Store) -> None:
+    targets: list[Any] = [
+        3,
+        None,
+        "a dog ü\n",
+        1.5,
+        [1, 2, [3]],
+        {"answer": "yes", "n": [None, True]},
+        False,
+        [],
+        "",
+        0,
+    ]
+    samples = [
+        SampleInfo(f"{9 - index}/ü {index}.png", f"d{index}", target, None if index % 2 else f"group {index}")
+        for index, target in enumerate(targets)
+    ]
+    samples.append(SampleInfo("sliced", "d", 1, "g", {"category": "colour", "hard": True, "levels": [1, 2]}))
+    dataset = DatasetInfo("mixed", "fingerprint", samples, ["katze", "hund 🐕"])
+    read = store.dataset(store.ensure_dataset(dataset))
+    assert read == dataset
+    assert [type(sample.target) for sample in read.samples[:-1]] == [type(target) for target in targets]
+
+
+def test_a_data_set_may_have_no_class_names_and_no_samples(store: Store) -> None:
+    read = store.dataset(store.ensure_dataset(DatasetInfo("empty", "fingerprint", [])))
+    assert read.class_names is None
+    assert list(read.samples) == []
+
+
+def test_thousands_of_samples_keep_their_order(store: Store) -> None:
+    order = list(range(7000))
+    random.Random(0).shuffle(order)
+    samples = [SampleInfo(f"{number}", f"d{number}", number) for number in order]
+    read = store.dataset(store.ensure_dataset(DatasetInfo("large", "fingerprint", samples)))
+    assert [sample.target for sample in read.samples] == order
+
+
+# Beginning --------------------------------------------------------------------------------------------------------
+
+
+def test_begin_stores_all_that_the_record_says(store: Store, build: Any) -> None:
+    dataset = build.dataset(7)
+    record = CellRecord(
+        model="net",
+        eval_setting="val",
+        fingerprint="f",
+        forward_fingerprint="forward",
+        size=7,
+        sample_limit=7,
+        dtype="bfloat16",
+        random_weights=True,
+        environment={"gpu": "H200", "versions": {"torch": "2.15"}, "nothing": None},
+        source="here",
+    )
+    before = datetime.now(UTC)
+    begun = store.begin(
+        record, dataset, {"model_type": "Standard training"}, {"parent": "all", "task": "classification"}
+    )
+    assert begun == store.evaluation(begun.id)
+    assert (begun.model, begun.eval_setting, begun.fingerprint, begun.forward_fingerprint) == (
+        "net",
+        "val",
+        "f",
+        "forward",
+    )
+    assert (begun.status, begun.origin, begun.error, begun.derived_from) == ("running", "run", None, None)
+    assert (begun.dataset_id, begun.size, begun.sample_limit, begun.dtype) == (dataset, 7, 7, "bfloat16")
+    assert begun.random_weights is True
+    assert begun.hidden is False
+    assert begun.source == "here"
+    assert store.evaluation(begun.id).environment == record.environment
+    assert before - timedelta(seconds=1) <= begun.created_at <= datetime.now(UTC)
+    assert begun.completed_at is None
+    assert store.list_names(MODEL)[0].model_type == "Standard training"
+    assert store.list_names(SETTING)[0].parent == "all"
+
+
+def test_begin_goes_on_with_the_evaluation_of_the_same_fingerprint(store: Store, build: Any) -> None:
+    first = build.begin(fingerprint="f", environment={"host": "a"})
+    store.append([Chunk(first.id, "logits", 0, build.logits(2))])
+    again = build.begin(fingerprint="f", environment={"host": "b"})
+    assert again.id == first.id
+    assert again.status == "running"
+    assert store.evaluation(first.id).environment == {"host": "b"}
+    assert store.stored_ranges([first.id], "logits") == {first.id: [(0, 2)]}
+    assert len(store.evaluations()) == 1
+
+
+def test_begin_goes_on_with_a_failed_evaluation_and_forgets_its_error(store: Store, build: Any) -> None:
+    failed = build.begin(fingerprint="f")
+    store.fail(failed.id, "out of memory")
+    again = build.begin(fingerprint="f")
+    assert (again.id, again.status, again.error) == (failed.id, "running", None)
+    assert store.evaluation(failed.id).error is None
+
+
+def test_begin_leaves_a_complete_evaluation_as_it_is(store: Store, build: Any) -> None:
+    done = build.complete(fingerprint="f", environment={"host": "a"})
+    again = build.begin(fingerprint="f", environment={"host": "b"}, dataset=build.dataset(2), origin="derived")
+    assert again == done
+    assert again.status == "complete"
+    assert store.evaluation(done.id).environment == {"host": "a"}
+    assert [metric.name for metric in store.metrics(done.id)] == ["top1"]
+
+
+def test_another_fingerprint_model_or_setting_is_another_evaluation(store: Store, build: Any) -> None:
+    ids = {
+        build.begin("net", "val", "f").id,
+        build.begin("net", "val", "g").id,
+        build.begin("other", "val", "f").id,
+        build.begin("net", "sketch", "f").id,
+    }
+    assert len(ids) == 4
+    assert [each.id for each in store.evaluations()] == sorted(ids)
+
+
+def test_a_hidden_evaluation_does_not_stand_in_the_way(store: Store, build: Any) -> None:
+    removed = build.complete(fingerprint="f", top1=0.1)
+    store.hide_evaluation(removed.id)
+    again = build.begin(fingerprint="f")
+    assert again.id != removed.id
+    assert again.status == "running"
+    store.complete(again.id, [], [Metric("top1", 0.9)])
+    assert visible(store) == {again.id}
+    assert store.evaluation(removed.id).hidden
+
+
+def test_begin_makes_a_removed_model_and_setting_visible_but_not_their_evaluations(store: Store, build: Any) -> None:
+    removed = build.complete("net", "val", fingerprint="f")
+    store.hide(MODEL, "net")
+    store.hide(SETTING, "val")
+    begun = build.begin("net", "val", "g")
+    assert names(store, MODEL) == ["net"]
+    assert names(store, SETTING) == ["val"]
+    assert [each.id for each in store.evaluations()] == [begun.id]
+    assert store.evaluation(removed.id).hidden
+
+
+def test_evaluations_are_found_by_model_and_setting_oldest_first(store: Store, build: Any) -> None:
+    ids = {
+        (model, setting): build.begin(model, setting).id for model in ("b", "a", "c") for setting in ("val", "sketch")
+    }
+    assert [each.id for each in store.evaluations()] == sorted(ids.values())
+    assert {each.id for each in store.evaluations(["a", "b"])} == {
+        id_ for (model, _), id_ in ids.items() if model in "ab"
+    }
+    assert [each.id for each in store.evaluations(["a"], ["val"])] == [ids["a", "val"]]
+    assert [each.id for each in store.evaluations(eval_settings=iter(["sketch"]))] == [
+        ids[model, "sketch"] for model in ("b", "a", "c")
+    ]
+    assert store.evaluations([]) == []
+    assert store.evaluations(["nobody"]) == []
+
+
+def test_an_evaluation_that_is_not_there_is_an_error(store: Store) -> None:
+    with pytest.raises(StoreError, match="no evaluation 4711"):
+        store.evaluation(4711)
+
+
+# Failing ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_failed_evaluation_keeps_its_reason_and_its_outputs(store: Store, build: Any) -> None:
+    evaluation = build.begin()
+    store.append([Chunk(evaluation.id, "logits", 0, build.logits(2))])
+    store.fail(evaluation.id, "CUDA error: ü")
+    read = store.evaluation(evaluation.id)
+    assert (read.status, read.error, read.completed_at) == ("failed", "CUDA error: ü", None)
+    assert store.stored_ranges([evaluation.id], "logits") == {evaluation.id: [(0, 2)]}
+
+
+def test_a_complete_evaluation_cannot_fail_any_more(store: Store, build: Any) -> None:
+    done = build.complete()
+    store.fail(done.id, "too late")
+    assert store.evaluation(done.id) == done
+
+
+def test_a_cell_that_could_not_be_planned_is_a_row_with_its_reason(store: Store) -> None:
+    for model, status, reason in (("net", "failed", "no data"), ("clip", "unsupported", "lacks logits")):
+        store.record_failure(
+            CellRecord(model, "val", UNIDENTIFIED), status, reason, {"model_type": "x"}, {"parent": "p"}
+        )
+    found = {each.model: (each.status, each.error, each.fingerprint) for each in store.evaluations()}
+    assert found == {
+        "net": ("failed", "no data", UNIDENTIFIED),
+        "clip": ("unsupported", "lacks logits", UNIDENTIFIED),
+    }
+    assert store.results() == []
+
+
+def test_a_repeated_failure_replaces_the_reason(store: Store) -> None:
+    record = CellRecord("net", "val", UNIDENTIFIED)
+    store.record_failure(record, "failed", "no data", {}, {})
+    store.record_failure(record, "unsupported", "no logits", {}, {})
+    assert [(each.status, each.error) for each in store.evaluations()] == [("unsupported", "no logits")]
+
+
+def test_a_failure_leaves_a_complete_evaluation_of_that_fingerprint_alone(store: Store, build: Any) -> None:
+    done = build.complete(fingerprint="f")
+    store.record_failure(CellRecord("net", "val", "f"), "failed", "no data", {}, {})
+    assert store.evaluations() == [done]
+
+
+def test_completing_a_cell_removes_its_unidentified_failure_and_no_other(store: Store, build: Any) -> None:
+    for model, setting in (("net", "val"), ("net", "sketch"), ("other", "val")):
+        store.record_failure(CellRecord(model, setting, UNIDENTIFIED), "failed", "no data", {}, {})
+    store.fail(build.begin("net", "val", "earlier").id, "identified, and failed")
+    build.complete("net", "val")
+    left = {(each.model, each.eval_setting, each.fingerprint) for each in store.evaluations() if each.error}
+    assert left == {("net", "val", "earlier"), ("net", "sketch", UNIDENTIFIED), ("other", "val", UNIDENTIFIED)}
+
+
+# Outputs ----------------------------------------------------------------------------------------------------------
+
+SPECIAL = [0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan, 6e-8, 65504.0, 1e-3, np.pi, -np.e]
+
+
+def same_bits(one: Any, other: Any) -> bool:
+    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "uint8", "int64", "bool"])
+def test_outputs_come_back_bit_for_bit(store: Store, build: Any, dtype: str) -> None:
+    values = np.array(SPECIAL if dtype.startswith("float") else [0, 1, 2, 250, 255, 7, 1, 1, 0, 0, 9, 3]).astype(dtype)
+    values = values.reshape(4, 3)
+    evaluation = build.begin()
+    assert store.append([Chunk(evaluation.id, "logits", 0, values)]) == values.nbytes
+    read = store.read_outputs(evaluation.id, "logits")
+    assert same_bits(read, values)
+    assert store.kinds(evaluation.id) == {"logits": dtype}
+
+
+def test_nan_payloads_survive(store: Store, build: Any) -> None:
+    bits = np.array([[0x7FC00001, 0xFFC12345, 0x7F800001, 0x00000001]] * 4, dtype=np.uint32)
+    evaluation = build.begin()
+    store.append([Chunk(evaluation.id, "logits", 0, bits.view(np.float32))])
+    assert (store.read_outputs(evaluation.id, "logits").view(np.uint32) == bits).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64, torch.uint8])
+def test_torch_tensors_come_back_as_arrays_bit_for_bit(store: Store, build: Any, dtype: torch.dtype) -> None:
+    values = torch.linspace(0, 200, 12).reshape(4, 3).to(dtype)
+    evaluation = build.begin()
+    store.append([Chunk(evaluation.id, "logits", 0, values)])
+    assert same_bits(store.read_outputs(evaluation.id, "logits"), values.numpy())
+
+
+def test_bfloat16_comes_back_as_the_same_numbers_in_float32(store: Store, build: Any) -> None:
+    values = torch.tensor(SPECIAL).reshape(4, 3).to(torch.bfloat16)
+    evaluation = build.begin(dtype="bfloat16")
+    assert store.append([Chunk(evaluation.id, "logits", 0, values)]) == 24
+    read = store.read_outputs(evaluation.id, "logits")
+    assert same_bits(read, values.float().numpy())
+    assert store.kinds(evaluation.id) == {"logits": "bfloat16"}
+
+
+@pytest.mark.parametrize("dtype", [">f4", ">f2", ">f8", ">i4"])
+def test_big_endian_input_keeps_its_values(store: Store, build: Any, dtype: str) -> None:
+    values = np.arange(12).reshape(4, 3).astype(dtype)
+    evaluation = build.begin()
+    store.append([Chunk(evaluation.id, "logits", 0, values)])
+    read = store.read_outputs(evaluation.id, "logits")
+    assert (read == values).all()
+    assert read.dtype == values.dtype.newbyteorder("<")
+
+
+LAYOUTS: dict[str, Any] = {
+    "transposed": lambda: np.arange(12.0).reshape(3, 4).T,
+    "every other": lambda: np.arange(48.0).reshape(8, 6)[::2, ::2],
+    "reversed": lambda: np.arange(12.0).reshape(4, 3)[::-1, ::-1],
+    "fortran": lambda: np.asfortranarray(np.arange(12.0).reshape(4, 3)),
+    "broadcast": lambda: np.broadcast_to(np.arange(3.0), (4, 3)),
+    "read-only": lambda: np.frombuffer(np.arange(12.0).tobytes()).reshape(4, 3),
+    "torch transposed": lambda: torch.arange(12.0).reshape(3, 4).T,
+    "torch bfloat16 strided": lambda: torch.arange(24.0).reshape(4, 6)[:, ::2].to(torch.bfloat16),
+    "torch bfloat16 transposed": lambda: torch.arange(12.0).to(torch.bfloat16).reshape(3, 4).T,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_input_may_lie_in_memory_in_any_way(store: Store, build: Any, layout: str) -> None:
+    values = LAYOUTS[layout]()
+    evaluation = build.begin()
+    store.append([Chunk(evaluation.id, "logits", 0, values)])
+    expected = values.float().numpy() if isinstance(values, torch.Tensor) else values
+    assert store.read_outputs(evaluation.id, "logits").tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("shape", [(4,), (4, 1), (4, 2, 3), (4, 0), (4, 2, 1, 2)])
+def test_outputs_of_any_shape_come_back(store: Store, build: Any, shape: tuple[int, ...]) -> None:
+    values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    evaluation = build.begin()
+    store.append([Chunk(evaluation.id, "logits", 0, values[:3]), Chunk(evaluation.id, "logits", 3, values[3:])])
+    assert same_bits(store.read_outputs(evaluation.id, "logits"), values)
+
+
+def test_an_evaluation_of_no_samples_has_outputs_of_no_rows(store: Store, build: Any) -> None:
+    evaluation = build.begin(size=0, dataset=build.dataset(0))
+    store.append([Chunk(evaluation.id, "logits", 0, np.zeros((0, 3), np.float16))])
+    read = store.read_outputs(evaluation.id, "logits")
+    assert (read.shape, read.dtype) == ((0, 3), np.float16)
+
+
+def test_chunks_of_different_lengths_are_put_together_in_the_order_of_their_samples(store: Store, build: Any) -> None:
+    values = build.logits(100, 5)
+    evaluation = build.begin(size=100, dataset=build.dataset(100))
+    for start, stop in ((40, 100), (0, 1), (17, 40), (1, 17)):
+        store.append([Chunk(evaluation.id, "logits", start, values[start:stop])])
+    assert same_bits(store.read_outputs(evaluation.id, "logits"), values)
+
+
+def test_more_chunks_than_are_fetched_at_once_come_back(store: Store, build: Any) -> None:
+    values = build.logits(60, 4)
+    evaluation = build.begin(size=60, dataset=build.dataset(60))
+    store.append([Chunk(evaluation.id, "logits", start, values[start : start + 1]) for start in range(60)])
+    assert same_bits(store.read_outputs(evaluation.id, "logits"), values)
+
+
+def test_what_is_read_is_independent_of_the_store(store: Store, build: Any) -> None:
+    evaluation = build.complete()
+    first = store.read_outputs(evaluation.id, "logits")
+    first[:] = 7
+    assert not (store.read_outputs(evaluation.id, "logits") == 7).any()
+
+
+def test_a_chunk_that_is_there_already_stays(store: Store, build: Any) -> None:
+    values = build.logits()
+    evaluation = build.begin()
+    store.append([Chunk(evaluation.id, "logits", 0, values)])
+    store.append([Chunk(evaluation.id, "logits", 0, values + 1)])
+    assert same_bits(store.read_outputs(evaluation.id, "logits"), values)
+
+
+def test_overlapping_chunks_that_agree_are_read_as_one_array(store: Store, build: Any) -> None:
+    values = build.logits(10)
+    evaluation = build.begin(size=10, dataset=build.dataset(10))
+    for start, stop in ((0, 6), (4, 10), (2, 3)):
+        store.append([Chunk(evaluation.id, "logits", start, values[start:stop])])
+    assert store.stored_ranges([evaluation.id], "logits") == {evaluation.id: [(0, 10)]}
+    assert same_bits(store.read_outputs(evaluation.id, "logits"), values)
+
+
+def test_kinds_of_outputs_are_kept_apart(store: Store, build: Any) -> None:
+    evaluation = build.begin()
+    embeddings = np.ones((4, 8), np.float16)
+    logits = build.logits()
+    store.append([Chunk(evaluation.id, "logits", 0, logits), Chunk(evaluation.id, "embeddings", 0, embeddings)])
+    assert same_bits(store.read_outputs(evaluation.id, "logits"), logits)
+    assert same_bits(store.read_outputs(evaluation.id, "embeddings"), embeddings)
+    assert store.kinds(evaluation.id) == {"logits": "float32", "embeddings": "float16"}
+    assert store.kinds(build.begin("other").id) == {}
+
+
+def test_chunks_of_several_evaluations_are_stored_in_one_transaction(store: Store, build: Any) -> None:
+    one, two = build.begin("one"), build.begin("two")
+    values = build.logits()
+    size = store.append([Chunk(one.id, "logits", 0, values), Chunk(two.id, "logits", 0, values * 2)])
+    assert size == 2 * values.nbytes
+    assert same_bits(store.read_outputs(two.id, "logits"), values * 2)
+    with pytest.raises(sa.exc.IntegrityError):
+        store.append(
+            [Chunk(one.id, "other", 0, values), Chunk(987654, "other", 0, values)], {one.id: {0: "unreadable"}}
+        )
+    assert "other" not in store.kinds(one.id)
+    assert store.sample_errors(one.id) == {}
+
+
+def test_appending_nothing_stores_nothing(store: Store) -> None:
+    assert store.append([]) == 0
+    assert store.append([], {}) == 0
+
+
+def test_stored_ranges_are_merged_and_in_order_and_show_the_gaps(store: Store, build: Any) -> None:
+    one = build.begin("one", size=100, dataset=build.dataset(100))
+    two = build.begin("two", size=100, dataset=build.dataset(100))
+    none = build.begin("none", size=100, dataset=build.dataset(100))
+    for evaluation, start, length in (
+        (one, 50, 10),
+        (one, 0, 10),
+        (one, 10, 5),  # touches the one before
+        (one, 55, 20),  # overlaps
+        (one, 57, 2),  # lies within
+        (two, 99, 1),
+    ):
+        store.append([Chunk(evaluation.id, "logits", start, np.zeros((length, 2), np.float32))])
+    store.append([Chunk(one.id, "embeddings", 20, np.zeros((5, 2), np.float32))])
+    assert store.stored_ranges([one.id, two.id, none.id], "logits") == {
+        one.id: [(0, 15), (50, 75)],
+        two.id: [(99, 100)],
+        none.id: [],
+    }
+    assert store.stored_ranges([one.id], "embeddings") == {one.id: [(20, 25)]}
+    assert store.stored_ranges([one.id]) == {one.id: [(0, 15), (20, 25), (50, 75)]}
+    assert store.stored_ranges([], "logits") == {}
+
+
+def test_samples_that_cannot_be_read_count_as_done(store: Store, build: Any) -> None:
+    evaluation = build.begin(size=10, dataset=build.dataset(10))
+    chunk = Chunk(evaluation.id, "logits", 2, np.zeros((3, 2), np.float32))
+    store.append([chunk], {evaluation.id: {5: "truncated file", 1: "no such file", 8: "ü"}})
+    assert store.stored_ranges([evaluation.id], "logits") == {evaluation.id: [(1, 6), (8, 9)]}
+    assert store.sample_errors(evaluation.id) == {1: "no such file", 5: "truncated file", 8: "ü"}
+
+
+def test_outputs_of_samples_that_cannot_be_read_are_nan(store: Store, build: Any) -> None:
+    values = build.logits(4)
+    evaluation = build.begin()
+    chunks = [Chunk(evaluation.id, "logits", 0, values[:1]), Chunk(evaluation.id, "logits", 2, values[2:])]
+    store.append(chunks, {evaluation.id: {1: "no file", 3: "no file"}})
+    read = store.read_outputs(evaluation.id, "logits")
+    assert np.isnan(read[[1, 3]]).all()
+    assert same_bits(read[[0, 2]], values[[0, 2]])
+
+
+@pytest.mark.parametrize("there", [[], [(0, 3)], [(1, 4)], [(0, 1), (2, 4)]])
+def test_reading_outputs_of_which_some_are_missing_is_an_error(store: Store, build: Any, there: Any) -> None:
+    evaluation = build.begin()
+    for start, stop in there:
+        store.append([Chunk(evaluation.id, "logits", start, build.logits(stop - start))])
+    with pytest.raises(StoreError, match=r"logits: outputs of 4 samples were expected") as caught:
+        store.read_outputs(evaluation.id, "logits")
+    assert (str(there) if there else "none") in str(caught.value)
+    with pytest.raises(StoreError, match="embeddings"):
+        store.read_outputs(evaluation.id, "embeddings")
+
+
+def flip(raw: Any, store: Store, table: str, where: str) -> None:
+    """Changes one bit of a payload behind the store's back."""
+    with raw(store) as connection:
+        payload = bytes(connection.execute(sa.text(f"SELECT payload FROM {table} WHERE {where}")).scalar_one())
+        changed = bytes([payload[0] ^ 1]) + payload[1:]
+        connection.execute(sa.text(f"UPDATE {table} SET payload = :changed WHERE {where}"), {"changed": changed})
+
+
+def test_a_changed_byte_is_noticed_when_outputs_are_read(store: Store, build: Any, raw: Any) -> None:
+    values = build.logits(6)
+    evaluation = build.begin(size=6, dataset=build.dataset(6))
+    for start in (0, 2, 4):
+        store.append([Chunk(evaluation.id, "logits", start, values[start : start + 2])])
+    flip(raw, store, "output_chunks", f"evaluation_id = {evaluation.id} AND start = 2")
+    with pytest.raises(CorruptOutputError, match=r"samples 2 to 3: .*differ from their checksum.*--check"):
+        store.read_outputs(evaluation.id, "logits")
+    unverified = store.read_outputs(evaluation.id, "logits", verify=False)
+    assert [bool((unverified[row] == values[row]).all()) for row in range(6)] == [True, True, False, True, True, True]
+
+
+def test_a_shortened_payload_is_noticed(store: Store, build: Any, raw: Any) -> None:
+    evaluation = build.complete()
+    with raw(store) as connection:
+        connection.execute(sa.text("UPDATE output_chunks SET payload = :short"), {"short": b"\0" * 4})
+    with pytest.raises(CorruptOutputError):
+        store.read_outputs(evaluation.id, "logits")
+
+
+# Derived evaluations ----------------------------------------------------------------------------------------------
+
+
+def derive(build: Any, source: Any, order: list[int] | None, setting: str = "part") -> Any:
+    dataset = source.dataset_id if order is None else build.dataset(order=order)
+    size = source.size if order is None else len(order)
+    return build.begin(
+        "net", setting, size=size, dataset=dataset, origin="derived", derived_from=source.id, dtype="float32"
+    )
+
+
+def test_a_derived_evaluation_of_all_samples_reads_the_outputs_of_its_source(store: Store, build: Any) -> None:
+    source = build.complete(size=10)
+    derived = derive(build, source, None)
+    assert derived.derived_from == source.id
+    expected = store.read_outputs(source.id, "logits")
+    assert same_bits(store.read_outputs(derived.id, "logits"), expected)
+    assert store.kinds(derived.id) == {"logits": "float32"}
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [7], [9, 3, 0, 5], list(range(9, -1, -1)), []])
+def test_a_derived_evaluation_reads_the_rows_of_its_own_samples_in_its_own_order(
+    store: Store, build: Any, order: list[int]
+) -> None:
+    source = build.complete(size=10)
+    derived = derive(build, source, order)
+    expected = store.read_outputs(source.id, "logits")[order]
+    assert same_bits(store.read_outputs(derived.id, "logits"), expected)
+
+
+def test_a_derived_evaluation_finds_the_errors_of_its_samples_in_its_source(store: Store, build: Any) -> None:
+    source = build.begin(size=10, dataset=build.dataset(10))
+    store.append([Chunk(source.id, "logits", 0, build.logits(10))], {source.id: {3: "three", 8: "eight"}})
+    derived = derive(build, source, [9, 8, 1, 3])
+    assert store.sample_errors(derived.id) == {1: "eight", 3: "three"}
+    rows = store.read_outputs(derived.id, "logits")
+    assert np.isnan(rows).all(axis=1).tolist() == [False, True, False, True]
+    assert store.sample_errors(derive(build, source, [0, 1], "sound").id) == {}
+
+
+def test_a_derived_evaluation_with_a_sample_that_its_source_lacks_is_an_error(store: Store, build: Any) -> None:
+    source = build.complete(size=5)
+    derived = derive(build, source, [1, 7, 2, 8])
+    with pytest.raises(StoreError, match=r"2 samples of data set \d+ are not among those of data set"):
+        store.read_outputs(derived.id, "logits")
+
+
+def test_a_sample_of_the_same_id_and_another_content_is_another_sample(store: Store, build: Any) -> None:
+    source = build.complete(size=4)
+    samples = [SampleInfo("photos/0001.png", "another digest", 1)]
+    dataset = store.ensure_dataset(DatasetInfo("photos", "changed", samples))
+    derived = build.begin("net", "part", size=1, dataset=dataset, origin="derived", derived_from=source.id)
+    with pytest.raises(StoreError, match="1 samples"):
+        store.read_outputs(derived.id, "logits")
+
+
+def test_a_corrupt_source_is_noticed_through_a_derived_evaluation(store: Store, build: Any, raw: Any) -> None:
+    source = build.complete(size=4)
+    derived = derive(build, source, [3, 1])
+    flip(raw, store, "output_chunks", f"evaluation_id = {source.id}")
+    with pytest.raises(CorruptOutputError, match=f"evaluation {source.id}, logits"):
+        store.read_outputs(derived.id, "logits")
+
+
+# Scores and metrics -----------------------------------------------------------------------------------------------
+
+
+def test_scores_come_back_by_scorer_and_name(store: Store, build: Any) -> None:
+    right = np.array([1, 0, 1, 1], np.uint8)
+    similarity = np.array([0.25, np.nan, -1.0, 1e-300])
+    evaluation = build.complete(
+        scores=[Score("top1", right, "a@1"), Score("sim", similarity, "b@2"), Score("sim", right)]
+    )
+    read = store.scores(evaluation.id)
+    assert set(read) == {("a@1", "top1"), ("b@2", "sim"), ("", "sim")}
+    assert same_bits(read["a@1", "top1"], right)
+    assert same_bits(read["b@2", "sim"], similarity)
+    assert store.scores(build.begin("other").id) == {}
+
+
+def test_metrics_come_back_with_everything_about_them(store: Store, build: Any) -> None:
+    given = [
+        Metric("top1", 1 / 3, 3, 0.27216552697590873, "overall", "fraction", "classification@1"),
+        Metric("top1", 0.5, 2, None, "easy", "fraction", "classification@1"),
+        Metric("loss", 12.75, None, None, "overall", "nats", "own"),
+        Metric("bleu", -1e-300, 1, 0.0, "overall", "", "a"),
+    ]
+    evaluation = build.complete(metrics=given)
+    assert sorted(store.metrics(evaluation.id), key=str) == sorted(given, key=str)
+    assert [(each.name, each.slice) for each in store.metrics(evaluation.id)][-2:] == [
+        ("top1", "easy"),
+        ("top1", "overall"),
+    ]
+
+
+def test_a_value_that_is_no_number_is_stored_as_not_defined(store: Store, build: Any) -> None:
+    given = [Metric("a", float("nan"), 4, float("nan")), Metric("b", None, 4), Metric("c", np.float32(0.5), 4)]
+    evaluation = build.complete(metrics=given)
+    assert [(each.value, each.stderr) for each in store.metrics(evaluation.id)] == [
+        (None, None),
+        (None, None),
+        (0.5, None),
+    ]
+    assert [each.value for each in store.results()] == [None, None, 0.5]
+
+
+def test_completing_sets_status_and_moment(store: Store, build: Any) -> None:
+    evaluation = build.begin()
+    store.fail(evaluation.id, "once")
+    store.complete(evaluation.id, [], [Metric("top1", 1.0)])
+    done = store.evaluation(evaluation.id)
+    assert (done.status, done.error) == ("complete", None)
+    assert done.completed_at is not None
+    assert done.completed_at.tzinfo is UTC
+    assert abs(datetime.now(UTC) - done.completed_at) < timedelta(seconds=60)
+
+
+def test_completing_again_replaces_scores_and_metrics(store: Store, build: Any) -> None:
+    evaluation = build.complete(
+        metrics=[Metric("top1", 0.1, 4), Metric("old", 0.2)],
+        scores=[Score("old", np.zeros(4)), Score("s", np.zeros(4))],
+    )
+    other = build.complete("other")
+    store.complete(evaluation.id, [Score("s", np.ones(4))], [Metric("top1", 0.9, 3)])
+    assert store.metrics(evaluation.id) == [Metric("top1", 0.9, 3)]
+    assert {key: values.tolist() for key, values in store.scores(evaluation.id).items()} == {("", "s"): [1.0] * 4}
+    assert len(store.metrics(other.id)) == 1
+
+
+def test_completing_stores_all_or_nothing(store: Store, build: Any) -> None:
+    evaluation = build.begin()
+    store.record_failure(CellRecord("net", "val", UNIDENTIFIED), "failed", "no data", {}, {})
+    bad: Any = Metric("last", 0.5, unit=None)  # type: ignore[arg-type]
+    with pytest.raises(sa.exc.IntegrityError):
+        store.complete(evaluation.id, [Score("s", np.ones(4))], [Metric("first", 0.5), bad])
+    assert store.metrics(evaluation.id) == []
+    assert store.scores(evaluation.id) == {}
+    assert store.evaluation(evaluation.id).status == "running"
+    assert len(store.evaluations()) == 2
+
+
+def test_completing_again_keeps_what_was_there_when_it_fails(store: Store, build: Any) -> None:
+    done = build.complete(metrics=[Metric("top1", 0.1)], scores=[Score("s", np.zeros(4))])
+    bad: Any = Metric("last", 0.5, unit=None)  # type: ignore[arg-type]
+    with pytest.raises(sa.exc.IntegrityError):
+        store.complete(done.id, [], [Metric("top1", 0.9), bad])
+    assert store.metrics(done.id) == [Metric("top1", 0.1)]
+    assert len(store.scores(done.id)) == 1
+    assert store.evaluation(done.id) == done
+
+
+def test_a_corrupt_score_is_noticed(store: Store, build: Any, raw: Any) -> None:
+    evaluation = build.complete(scores=[Score("s", np.ones(4))])
+    flip(raw, store, "scores", f"evaluation_id = {evaluation.id}")
+    with pytest.raises(CorruptOutputError, match="score s"):
+        store.scores(evaluation.id)
+
+
+# Results ----------------------------------------------------------------------------------------------------------
+
+
+def test_only_complete_visible_evaluations_have_results(store: Store, build: Any) -> None:
+    shown = build.complete("net", "val")
+    running = build.begin("net", "running")
+    store.fail(build.begin("net", "failed").id, "broke")
+    store.record_failure(CellRecord("net", "unsupported", UNIDENTIFIED), "unsupported", "no", {}, {})
+    assert visible(store) == {shown.id}
+    store.complete(running.id, [], [Metric("top1", 0.5)])
+    assert visible(store) == {shown.id, running.id}
+
+
+def test_a_result_says_everything_about_its_metric_and_its_evaluation(store: Store, build: Any) -> None:
+    metric = Metric("top1", 0.25, 4, 0.2, "hard", "fraction", "classification@1")
+    evaluation = build.complete(
+        metrics=[metric],
+        model_row={"model_type": "Standard training"},
+        dtype="bfloat16",
+        sample_limit=4,
+        random_weights=True,
+    )
+    (result,) = store.results()
+    assert (result.model, result.eval_setting, result.model_type) == ("net", "val", "Standard training")
+    assert (result.metric, result.slice, result.value, result.n, result.stderr, result.unit, result.scorer) == (
+        "top1", "hard", 0.25, 4, 0.2, "fraction", "classification@1",
+    )  # fmt: skip
+    assert (result.dtype, result.sample_limit, result.origin) == ("bfloat16", 4, "run")
+    assert result.random_weights is True
+    assert (result.evaluation_id, result.completed_at) == (evaluation.id, evaluation.completed_at)
+
+
+def test_results_are_found_by_model_setting_metric_and_slice(store: Store, build: Any) -> None:
+    metrics = [Metric(name, 0.5, slice=part) for name in ("top5", "top1") for part in ("easy", "overall", "art")]
+    for model in ("b", "a"):
+        for setting in ("val", "sketch"):
+            build.complete(model, setting, metrics=metrics)
+    every = [(each.model, each.eval_setting, each.metric, each.slice) for each in store.results()]
+    assert len(every) == 24
+    assert every == sorted(every, key=lambda key: (*key[:3], key[3] != "overall", key[3]))
+    assert {each.model for each in store.results(["a"])} == {"a"}
+    assert {each.eval_setting for each in store.results(eval_settings=["val", "nothing"])} == {"val"}
+    chosen = store.results(iter(["a"]), iter(["val"]), iter(["top1"]), iter(["overall"]))
+    assert [(each.model, each.eval_setting, each.metric, each.slice) for each in chosen] == [
+        ("a", "val", "top1", "overall")
+    ]
+    assert store.results(models=[]) == []
+    assert store.results(metrics=["top2"]) == []
+
+
+def evaluate(build: Any, value: float, **record: Any) -> int:
+    return int(build.complete("net", "val", value, **record).id)
+
+
+def test_the_newest_of_equal_evaluations_counts(store: Store, build: Any) -> None:
+    first, second = build.begin(), build.begin()
+    store.complete(second.id, [], [Metric("top1", 0.2)])
+    store.complete(first.id, [], [Metric("top1", 0.1)])
+    assert [each.value for each in store.results()] == [0.1], "it was completed last"
+
+
+def test_of_evaluations_completed_at_one_moment_the_last_begun_counts(store: Store, build: Any, raw: Any) -> None:
+    ids = [evaluate(build, 0.1), evaluate(build, 0.2)]
+    with raw(store) as connection:
+        connection.execute(sa.text("UPDATE evaluations SET completed_at = '2026-01-01 00:00:00.000000'"))
+    assert visible(store) == {ids[1]}
+
+
+def test_a_limited_evaluation_never_counts_before_a_full_one(store: Store, build: Any) -> None:
+    full = evaluate(build, 0.1)
+    limited = evaluate(build, 0.9, sample_limit=4)
+    assert visible(store) == {full}
+    store.hide_evaluation(full)
+    assert visible(store) == {limited}
+
+
+def test_random_weights_never_count_before_real_ones(store: Store, build: Any) -> None:
+    real_but_limited = evaluate(build, 0.1, sample_limit=4)
+    random_weights = evaluate(build, 0.9, random_weights=True)
+    assert visible(store) == {real_but_limited}
+    store.hide_evaluation(real_but_limited)
+    assert visible(store) == {random_weights}
+
+
+def test_another_cell_has_its_own_evaluation_that_counts(store: Store, build: Any) -> None:
+    ids = {build.complete(model, setting).id for model in ("a", "b") for setting in ("val", "sketch")}
+    assert visible(store) == ids
+
+
+def import_cell(store: Store, fingerprint: str = "imported", value: float = 0.75, model: str = "net") -> int:
+    return store.add_imported([(model, "val", fingerprint, [Metric("top1", value)])], "table.csv", {})
+
+
+def test_an_imported_evaluation_stands_beside_ones_own(store: Store, build: Any) -> None:
+    import_cell(store)
+    own = evaluate(build, 0.5)
+    assert [(each.origin, each.value) for each in store.results()] == [("imported", 0.75), ("run", 0.5)]
+    import_cell(store, "newer", 0.8)
+    assert [(each.origin, each.value) for each in store.results()] == [("imported", 0.8), ("run", 0.5)]
+    store.hide_evaluation(own)
+    assert [each.origin for each in store.results()] == ["imported"]
+
+
+def test_a_derived_evaluation_stands_in_the_place_of_a_run_one(store: Store, build: Any) -> None:
+    source = build.complete("net", "all")
+    run = evaluate(build, 0.4)
+    derived = evaluate(build, 0.6, origin="derived", derived_from=source.id)
+    assert visible(store) == {source.id, derived}
+    assert run not in visible(store)
+
+
+@pytest.mark.parametrize("kind", [MODEL, SETTING])
+def test_a_hidden_model_or_setting_has_no_results(store: Store, build: Any, kind: Any) -> None:
+    build.complete("net", "val")
+    import_cell(store)
+    store.hide(kind, "net" if kind == MODEL else "val")
+    assert store.results() == []
+
+
+def test_a_hidden_evaluation_uncovers_the_one_before_it(store: Store, build: Any) -> None:
+    first, second = evaluate(build, 0.1), evaluate(build, 0.2)
+    assert visible(store) == {second}
+    store.hide_evaluation(second)
+    assert visible(store) == {first}
+
+
+def test_the_view_chooses_as_entities_current_does(store: Store, build: Any, raw: Any) -> None:
+    draw = random.Random(7)
+    for number in range(60):
+        model, setting = draw.choice("ab"), draw.choice(["val", "sketch", "c"])
+        if draw.random() < 0.25:
+            store.add_imported([(model, setting, f"i{number}", [Metric("top1", draw.random())])], "t.csv", {})
+            continue
+        record = {"sample_limit": draw.choice([None, None, 10]), "random_weights": draw.random() < 0.4}
+        evaluation = build.begin(model, setting, **record)
+        if draw.random() < 0.85:
+            store.complete(evaluation.id, [], [Metric("top1", draw.random())])
+        if draw.random() < 0.2:
+            store.hide_evaluation(evaluation.id)
+    with raw(store) as connection:  # some at the very same moment
+        connection.execute(
+            sa.text(
+                "UPDATE evaluations SET completed_at = '2026-01-01 00:00:00.000000'"
+                " WHERE id % 3 = 0 AND status = 'complete'"
+            )
+        )
+    cells: dict[tuple[str, str], list[Any]] = {}
+    for each in store.evaluations():
+        if each.status == "complete":
+            cells.setdefault((each.model, each.eval_setting), []).append(each)
+    expected = {each.id for cell in cells.values() for each in current(draw.sample(cell, len(cell)))}
+    assert len(expected) > 6
+    assert visible(store) == expected
+
+
+def test_current_of_nothing_is_nothing() -> None:
+    assert current([]) == []
+
+
+def test_any_sql_client_can_read_the_view(store: Store, build: Any, raw: Any) -> None:
+    build.complete("net", "val", 0.125)
+    with raw(store) as connection:
+        row = connection.execute(sa.text("SELECT model, eval_setting, metric, value FROM results")).one()
+    assert tuple(row) == ("net", "val", "top1", 0.125)
+
+
+# Sources of derived evaluations -----------------------------------------------------------------------------------
+
+
+def test_sources_are_visible_runs_with_that_forward_fingerprint(store: Store, build: Any) -> None:
+    wanted = build.complete("net", "val", forward_fingerprint="forward")
+    build.complete("net", "other", forward_fingerprint="another")
+    build.complete("net", "none")
+    build.begin("net", "running", forward_fingerprint="forward")
+    build.complete("net", "derived", forward_fingerprint="forward", origin="derived", derived_from=wanted.id)
+    store.hide_evaluation(build.complete("net", "removed", forward_fingerprint="forward").id)
+    assert store.sources(["forward"]) == [wanted]
+    assert store.sources([]) == []
+    assert store.sources(iter(["nothing"])) == []
+
+
+def test_a_failed_evaluation_is_a_source_when_all_its_outputs_are_stored(store: Store, build: Any) -> None:
+    whole, part = build.begin("a", forward_fingerprint="f"), build.begin("b", forward_fingerprint="f")
+    store.append([Chunk(whole.id, "logits", 0, build.logits(4)), Chunk(part.id, "logits", 0, build.logits(3))])
+    for each in (whole, part):
+        store.fail(each.id, "scoring failed")
+    assert [each.id for each in store.sources(["f"])] == [whole.id]
+    complete = build.complete("c", forward_fingerprint="f")
+    assert [each.id for each in store.sources(["f"])] == [complete.id, whole.id]
+
+
+def test_sources_of_thousands_of_fingerprints_are_found(store: Store, build: Any) -> None:
+    wanted = {build.complete("net", f"s{number}", forward_fingerprint=f"f{number * 400}").id for number in range(5)}
+    found = store.sources(f"f{number}" for number in range(2000))
+    assert {each.id for each in found} == wanted
+    assert len(found) == 5
+
+
+# Artifacts and definitions ----------------------------------------------------------------------------------------
+
+
+def test_an_artifact_is_found_by_its_fingerprint(store: Store) -> None:
+    assert store.get_artifact("f") is None
+    head = np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32)
+    store.put_artifact("f", "zero-shot head", head, {"prompts": ["a {c}"]})
+    read = store.get_artifact("f")
+    assert read is not None
+    assert same_bits(read, head)
+    assert store.get_artifact("g") is None
+
+
+def test_an_artifact_that_is_there_stays(store: Store) -> None:
+    store.put_artifact("f", "head", np.zeros(3), {})
+    store.put_artifact("f", "head", np.ones(3), {})
+    read = store.get_artifact("f")
+    assert read is not None
+    assert read.tolist() == [0, 0, 0]
+
+
+def test_an_artifact_of_bfloat16_and_one_of_no_rows(store: Store) -> None:
+    head = torch.randn(4, 3).to(torch.bfloat16)
+    store.put_artifact("b", "head", head, {})
+    store.put_artifact("empty", "head", np.zeros((0, 3), np.float16), {})
+    read = store.get_artifact("b")
+    assert read is not None
+    assert same_bits(read, head.float().numpy())
+    empty = store.get_artifact("empty")
+    assert empty is not None
+    assert empty.shape == (0, 3)
+
+
+def test_a_corrupt_artifact_is_noticed(store: Store, raw: Any) -> None:
+    store.put_artifact("f", "head", np.zeros(3), {})
+    flip(raw, store, "artifacts", "fingerprint = 'f'")
+    with pytest.raises(CorruptOutputError, match="artifact f"):
+        store.get_artifact("f")
+
+
+IDENTITY = {
+    "model": {"spec": {"name": "net", "layers": [1, 2]}, "weights": "sha256:1"},
+    "forward": {"task": "classification", "restricted": False},
+    "samples": "dataset-fingerprint",
+    "dtype": "float32",
+    "limit": None,
+}
+
+
+def test_an_identity_comes_back_in_full(store: Store, build: Any) -> None:
+    begun = build.begin(identity=IDENTITY)
+    assert store.identity(begun) == IDENTITY
+    assert store.identity(store.evaluation(begun.id)) == IDENTITY
+    assert store.identity(build.begin("other")) == {}
+
+
+def test_definitions_are_stored_once_however_many_evaluations_share_them(store: Store, build: Any, raw: Any) -> None:
+    for number in range(5):
+        build.begin("net", f"s{number}", identity={**IDENTITY, "view": {"metric": number}})
+    with raw(store) as connection:
+        rows = connection.execute(sa.text("SELECT kind, count(*) FROM definitions GROUP BY kind"))
+        assert dict(rows.all()) == {"model": 1, "forward": 1, "view": 5}
+    stored = store.evaluations()[3]
+    assert stored.identity is not None
+    assert stored.identity["samples"] == "dataset-fingerprint"
+    assert isinstance(stored.identity["model"], str)
+    assert store.identity(stored)["view"] == {"metric": 3}
+
+
+# Imported cells ---------------------------------------------------------------------------------------------------
+
+
+def test_imported_cells_are_complete_evaluations_without_outputs(store: Store) -> None:
+    cells = [
+        ("a", "val", "f1", [Metric("top1", 0.5)]),
+        ("b", "vid", "f2", [Metric("pm0", 0.25), Metric("pm10", float("nan"))]),
+    ]
+    assert store.add_imported(cells, "table.csv", {"a": "Standard training", "unknown": "x"}) == 2
+    evaluations = {each.model: each for each in store.evaluations()}
+    assert {(each.status, each.origin, each.source) for each in evaluations.values()} == {
+        ("complete", "imported", "table.csv")
+    }
+    assert [(each.metric, each.value) for each in store.results()] == [("top1", 0.5), ("pm0", 0.25), ("pm10", None)]
+    assert {each.name: each.model_type for each in store.list_names(MODEL)} == {"a": "Standard training", "b": None}
+    with pytest.raises(StoreError):
+        store.read_outputs(evaluations["a"].id, "logits")
+
+
+def test_importing_the_same_cells_twice_changes_nothing(store: Store) -> None:
+    assert import_cell(store) == 1
+    before = store.results()
+    assert import_cell(store) == 0
+    assert store.results() == before
+    assert len(store.evaluations()) == 1
+    assert store.add_imported([], "empty.csv", {}) == 0
+
+
+def test_importing_cells_of_which_some_are_there_adds_the_others(store: Store) -> None:
+    import_cell(store)
+    cells = [("net", "val", "imported", [Metric("top1", 0.75)]), ("net", "sketch", "new", [Metric("top1", 0.1)])]
+    assert store.add_imported(cells, "other.csv", {}) == 1
+    assert {each.eval_setting: each.source for each in store.evaluations()} == {
+        "val": "table.csv",
+        "sketch": "other.csv",
+    }
+
+
+def test_removed_imported_cells_can_be_imported_again(store: Store) -> None:
+    import_cell(store)
+    store.hide(MODEL, "net")
+    assert store.results() == []
+    assert import_cell(store) == 1
+    assert [each.value for each in store.results()] == [0.75]
+
+
+def test_thousands_of_cells_are_imported_at_once(store: Store) -> None:
+    cells = [
+        (f"m{model}", f"s{setting}", f"{model}-{setting}", [Metric("top1", (model + setting) / 200)])
+        for model in range(50)
+        for setting in range(100)
+    ]
+    assert store.add_imported(cells, "big.csv", {}) == 5000
+    assert len(store.results()) == 5000
+    assert store.results(["m7"], ["s90"])[0].value == 97 / 200
+
+
+# Removing evaluations ---------------------------------------------------------------------------------------------
+
+
+def test_hiding_the_evaluations_of_a_cell_and_bringing_them_back(store: Store, build: Any) -> None:
+    ids = {evaluate(build, 0.1), evaluate(build, 0.2)}
+    other = build.complete("net", "sketch").id
+    assert store.hide_evaluations("net", "val") == 2
+    assert {each.id for each in store.evaluations()} == {other}
+    assert store.unhide_evaluations("net", "val") == 2
+    assert {each.id for each in store.evaluations()} == {*ids, other}
+
+
+def test_only_the_last_removal_of_a_cell_is_undone(store: Store, build: Any) -> None:
+    evaluate(build, 0.1, fingerprint="f")
+    store.hide_evaluations("net", "val")
+    second = evaluate(build, 0.2, fingerprint="f")
+    store.hide_evaluations("net", "val")
+    assert store.unhide_evaluations("net", "val") == 1
+    assert visible(store) == {second}
+
+
+def test_a_cell_that_was_run_again_cannot_be_brought_back_beside_it(store: Store, build: Any) -> None:
+    evaluate(build, 0.1, fingerprint="f")
+    store.hide_evaluations("net", "val")
+    again = evaluate(build, 0.2, fingerprint="f")
+    with pytest.raises(StoreError, match="was run again since it was removed"):
+        store.unhide_evaluations("net", "val")
+    assert visible(store) == {again}
+
+
+def test_removing_or_restoring_what_is_not_there_is_an_error(store: Store, build: Any) -> None:
+    build.complete("net", "val")
+    store.add_name(SETTING, "sketch")
+    with pytest.raises(UnknownNameError, match="no evaluation of net on sketch"):
+        store.hide_evaluations("net", "sketch")
+    with pytest.raises(UnknownNameError, match="no removed evaluation of net on val"):
+        store.unhide_evaluations("net", "val")
+    with pytest.raises(UnknownNameError, match="did you mean 'net'"):
+        store.hide_evaluations("nets", "val")
+
+
+def test_purging_deletes_what_was_removed_and_nothing_else(store: Store, build: Any, raw: Any) -> None:
+    score = [Score("s", np.ones(4))]
+    kept = build.complete("kept", "val", scores=score)
+    removed = build.complete("net", "val", scores=score)
+    store.append([], {removed.id: {0: "unreadable"}})
+    store.hide(MODEL, "net")
+    store.add_name(SETTING, "unused")
+    store.hide(SETTING, "unused")
+    assert store.purge_hidden() == (1, 2)
+    assert store.evaluations(hidden=True) == []
+    with pytest.raises(UnknownNameError):
+        store.unhide(MODEL, "net")
+    with raw(store) as connection:
+        for table in ("evaluations", "output_chunks", "scores", "metrics", "models"):
+            assert count(connection, table) == 1, table
+        assert count(connection, "sample_errors") == 0
+    assert store.evaluations() == [kept]
+    assert len(store.read_outputs(kept.id, "logits")) == 4
+    assert list(store.check()) == []
+
+
+def test_purging_a_store_without_removed_things_deletes_nothing(store: Store, build: Any) -> None:
+    build.complete()
+    assert store.purge_hidden() == (0, 0)
+    assert len(store.results()) == 1
+
+
+def test_a_hidden_name_with_visible_evaluations_elsewhere_is_not_purged_with_a_removed_one(
+    store: Store, build: Any
+) -> None:
+    build.complete("net", "val")
+    build.complete("net", "sketch")
+    store.hide_evaluations("net", "sketch")
+    assert store.purge_hidden() == (1, 0)
+    assert names(store, MODEL) == ["net"]
+    assert names(store, SETTING) == ["sketch", "val"]
+
+
+def test_purging_is_refused_while_a_visible_evaluation_needs_the_outputs(store: Store, build: Any) -> None:
+    source = build.complete("net", "all", size=6)
+    derived = derive(build, source, [4, 2], "part")
+    store.complete(derived.id, [], [Metric("top1", 0.5)])
+    store.hide_evaluations("net", "all")
+    with pytest.raises(
+        StoreError, match=r"net on part was derived from .*cannot be purged; remove the derived one too"
+    ):
+        store.purge_hidden()
+    assert len(store.evaluations(hidden=True)) == 1
+    assert len(store.read_outputs(derived.id, "logits")) == 2
+    store.hide_evaluations("net", "part")
+    assert store.purge_hidden() == (2, 0)
+    assert store.evaluations(hidden=True) == []
+
+
+# Checking ---------------------------------------------------------------------------------------------------------
+
+
+def sound(store: Store, build: Any) -> Any:
+    """A store with something of everything; returns a complete evaluation."""
+    evaluation = build.complete("net", "val", scores=[Score("s", np.ones(4))], identity=IDENTITY)
+    derived = derive(build, evaluation, [2, 1], "derived")
+    store.complete(derived.id, [], [Metric("top1", 0.5)])
+    import_cell(store, model="imported")
+    build.begin("net", "running")
+    store.record_failure(CellRecord("net", "failed", UNIDENTIFIED), "failed", "no data", {}, {})
+    store.put_artifact("f", "head", np.zeros(3), {})
+    return evaluation
+
+
+def test_a_sound_store_has_no_faults(store: Store, build: Any) -> None:
+    sound(store, build)
+    assert list(store.check()) == []
+
+
+def test_a_complete_evaluation_with_unreadable_samples_is_sound(store: Store, build: Any) -> None:
+    evaluation = build.begin()
+    store.append([Chunk(evaluation.id, "logits", 0, build.logits(4))], {evaluation.id: {2: "no file"}})
+    store.complete(evaluation.id, [], [Metric("top1", 0.5)])
+    assert list(store.check()) == []
+
+
+@pytest.mark.xfail(strict=True, reason="check() forgets that samples recorded as unreadable have no outputs")
+def test_a_range_of_which_no_sample_could_be_read_is_sound(store: Store, build: Any) -> None:
+    evaluation = build.begin()
+    chunk = Chunk(evaluation.id, "logits", 2, build.logits(2))
+    store.append([chunk], {evaluation.id: {0: "no file", 1: "no file"}})
+    store.complete(evaluation.id, [], [Metric("top1", 0.5)])
+    assert len(store.read_outputs(evaluation.id, "logits")) == 4
+    assert list(store.check()) == []
+
+
+def test_check_names_a_changed_output(store: Store, build: Any, raw: Any) -> None:
+    evaluation = sound(store, build)
+    flip(raw, store, "output_chunks", f"evaluation_id = {evaluation.id}")
+    (fault,) = store.check()
+    assert f"evaluation {evaluation.id}, logits" in fault
+    assert "checksum" in fault
+
+
+def test_check_names_a_changed_score(store: Store, build: Any, raw: Any) -> None:
+    evaluation = sound(store, build)
+    flip(raw, store, "scores", f"evaluation_id = {evaluation.id}")
+    (fault,) = store.check()
+    assert f"evaluation {evaluation.id}, score s" in fault
+
+
+@pytest.mark.xfail(strict=True, reason="check() does not look at artifacts, though their error says that it lists them")
+def test_check_names_a_changed_artifact(store: Store, build: Any, raw: Any) -> None:
+    sound(store, build)
+    flip(raw, store, "artifacts", "fingerprint = 'f'")
+    assert any("artifact" in fault for fault in store.check())
+
+
+def test_check_names_a_complete_evaluation_without_metrics(store: Store, build: Any, raw: Any) -> None:
+    evaluation = sound(store, build)
+    with raw(store) as connection:
+        connection.execute(sa.text(f"DELETE FROM metrics WHERE evaluation_id = {evaluation.id}"))
+    (fault,) = store.check()
+    assert f"evaluation {evaluation.id} (net on val)" in fault
+    assert "no metrics" in fault
+
+
+def test_check_names_missing_samples(store: Store, build: Any, raw: Any) -> None:
+    evaluation = sound(store, build)
+    with raw(store) as connection:
+        connection.execute(sa.text(f"DELETE FROM samples WHERE dataset_id = {evaluation.dataset_id} AND position = 3"))
+    faults = list(store.check())
+    assert any(f"evaluation {evaluation.id} (net on val) lacks some of the 4 samples" in fault for fault in faults)
+
+
+@pytest.mark.parametrize("lost", [0, 2, 3])
+def test_check_names_missing_outputs(store: Store, build: Any, raw: Any, lost: int) -> None:
+    evaluation = build.begin()
+    for start in range(4):
+        store.append([Chunk(evaluation.id, "logits", start, build.logits(1))])
+    store.complete(evaluation.id, [], [Metric("top1", 0.5)])
+    assert list(store.check()) == []
+    with raw(store) as connection:
+        connection.execute(sa.text(f"DELETE FROM output_chunks WHERE start = {lost}"))
+    (fault,) = store.check()
+    assert f"outputs end at {lost} of 4" in fault
+
+
+@pytest.mark.xfail(strict=True, reason="check() mixes the kinds of outputs: one that is whole hides one that is not")
+def test_check_names_missing_outputs_of_a_second_kind(store: Store, build: Any) -> None:
+    evaluation = build.begin()
+    chunks = [
+        Chunk(evaluation.id, "embeddings", 0, build.logits(1)),
+        Chunk(evaluation.id, "logits", 0, build.logits(4)),
+    ]
+    store.append(chunks)
+    store.complete(evaluation.id, [], [Metric("top1", 0.5)])
+    assert any("embeddings" in fault for fault in store.check())
+
+
+# The store as a whole ---------------------------------------------------------------------------------------------
+
+
+def test_what_was_stored_is_there_when_the_store_is_opened_again(store: Store, build: Any, store_url: str) -> None:
+    evaluation = build.complete("net", "val", identity=IDENTITY)
+    store.close()
+    with Store.open(store_url) as again:
+        assert again.evaluation(evaluation.id) == evaluation
+        assert len(again.read_outputs(evaluation.id, "logits")) == 4
+        assert again.results()[0].value == 0.5
+
+
+def test_create_opens_a_store_that_exists_without_changing_it(store: Store, build: Any, store_url: str) -> None:
+    build.complete()
+    with Store.create(store_url) as again:
+        assert len(again.results()) == 1
+        again.add_name(MODEL, "another")
+    assert store.name_exists(MODEL, "another")
+
+
+def test_a_failing_transaction_leaves_nothing(store: Store) -> None:
+    def interrupted() -> None:
+        with store.writing() as session:
+            session.execute(sa.text("INSERT INTO models (name, created_at) VALUES ('half', '2026-01-01 00:00:00')"))
+            raise RuntimeError("in between")
+
+    with pytest.raises(RuntimeError, match="in between"):
+        interrupted()
+    assert names(store, MODEL) == []
+
+
+def test_payloads_stay_in_the_database_by_default(store: Store, build: Any, raw: Any, tmp_path: Path) -> None:
+    build.complete()
+    with raw(store) as connection:
+        assert connection.execute(sa.text("SELECT uri FROM output_chunks")).scalar_one() is None

@@ -1,0 +1,82 @@
+"""The documentation says what is true: commands, code blocks, links, names."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from testbed.cli.db import command as db_command
+from testbed.cli.eval import command as eval_command
+
+PAGES = ["README.md", "CONTRIBUTING.md", "docs/concepts.md", "docs/adding-a-model.md", "docs/adding-a-setting.md"]
+PAGES += ["docs/running.md", "docs/store.md", "docs/commands.md"]
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+def blocks(root: Path, page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (root / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def test_the_command_reference_is_what_the_programs_print(root):
+    spec = importlib.util.spec_from_file_location("make_commands", root / "docs" / "make_commands.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    written = (root / "docs" / "commands.md").read_text(encoding="utf-8")
+    # Where lines are broken is click's affair, and differs between its versions.
+    assert words(module.reference()) == words(written), "run: python docs/make_commands.py"
+
+
+@pytest.mark.parametrize("command", [eval_command, db_command], ids=["eval.py", "db.py"])
+def test_every_option_has_help(command):
+    assert [option.name for option in command.params if not option.help] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(root, page):
+    text = (root / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert target.startswith("https://") or ((root / page).parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_options_that_are_mentioned_exist(root, page):
+    known = {name for command in (eval_command, db_command) for option in command.params for name in option.opts}
+    known |= {
+        name for command in (eval_command, db_command) for option in command.params for name in option.secondary_opts
+    }
+    known |= {"--help", "--check", "--restore-"}  # ruff format --check; a family of options
+    text = re.sub(r"`{3}.*?`{3}", "", (root / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    mentioned = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
+    assert mentioned <= known, mentioned - known
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_blocks_are_valid_python(root, page):
+    for block in blocks(root, page, "python"):
+        compile(block, page, "exec")
+
+
+def test_the_rooms_that_contributing_lists_exist(root):
+    text = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for name in re.findall(r"^\| `([a-z_./]+)/?`", text, flags=re.MULTILINE):
+        assert (root / name).exists() or (root / "src" / name).exists(), name
+
+
+def test_every_registered_option_of_a_model_and_a_setting_is_documented(root):
+    import inspect
+
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.models.model_base import Model, ModelDefinition
+
+    page = (root / "docs" / "adding-a-setting.md").read_text(encoding="utf-8")
+    names = set(inspect.signature(EvalSetting).parameters) - {"task", "description"}
+    assert [name for name in sorted(names) if f"`{name}`" not in page] == []
+    page = (root / "docs" / "adding-a-model.md").read_text(encoding="utf-8")
+    names = set(inspect.signature(Model).parameters) | set(inspect.signature(ModelDefinition).parameters)
+    assert [name for name in sorted(names - {"options", "architecture"}) if f"`{name}`" not in page] == []

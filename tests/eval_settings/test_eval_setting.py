@@ -1,0 +1,231 @@
+"""Definitions of eval settings: what is refused, which samples are taken, and the seeds of their random numbers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from testbed.data.source import ImageSource
+from testbed.errors import DataError, DefinitionError
+from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset, accuracy_topk, sample_seed
+
+
+class Named(ImageSource):
+    """A source that is listed and never read."""
+
+    def __init__(self, targets):
+        self.name = "listed"
+        self.targets = list(targets)
+        self.ids = [f"{index}.png" for index in range(len(self.targets))]
+
+    def image(self, position):
+        raise NotImplementedError
+
+    def digests(self, positions):
+        return [str(position) for position in positions]
+
+
+def setting(**options):
+    arguments = {"name": "s", "dataset": StandardDataset(path="/data"), "size": 10, **options}
+    return EvalSetting(**arguments)
+
+
+# Arguments --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"size": 0}, ["'s'", "size", "larger than 0", "got 0"]),
+        ({"size": -3}, ["size", "-3"]),
+        ({"size": 2.5}, ["size", "integer", "2.5"]),
+        ({"size": "10"}, ["size", "'10'"]),
+        ({"dataset": "val"}, ["'s'", "dataset", "StandardDataset", "'val'"]),
+        ({"idx_subsample_list": [0, 1]}, ["idx_subsample_list", "2 positions", "size is 10"]),
+        ({"size": 2, "idx_subsample_list": [1, 1]}, ["idx_subsample_list", "different numbers"]),
+        ({"size": 2, "idx_subsample_list": [-1, 1]}, ["idx_subsample_list", "from 0 up"]),
+        ({"class_sublist": [3, 3]}, ["class_sublist", "different numbers"]),
+        ({"class_sublist": [-1]}, ["class_sublist", "from 0 up"]),
+        ({"class_sublist": []}, ["class_sublist"]),
+        (
+            {"metrics_fn": lambda predictions, labels: {}},
+            ["metrics_fn", "'logits'", "'targets'", "predictions, labels"],
+        ),
+        ({"metrics_fn": lambda logits: {}}, ["metrics_fn", "'targets'", "it takes logits"]),
+        ({"metrics_fn": 7}, ["metrics_fn", "it takes none"]),
+        ({"perturbation_fn_cpu": "blur"}, ["perturbation_fn_cpu", "function of images"]),
+        ({"perturbation_fn_gpu": 3}, ["perturbation_fn_gpu", "function of images"]),
+    ],
+)
+def test_wrong_arguments_are_refused_by_name(options, words):
+    with pytest.raises(DefinitionError) as caught:
+        setting(**options)
+    assert "\n" not in str(caught.value)
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("what", ["perturbation_fn_cpu", "perturbation_fn_gpu"])
+def test_a_perturbation_that_takes_nothing_is_refused(what):
+    with pytest.raises(DefinitionError, match=what):
+        setting(**{what: lambda: None})
+
+
+def test_the_arguments_of_imagenet_testbed_are_taken_by_position():
+    def cpu(image):
+        return image
+
+    def gpu(images, model):
+        return images
+
+    def metrics(logits, targets):
+        return {}
+
+    def transform(image):
+        return image
+
+    dataset = StandardDataset(path="/data")
+    made = EvalSetting("s", dataset, 2, cpu, gpu, metrics, {"eps": 1}, [4, 2], [5, 0], "parent", transform)
+    assert (made.name, made.dataset, made.size) == ("s", dataset, 2)
+    assert (made.perturbation_fn_cpu, made.perturbation_fn_gpu, made.metrics_fn) == (cpu, gpu, metrics)
+    assert (made.adversarial_attack, made.class_sublist, made.idx_subsample_list) == ({"eps": 1}, [4, 2], [5, 0])
+    assert (made.parent_eval_setting, made.transform) == ("parent", transform)
+    assert made.get_dataset_root() == dataset.get_root()
+
+
+def test_numpy_indices_become_plain_integers():
+    made = setting(size=3, idx_subsample_list=np.array([2, 0, 1]), class_sublist=np.arange(2))
+    assert made.idx_subsample_list == [2, 0, 1]
+    assert made.class_sublist == [0, 1]
+    assert {type(value) for value in made.idx_subsample_list + made.class_sublist} == {int}
+
+
+def test_naming_accuracy_topk_is_the_default_metric():
+    assert setting(metrics_fn=accuracy_topk).metrics_fn is None
+
+
+def test_the_attack_is_copied():
+    attack = {"eps": 1}
+    made = setting(adversarial_attack=attack)
+    attack["eps"] = 2
+    assert made.adversarial_attack == {"eps": 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, None),
+        ({"class_names": ["a", "b"]}, 2),
+        ({"class_names": lambda: ["a", "b"]}, None),
+        ({"class_names": lambda: ["a", "b"], "num_classes": 2}, 2),
+        ({"class_names": ["a", "b"], "num_classes": 5}, 5),
+    ],
+)
+def test_number_of_classes_is_known_without_calling_anything(options, expected):
+    assert setting(**options).num_classes == expected
+
+
+def test_whether_anything_perturbs_and_whether_it_needs_the_model():
+    assert not setting().perturbed
+    assert setting(perturbation_fn_cpu=lambda image: image).perturbed
+    plain, with_model = setting(perturbation_fn_gpu=lambda x: x), setting(perturbation_fn_gpu=lambda x, m: x)
+    assert plain.perturbed
+    assert with_model.perturbed
+    assert not plain.perturbation_needs_model
+    assert with_model.perturbation_needs_model
+    assert not setting().perturbation_needs_model
+
+
+# Positions --------------------------------------------------------------------------------------------------------
+
+
+def test_all_samples_are_evaluated_in_order():
+    assert setting(size=5).positions(Named(range(5))) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("found", [9, 11, 0])
+def test_another_number_of_samples_is_refused(found):
+    with pytest.raises(DataError) as caught:
+        setting(size=10).positions(Named(range(found)))
+    for word in ("s:", "10 samples are expected", f"{found} were found", "listed"):
+        assert word in str(caught.value)
+
+
+def test_the_message_about_the_size_names_the_folder(tmp_path):
+    source = Named(range(3))
+    source.root = tmp_path
+    with pytest.raises(DataError, match=str(tmp_path)):
+        setting(size=4).positions(source)
+
+
+def test_a_subsample_keeps_its_own_order():
+    made = setting(size=3, idx_subsample_list=[7, 0, 3])
+    assert made.positions(Named(range(8))) == [7, 0, 3]
+    assert made.positions(Named(range(100))) == [7, 0, 3]
+
+
+def test_a_subsample_beyond_the_data_is_refused():
+    with pytest.raises(DataError, match=r"position 7 is asked for.*listed has 7 samples"):
+        setting(size=3, idx_subsample_list=[7, 0, 3]).positions(Named(range(7)))
+
+
+@pytest.mark.parametrize("limit", [10, 20, 25, 99, 499])
+def test_a_limit_spreads_evenly_over_the_classes_of_a_sorted_data_set(limit):
+    targets = sorted(list(range(10)) * 50)
+    positions = setting(size=500).positions(Named(targets), limit)
+    assert len(positions) == limit
+    assert positions == sorted(set(positions))
+    counts = Counter(targets[position] for position in positions)
+    assert set(counts) == set(range(10))
+    assert max(counts.values()) - min(counts.values()) <= 1
+
+
+@pytest.mark.parametrize("limit", [6, 7, 10**6])
+def test_a_limit_that_is_no_limit_takes_all(limit):
+    assert setting(size=6).positions(Named(range(6)), limit) == list(range(6))
+
+
+def test_a_limit_takes_from_the_subsample():
+    made = setting(size=4, idx_subsample_list=[9, 1, 5, 3])
+    assert made.positions(Named(range(10)), 2) == [9, 5]
+
+
+def test_the_returned_list_is_the_callers_own():
+    made = setting(size=2, idx_subsample_list=[1, 0])
+    made.positions(Named(range(2))).append(5)
+    assert made.idx_subsample_list == [1, 0]
+
+
+# Seeds ------------------------------------------------------------------------------------------------------------
+
+
+def test_sample_seed_is_63_bits_of_a_hash_of_key_id_and_seed():
+    digest = hashlib.sha256(b"fog\x00a/1.png\x003").digest()
+    expected = int.from_bytes(digest[:8], "little") >> 1
+    assert sample_seed("fog", "a/1.png", 3) == expected
+    assert setting(name="fog").sample_seed("a/1.png", 3) == expected
+    assert 0 <= expected < 2**63
+
+
+def test_sample_seed_depends_on_setting_sample_and_seed_alone():
+    first = setting(name="fog")
+    same = setting(name="fog", size=99, perturbation_fn_gpu=lambda x: x, class_sublist=[1], description="other")
+    assert first.sample_seed("a", 1) == same.sample_seed("a", 1)
+    others = [setting(name="rain").sample_seed("a", 1), first.sample_seed("b", 1), first.sample_seed("a", 2)]
+    assert len({first.sample_seed("a", 1), *others}) == 4
+
+
+def test_a_child_shares_the_random_numbers_of_its_parent():
+    parent, child = setting(name="fog"), setting(name="fog_10percent", parent_eval_setting="fog")
+    assert child.noise_key == parent.noise_key == "fog"
+    assert child.sample_seed("a", 4) == parent.sample_seed("a", 4)
+
+
+def test_sample_seeds_hardly_ever_collide_and_fill_the_range():
+    seeds = {setting().sample_seed(f"{index}.png") for index in range(2000)}
+    assert len(seeds) == 2000
+    assert max(seeds) > 0.99 * 2**63
+    assert min(seeds) < 0.01 * 2**63

@@ -1,0 +1,62 @@
+"""Running the toy world in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import toy
+
+from testbed.db.store import Store
+from testbed.registry import Catalog
+from testbed.runner.options import RunOptions
+from testbed.runner.progress import SilentProgress
+from testbed.runner.run import Report, run
+
+
+class Lab:
+    """A store of its own, and runs on it."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.progress = SilentProgress()
+
+    def run(
+        self, catalog: Catalog, models: Sequence[str] | None = None, settings: Sequence[str] | None = None, **given: Any
+    ) -> Report:
+        options = RunOptions(db_url=self.url, executor="inline", **given)
+        models = catalog.models.names() if models is None else models
+        settings = catalog.eval_settings.names() if settings is None else settings
+        return run(catalog, options, models, settings, self.progress)
+
+    def open(self) -> Store:
+        return Store.open(self.url)
+
+    def logits(self, model: str, setting: str) -> np.ndarray:
+        with self.open() as store:
+            (evaluation,) = [each for each in store.evaluations([model], [setting]) if each.status == "complete"]
+            return np.array(store.read_outputs(evaluation.id, "logits"))
+
+    def metrics(self, model: str, setting: str) -> dict[str, Any]:
+        with self.open() as store:
+            return {each.metric: each for each in store.results([model], [setting])}
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab(str(tmp_path / "lab.db"))
+
+
+@pytest.fixture
+def new_lab(tmp_path: Path) -> Callable[[str], Lab]:
+    return lambda name: Lab(str(tmp_path / f"{name}.db"))
+
+
+@pytest.fixture(autouse=True)
+def work() -> Iterator[Any]:
+    toy.WORK.clear()
+    yield toy.WORK
+    toy.WORK.clear()

@@ -1,0 +1,212 @@
+"""Runs in processes of their own, as users start them: the same numbers however many there are, no loss when killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from testbed.db.store import Store
+
+PLUGIN = Path(__file__).parent.parent / "plugins" / "world.py"
+CHUNK = 256
+COUNT = 1100
+
+
+class Bench:
+    """A working folder with a store, in which eval.py is run."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self.root = root
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.url = str(folder / "results.db")
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        environment = {**os.environ, "WORLD_MARKS": str(self.folder)}
+        command = [
+            sys.executable,
+            str(self.root / "eval.py"),
+            "--plugin",
+            str(PLUGIN),
+            "--db-url",
+            self.url,
+            *arguments,
+        ]
+        return subprocess.Popen(
+            command, cwd=self.folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+
+    def run(self, *arguments: str, code: int = 0) -> tuple[str, str]:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=240)
+        assert process.returncode == code, f"{out}\n{err}"
+        assert "Traceback" not in err
+        return out, err
+
+    def logits(self, model: str, setting: str) -> np.ndarray:
+        with Store.open(self.url) as store:
+            (evaluation,) = [each for each in store.evaluations([model], [setting]) if each.status == "complete"]
+            return np.array(store.read_outputs(evaluation.id, "logits"))
+
+    def metrics(self, model: str, setting: str) -> list[tuple[str, float | None]]:
+        with Store.open(self.url) as store:
+            return [(each.metric, each.value) for each in store.results([model], [setting])]
+
+    def stored_samples(self, model: str) -> int:
+        """How many samples of a model have outputs, while a run is under way."""
+        if not Path(self.url).exists():
+            return 0
+        with contextlib.suppress(Exception), Store.open(self.url) as store:
+            ids = [each.id for each in store.evaluations([model])]
+            ranges = store.stored_ranges(ids, "logits")
+            return sum(stop - start for pieces in ranges.values() for start, stop in pieces)
+        return 0
+
+    def computed(self) -> int:
+        """How many samples the slow network has computed in all runs."""
+        return sum(int(line) for line in (self.folder / "batches").read_text().split())
+
+
+@pytest.fixture
+def bench(root, tmp_path):
+    return Bench(root, tmp_path / "bench")
+
+
+@pytest.fixture(scope="module")
+def reference(root, tmp_path_factory):
+    """The same cells, undisturbed, in one process with the settings of a first-time user."""
+    bench = Bench(root, tmp_path_factory.mktemp("reference"))
+    models = ["world-plain", "world-other", "world-lambda", "world-slow", "world-deadly"]
+    (bench.folder / "killed").touch()  # so that the deadly one behaves
+    bench.run("--models", *models, "--eval-settings", "world", "world-dark", "world-grain")
+    return bench
+
+
+def wait_until(condition, seconds=120, process=None):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert process is None or process.poll() is None, "the run ended too early"
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--cpu-processes", "2"),
+        ("--workers", "2"),
+        ("--batch-size", "7"),
+        ("--batch-size", "256", "--no-shared-pass", "--cpu-processes", "2", "--workers", "1"),
+    ],
+    ids=" ".join,
+)
+def test_results_do_not_depend_on_processes_workers_or_batches(bench, reference, arguments):
+    models, settings = ["world-plain", "world-lambda"], ["world", "world-dark", "world-grain"]
+    bench.run("--models", *models, "--eval-settings", *settings, *arguments)
+    for model in models:
+        for setting in settings:
+            np.testing.assert_allclose(bench.logits(model, setting), reference.logits(model, setting), atol=1e-5)
+            assert bench.metrics(model, setting) == reference.metrics(model, setting)
+
+
+@pytest.mark.slow
+def test_a_run_killed_at_random_moments_goes_on_and_ends_bit_equal(bench, reference):
+    arguments = ("--models", "world-slow", "--eval-settings", "world", "world-dark")
+    generator = random.Random(os.getpid())
+    for kill in range(3):
+        process = bench.start(*arguments)
+        goal = bench.stored_samples("world-slow") + CHUNK
+        wait_until(lambda goal=goal: bench.stored_samples("world-slow") >= goal, process=process)
+        time.sleep(generator.random())
+        process.kill()
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL, f"it had ended before it was killed the {kill + 1}. time"
+    before = bench.stored_samples("world-slow")
+    computed = bench.computed()
+    _, err = bench.run(*arguments)
+    assert before >= 2 * CHUNK
+    assert f"outputs of {before:,} of {2 * COUNT:,}" in err
+    assert bench.computed() - computed == 2 * COUNT - before  # nothing that was stored was computed again
+    for setting in ("world", "world-dark"):
+        np.testing.assert_array_equal(bench.logits("world-slow", setting), reference.logits("world-slow", setting))
+        assert bench.metrics("world-slow", setting) == reference.metrics("world-slow", setting)
+
+
+@pytest.mark.slow
+def test_workers_end_when_the_run_is_killed(bench):
+    process = bench.start("--models", "world-slow", "--eval-settings", "world", "--cpu-processes", "2")
+    wait_until(lambda: bench.stored_samples("world-slow") >= CHUNK, process=process)
+    children = _descendants(process.pid)
+    assert len(children) >= 2
+    process.kill()
+    process.communicate()
+    wait_until(lambda: not any(_alive(child) for child in children), 30)
+
+
+@pytest.mark.slow
+def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(bench, reference):
+    arguments = ("--models", "world-slow", "--eval-settings", "world")
+    process = bench.start(*arguments)
+    wait_until(lambda: bench.stored_samples("world-slow") >= CHUNK, process=process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "same command again" in out
+    assert "Traceback" not in err
+    kept = bench.stored_samples("world-slow")
+    assert 0 < kept < COUNT
+    bench.run(*arguments)
+    np.testing.assert_array_equal(bench.logits("world-slow", "world"), reference.logits("world-slow", "world"))
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_is_replaced(bench, reference):
+    _, err = bench.run("--models", "world-deadly", "world-plain", "--eval-settings", "world")
+    assert re.search(r"a worker on cpu died \(SIGKILL.*takes its place", err)
+    for model in ("world-deadly", "world-plain"):
+        np.testing.assert_allclose(bench.logits(model, "world"), reference.logits(model, "world"), atol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_cell_that_kills_every_worker_is_given_up_and_the_others_complete(bench, reference):
+    out, _ = bench.run(
+        *("--models", "world-stubborn", "world-plain", "--eval-settings", "world", "--json"),
+        *("--cpu-processes", "2", "--limit", "200"),
+        code=1,
+    )
+    outcomes = {each["model"]: each for each in json.loads(out)["outcomes"]}
+    assert outcomes["world-stubborn"]["status"] == "failed"
+    assert "SIGKILL" in outcomes["world-stubborn"]["reason"]
+    assert outcomes["world-plain"]["status"] == "complete"
+    with Store.open(bench.url) as store:
+        (failed,) = store.evaluations(["world-stubborn"])
+        assert (failed.status, "worker died" in failed.error) == ("failed", True)
+
+
+def _descendants(pid: int) -> list[int]:
+    found = []
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError):
+            parent = re.search(r"PPid:\s+(\d+)", status.read_text())
+            if parent and int(parent[1]) == pid:
+                found.append(int(status.parent.name))
+    return found + [each for child in found for each in _descendants(child)]
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return "zombie" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False

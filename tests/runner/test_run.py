@@ -1,0 +1,524 @@
+"""Runs in this process: what is stored is what a plain loop gives, and no work is done twice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+import toy
+from toy import SIZE, ToyDataset, ToyNetwork, darker, noisy, toy_catalog, toy_model, toy_setting
+
+from testbed.corruptions.adversarial import PGD
+from testbed.errors import RunError
+from testbed.metrics import Metric
+
+
+def plain_loop(setting, network=None, perturb=lambda images: images, positions=None):
+    """Logits as ten lines without testbed would compute them."""
+    source = setting.dataset.open()
+    positions = range(len(source)) if positions is None else positions
+    pixels = torch.from_numpy(source.pixels[list(positions)]).permute(0, 3, 1, 2).float() / 255
+    with torch.no_grad():
+        return (network or ToyNetwork(0))(perturb(pixels)).numpy()
+
+
+# What is stored ---------------------------------------------------------------------------------------------------
+
+
+def test_logits_and_metrics_are_those_of_a_plain_loop(lab):
+    setting = toy_setting()
+    report = lab.run(toy_catalog(toy_model(), setting))
+    assert report.ok
+    expected = plain_loop(setting)
+    np.testing.assert_allclose(lab.logits("toy", "toy-all"), expected, atol=1e-5)
+    correct = expected.argmax(1) == np.array(setting.dataset.open().targets)
+    top1 = lab.metrics("toy", "toy-all")["top1"]
+    assert top1.value == pytest.approx(correct.mean(), abs=1e-12)
+    assert top1.stderr == pytest.approx(scipy.stats.sem(correct), rel=1e-9)
+    assert top1.n == 600
+
+
+def test_per_sample_scores_are_stored(lab):
+    setting = toy_setting()
+    report = lab.run(toy_catalog(toy_model(), setting))
+    with lab.open() as store:
+        scores = store.scores(report.outcomes[0].evaluation_id)
+    (top1,) = [values for (_, name), values in scores.items() if name == "top1"]
+    assert top1.mean() == lab.metrics("toy", "toy-all")["top1"].value
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 100, 256, 1000])
+def test_logits_do_not_depend_on_the_batch_size(lab, batch_size):
+    settings = [toy_setting(), toy_setting("noisy", perturbation_fn_gpu=noisy)]
+    lab.run(toy_catalog(toy_model(), *settings), batch_size=batch_size)
+    seeds = [settings[1].sample_seed(sample_id) for sample_id in settings[1].dataset.open().ids]
+    np.testing.assert_allclose(lab.logits("toy", "toy-all"), plain_loop(settings[0]), atol=1e-5)
+    expected = plain_loop(settings[1], perturb=lambda images: noisy(images, seeds))
+    np.testing.assert_allclose(lab.logits("toy", "noisy"), expected, atol=1e-5)
+
+
+def test_logits_do_not_depend_on_sharing_a_pass(new_lab):
+    def catalog():
+        settings = [
+            toy_setting(),
+            toy_setting("dark", perturbation_fn_gpu=darker),
+            toy_setting("other", 300, dataset=ToyDataset(300, 1)),
+        ]
+        return toy_catalog(toy_model("a", 1), toy_model("b", 2), *settings)
+
+    shared, alone = new_lab("shared"), new_lab("alone")
+    assert shared.run(catalog()).passes == 2  # two data sets
+    assert alone.run(catalog(), share_passes=False).passes == 6
+    for model in "ab":
+        for setting in ("toy-all", "dark", "other"):
+            np.testing.assert_allclose(shared.logits(model, setting), alone.logits(model, setting), atol=1e-5)
+            assert shared.metrics(model, setting)["top1"].value == alone.metrics(model, setting)["top1"].value
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_outputs_are_stored_at_the_precision_they_were_computed_in(lab, dtype):
+    lab.run(toy_catalog(toy_model(), toy_setting()), dtype=dtype)
+    with lab.open() as store:
+        (evaluation,) = store.evaluations()
+        assert store.kinds(evaluation.id) == {"logits": dtype}
+        assert evaluation.dtype == dtype
+        stored = store.read_outputs(evaluation.id, "logits")
+    exact = plain_loop(toy_setting())
+    assert np.abs(stored - exact).max() > 0
+    np.testing.assert_allclose(stored, exact, atol=1.0)
+    as_low = torch.from_numpy(np.array(stored)).to(getattr(torch, dtype)).float().numpy()
+    np.testing.assert_array_equal(as_low, stored)
+
+
+def test_environment_and_identity_are_recorded(lab):
+    lab.run(toy_catalog(toy_model(), toy_setting()), batch_size=50)
+    with lab.open() as store:
+        (evaluation,) = store.evaluations()
+        identity = store.identity(evaluation)
+    assert evaluation.environment["batch_size"] == 50
+    assert evaluation.environment["libraries"]["torch"] == torch.__version__.split("+")[0]
+    assert identity["model"]["weights"].startswith("state:")
+    assert identity["forward"]["decoder"] == "pillow-rgb"
+
+
+# No work twice ----------------------------------------------------------------------------------------------------
+
+
+def test_each_image_is_read_once_for_all_settings_and_models(lab, work):
+    settings = [toy_setting(), toy_setting("dark", perturbation_fn_gpu=darker)]
+    settings += [toy_setting(f"noisy-{index}", perturbation_fn_gpu=noisy) for index in range(3)]
+    report = lab.run(toy_catalog(toy_model("a", 1), toy_model("b", 2), *settings))
+    assert report.passes == 1
+    assert work["images read"] == 600
+    assert work["images perturbed"] == 600  # once for both models
+    assert work["images through networks"] == 600 * 5 * 2
+    assert work["data sets opened"] == 1
+
+
+def test_models_are_loaded_once_for_all_their_settings(lab, work):
+    settings = [toy_setting(), toy_setting("dark", perturbation_fn_gpu=darker), toy_setting("few", 100)]
+    lab.run(toy_catalog(toy_model(weights="given"), *settings))
+    assert work["networks made"] == 1
+
+
+def test_models_that_do_not_fit_together_get_passes_of_their_own(lab, work, monkeypatch):
+    monkeypatch.setattr("testbed.runner.passes.MAX_PASS_WEIGHTS", 40_000)  # one toy network has 30,720 bytes
+    report = lab.run(toy_catalog(toy_model("a", 1), toy_model("b", 2), toy_setting()))
+    assert report.passes == 2
+    assert work["images read"] == 1200
+
+
+def test_a_second_run_does_nothing(lab, work):
+    catalog = toy_catalog(toy_model(weights="given"), toy_setting(), toy_setting("dark", perturbation_fn_gpu=darker))
+    lab.run(catalog)
+    work.clear()
+    report = lab.run(catalog)
+    assert [outcome.status for outcome in report.outcomes] == ["stored", "stored"]
+    assert work == {"data sets opened": 1}  # to find out whether it is still the same
+
+
+def test_a_new_setting_is_all_that_a_second_run_computes(lab, work):
+    lab.run(toy_catalog(toy_model(), toy_setting()))
+    work.clear()
+    report = lab.run(toy_catalog(toy_model(), toy_setting(), toy_setting("dark", perturbation_fn_gpu=darker)))
+    assert sorted(outcome.status for outcome in report.outcomes) == ["complete", "stored"]
+    assert work["images through networks"] == 600
+
+
+def test_override_runs_again_and_keeps_the_old_evaluation(lab):
+    catalog = toy_catalog(toy_model(), toy_setting())
+    first = lab.run(catalog).outcomes[0].evaluation_id
+    second = lab.run(catalog, override=True).outcomes[0].evaluation_id
+    assert first != second
+    with lab.open() as store:
+        assert [each.id for each in store.evaluations()] == [second]
+        assert [each.id for each in store.evaluations(hidden=True)] == [first]
+
+
+# Derived cells ----------------------------------------------------------------------------------------------------
+
+
+def children():
+    """Settings that are functions of toy-all's outputs."""
+    return [
+        toy_setting("tenth", size=60, idx_subsample_list=range(0, 600, 10), parent_eval_setting="toy-all"),
+        toy_setting("shuffled", size=3, idx_subsample_list=[500, 2, 70]),
+        toy_setting("some-classes", class_sublist=[7, 3, 5], metrics_fn=mapped_accuracy),
+        toy_setting("other-metric", metrics_fn=lambda logits, targets: {"mean": logits.mean()}),
+    ]
+
+
+def mapped_accuracy(logits, targets):
+    place = {7: 0, 3: 1, 5: 2}
+    kept = [index for index, target in enumerate(targets.tolist()) if target in place]
+    wanted = torch.tensor([place[int(targets[index])] for index in kept])
+    return {"top1": (logits[kept].argmax(1) == wanted).float().mean().item()}
+
+
+def test_children_are_derived_and_equal_what_running_them_gives(new_lab, work):
+    derived, ran = new_lab("derived"), new_lab("ran")
+    derived.run(toy_catalog(toy_model(), toy_setting()))
+    work.clear()
+    catalog = toy_catalog(toy_model(), toy_setting(), *children())
+    report = derived.run(catalog)
+    assert sorted(outcome.status for outcome in report.outcomes) == ["derived"] * 4 + ["stored"]
+    assert work["images through networks"] == work["images read"] == 0
+    for child in children():
+        report = ran.run(toy_catalog(toy_model(), child))  # one at a time, so that none is derived from another
+        ids = {report.outcomes[0].evaluation_id}
+        with ran.open() as store:
+            metrics = [metric for each in ids for metric in store.metrics(each)]
+        with derived.open() as store:
+            (evaluation,) = store.evaluations(["toy"], [child.name])
+            assert store.metrics(evaluation.id) == metrics
+            np.testing.assert_allclose(store.read_outputs(evaluation.id, "logits"), ran_logits(ran, child), atol=1e-5)
+
+
+def ran_logits(lab, child):
+    with lab.open() as store:
+        (evaluation,) = store.evaluations(["toy"], [child.name])
+        return store.read_outputs(evaluation.id, "logits")
+
+
+def test_parent_and_children_in_one_run_need_one_pass_over_the_parent(lab, work):
+    report = lab.run(toy_catalog(toy_model(), toy_setting(), *children()))
+    assert sorted(outcome.status for outcome in report.outcomes) == ["complete"] + ["derived"] * 4
+    assert work["images through networks"] == 600
+
+
+def test_a_child_of_a_random_perturbation_is_derived_with_the_same_noise(new_lab):
+    parent = toy_setting("noisy", perturbation_fn_gpu=noisy)
+    child = toy_setting(
+        "noisy-tenth",
+        size=60,
+        idx_subsample_list=range(0, 600, 10),
+        parent_eval_setting="noisy",
+        perturbation_fn_gpu=noisy,
+    )
+    both, alone = new_lab("both"), new_lab("alone")
+    assert {each.status for each in both.run(toy_catalog(toy_model(), parent, child)).outcomes} == {
+        "complete",
+        "derived",
+    }
+    assert alone.run(toy_catalog(toy_model(), child)).outcomes[0].status == "complete"
+    np.testing.assert_allclose(both.logits("toy", "noisy-tenth"), alone.logits("toy", "noisy-tenth"), atol=1e-5)
+
+
+def test_two_names_of_one_model_are_run_once(lab, work):
+    report = lab.run(toy_catalog(toy_model("first"), toy_model("second"), toy_setting()))
+    assert sorted(outcome.status for outcome in report.outcomes) == ["complete", "derived"]
+    assert work["images through networks"] == 600
+    np.testing.assert_array_equal(lab.logits("first", "toy-all"), lab.logits("second", "toy-all"))
+
+
+def test_a_limited_run_is_a_subset_of_a_full_one_and_does_not_replace_it(lab, work):
+    catalog = toy_catalog(toy_model(), toy_setting())
+    full = lab.run(catalog).outcomes[0]
+    report = lab.run(catalog, limit=10)
+    assert report.outcomes[0].status == "derived"
+    with lab.open() as store:
+        assert {each.evaluation_id for each in store.results()} == {full.evaluation_id}
+        limited = store.evaluation(report.outcomes[0].evaluation_id)
+        assert (limited.size, limited.sample_limit) == (10, 10)
+        ids = [sample.id for sample in store.dataset(limited.dataset_id).samples]
+    assert ids == [f"toy/{index:04d}" for index in range(0, 600, 60)]
+
+
+# What goes wrong --------------------------------------------------------------------------------------------------
+
+
+def test_a_batch_that_does_not_fit_is_halved(lab):
+    class Hungry(ToyNetwork):
+        def forward(self, images):
+            if len(images) > 10:
+                raise torch.OutOfMemoryError("no room")
+            return super().forward(images)
+
+    catalog = toy_catalog(toy_model(classifier_loader=lambda: Hungry(0)), toy_setting())
+    report = lab.run(catalog)
+    assert report.ok
+    np.testing.assert_allclose(lab.logits("toy", "toy-all"), plain_loop(toy_setting()), atol=1e-5)
+    halvings = [note for note in lab.progress.notes if "does not fit" in note]
+    assert len(halvings) == 3  # 64 → 32 → 16 → 8, and then never again
+
+
+def test_a_single_image_that_does_not_fit_fails_the_cell(lab):
+    def too_much(images):
+        raise torch.OutOfMemoryError("no room")
+
+    catalog = toy_catalog(toy_model(), toy_setting(), toy_setting("huge", perturbation_fn_gpu=too_much))
+    report = lab.run(catalog)
+    assert {each.setting: each.status for each in report.outcomes} == {"toy-all": "complete", "huge": "failed"}
+
+
+def failing(images, model):
+    raise ZeroDivisionError("by design")
+
+
+def wrong_shape(images):
+    return images[:, :1]
+
+
+@pytest.mark.parametrize(("function", "reason"), [(failing, "by design"), (wrong_shape, "made")])
+def test_a_failing_setting_fails_alone(lab, function, reason):
+    catalog = toy_catalog(toy_model(), toy_setting(), toy_setting("bad", perturbation_fn_gpu=function))
+    report = lab.run(catalog)
+    assert {each.setting: each.status for each in report.outcomes} == {"toy-all": "complete", "bad": "failed"}
+    with lab.open() as store:
+        (failed,) = store.evaluations(["toy"], ["bad"])
+    assert failed.status == "failed"
+    assert reason in failed.error
+
+
+def test_a_failing_model_fails_alone(lab):
+    def broken_loader():
+        raise RuntimeError("the file is gone")
+
+    catalog = toy_catalog(
+        toy_model("good"),
+        toy_model("no-weights", classifier_loader=broken_loader, weights="given"),
+        toy_model("odd", classify=lambda images, model: model(images)[:, 0]),
+        toy_setting(),
+    )
+    report = lab.run(catalog)
+    statuses = {each.model: each.status for each in report.outcomes}
+    assert statuses == {"good": "complete", "no-weights": "failed", "odd": "failed"}
+    reasons = {each.model: each.reason for each in report.of("failed")}
+    assert "the file is gone" in reasons["no-weights"]
+    assert "logits of shape (64, classes)" in reasons["odd"]
+
+
+def test_an_unreadable_sample_counts_as_wrong_and_is_recorded(new_lab):
+    whole, hurt = new_lab("whole"), new_lab("hurt")
+    whole.run(toy_catalog(toy_model(), toy_setting()))
+    hurt.run(toy_catalog(toy_model(), toy_setting(broken=[3, 599])))
+    expected = whole.logits("toy", "toy-all").copy()
+    expected[[3, 599]] = np.nan
+    np.testing.assert_allclose(hurt.logits("toy", "toy-all"), expected, atol=1e-5)
+    with hurt.open() as store:
+        (evaluation,) = store.evaluations()
+        assert store.sample_errors(evaluation.id) == {3: "toy/0003 is broken", 599: "toy/0599 is broken"}
+    targets = np.array(toy.ToyDataset().open().targets)
+    correct = whole.logits("toy", "toy-all").argmax(1) == targets
+    correct[[3, 599]] = False
+    assert hurt.metrics("toy", "toy-all")["top1"].value == pytest.approx(correct.mean())
+    assert hurt.metrics("toy", "toy-all")["top1"].n == 600
+
+
+def test_a_whole_chunk_of_unreadable_samples_is_no_gap(lab):
+    report = lab.run(toy_catalog(toy_model(), toy_setting(broken=range(256, 512))))
+    assert report.ok
+    assert np.isnan(lab.logits("toy", "toy-all")[256:512]).all()
+
+
+def test_when_no_sample_can_be_read_the_cell_has_failed(lab):
+    report = lab.run(toy_catalog(toy_model(), toy_setting(count=20, broken=range(20))))
+    assert report.outcomes[0].status == "failed"
+    assert "none of the 20 samples" in report.outcomes[0].reason
+
+
+def test_strict_stops_at_an_unreadable_sample(lab):
+    with pytest.raises(RunError, match="toy/0003 is broken"):
+        lab.run(toy_catalog(toy_model(), toy_setting(broken=[3])), strict=True)
+
+
+def test_a_failing_metric_keeps_the_outputs_for_a_repaired_one(lab, work):
+    def faulty(logits, targets):
+        raise KeyError("typo")
+
+    def repaired(logits, targets):
+        return {"first": logits[0, 0].item()}
+
+    report = lab.run(toy_catalog(toy_model(), toy_setting("own", metrics_fn=faulty)))
+    assert report.outcomes[0].status == "failed"
+    assert "typo" in report.outcomes[0].reason
+    work.clear()
+    report = lab.run(toy_catalog(toy_model(), toy_setting("own", metrics_fn=repaired)))
+    assert report.outcomes[0].status == "derived"
+    assert work["images through networks"] == 0
+    assert lab.metrics("toy", "own")["first"].value == pytest.approx(plain_loop(toy_setting())[0, 0], abs=1e-5)
+
+
+def test_a_metric_that_failed_for_a_passing_reason_is_scored_again(lab, work, tmp_path):
+    table = tmp_path / "table"
+
+    def from_table(logits, targets):
+        return {"rows": len(table.read_text())}
+
+    catalog = toy_catalog(toy_model(), toy_setting("own", metrics_fn=from_table))
+    assert lab.run(catalog).outcomes[0].status == "failed"
+    table.write_text("abc")
+    work.clear()
+    assert lab.run(catalog).outcomes[0].status == "complete"
+    assert work["images through networks"] == 0
+    assert lab.metrics("toy", "own")["rows"].value == 3
+
+
+def test_a_transform_that_raises_fails_its_cells_not_the_run(lab):
+    def bad_transform(image):
+        raise ValueError("cannot do that")
+
+    catalog = toy_catalog(toy_model("good"), toy_model("bad", 1, transform=bad_transform), toy_setting())
+    report = lab.run(catalog)
+    assert {each.model: each.status for each in report.outcomes} == {"good": "complete", "bad": "failed"}
+    assert "cannot do that" in report.of("failed")[0].reason
+
+
+def test_what_failed_is_tried_again(lab, tmp_path):
+    marker = tmp_path / "repaired"
+
+    def sometimes(images):
+        if not marker.exists():
+            raise RuntimeError("not yet")
+        return images
+
+    catalog = toy_catalog(toy_model(), toy_setting("moody", perturbation_fn_gpu=sometimes))
+    assert lab.run(catalog).outcomes[0].status == "failed"
+    marker.touch()
+    assert lab.run(catalog).outcomes[0].status == "complete"
+    with lab.open() as store:
+        assert [each.status for each in store.evaluations()] == ["complete"]
+
+
+# What settings and models may ask for -----------------------------------------------------------------------------
+
+
+def test_cpu_perturbations_run_on_the_transformed_image_with_numbers_of_their_sample(lab):
+    def perturb(image):
+        return (image + 0.1 * torch.rand(image.shape) + float(np.random.rand())).clamp(0, 1)
+
+    setting = toy_setting("cpu", perturbation_fn_cpu=perturb)
+    lab.run(toy_catalog(toy_model(), toy_setting(), setting), batch_size=7)
+    source = setting.dataset.open()
+    image = torch.from_numpy(source.pixels[5]).permute(2, 0, 1).float() / 255
+    from testbed.data.reader import seed_everything
+
+    seed_everything(setting.sample_seed(source.ids[5]))
+    with torch.no_grad():
+        expected = ToyNetwork(0)(perturb(image)[None]).numpy()[0]
+    np.testing.assert_allclose(lab.logits("toy", "cpu")[5], expected, atol=1e-5)
+
+
+def test_a_setting_transform_runs_before_the_models(lab):
+    setting = toy_setting("flipped", transform=lambda image: image.transpose(0))  # FLIP_LEFT_RIGHT
+    lab.run(toy_catalog(toy_model(), setting))
+    expected = plain_loop(setting, perturb=lambda images: images.flip(3))
+    np.testing.assert_allclose(lab.logits("toy", "flipped"), expected, atol=1e-5)
+
+
+def test_classify_gets_normalized_images_sublist_and_attack(lab):
+    seen = []
+
+    def classify(images, model, class_sublist, adversarial_attack):
+        seen.append((class_sublist, adversarial_attack, len(images)))
+        return model(images)[:, class_sublist]
+
+    model = toy_model(classify=classify, eval_batch_size=64)
+    attacked = toy_setting(
+        "attacked",
+        class_sublist=[4, 2],
+        adversarial_attack={"eps": 1},
+        perturbation_fn_gpu=failing,  # left to classify, so never called
+        metrics_fn=lambda logits, targets: {"classes": logits.shape[1]},
+    )
+    assert lab.run(toy_catalog(model, attacked)).ok
+    assert seen[0] == ([4, 2], {"eps": 1}, 8)  # an eighth of the batch
+    assert lab.logits("toy", "attacked").shape == (600, 2)
+    assert lab.metrics("toy", "attacked")["classes"].value == 2
+
+
+def test_an_attack_lowers_accuracy_and_does_not_depend_on_the_batch(new_lab):
+    attack = PGD("linf", eps=0.02, step_size=0.01, steps=3)
+    setting = toy_setting("attack", 64, perturbation_fn_gpu=attack, adversarial_attack=attack.spec())
+    labels = torch.from_numpy(plain_loop(setting).argmax(1))
+    clean = toy_setting("clean", 64, metrics_fn=lambda logits, targets: {"kept": _kept(logits, labels)})
+    setting.metrics_fn = clean.metrics_fn
+    small, large = new_lab("small"), new_lab("large")
+    small.run(toy_catalog(toy_model(), setting, clean), batch_size=8)
+    large.run(toy_catalog(toy_model(), setting, clean), batch_size=512)
+    assert small.metrics("toy", "clean")["kept"].value == 1
+    assert small.metrics("toy", "attack")["kept"].value < 0.5
+    np.testing.assert_allclose(small.logits("toy", "attack"), large.logits("toy", "attack"), atol=1e-4)
+
+
+def _kept(logits, labels):
+    return (logits.argmax(1) == labels).float().mean().item()
+
+
+def test_own_metrics_keep_their_units_and_slices(lab):
+    def metrics(logits, targets, image_paths, py_model):
+        assert image_paths[0] == "toy/0000"
+        assert py_model.name == "toy"
+        return {
+            "plain": 3,
+            "with unit": (2.5, "bits"),
+            "full": Metric("full", 0.25, 4, 0.1, slice="class 1"),
+        }
+
+    lab.run(toy_catalog(toy_model(), toy_setting("own", metrics_fn=metrics)))
+    found = lab.metrics("toy", "own")
+    assert (found["plain"].value, found["plain"].unit, found["plain"].n) == (3, "", 600)
+    assert (found["with unit"].value, found["with unit"].unit) == (2.5, "bits")
+    assert (found["full"].slice, found["full"].n, found["full"].stderr) == ("class 1", 4, 0.1)
+
+
+def test_random_weights_are_marked_and_stand_behind_real_ones(lab):
+    catalog = toy_catalog(toy_model(), toy_setting())
+    random = lab.run(catalog, random_weights=True).outcomes[0]
+    assert lab.metrics("toy", "toy-all")["top1"].random_weights is True
+    real = lab.run(catalog).outcomes[0]
+    assert random.evaluation_id != real.evaluation_id
+    assert lab.metrics("toy", "toy-all")["top1"].evaluation_id == real.evaluation_id
+
+
+def test_unsupported_cells_say_why_and_are_rows(lab):
+    catalog = toy_catalog(
+        toy_model(differentiable=False),
+        toy_setting("attack", perturbation_fn_gpu=failing, adversarial_attack={"eps": 1}),
+        toy_setting("more-classes", num_classes=11),
+        toy_setting(),
+    )
+    report = lab.run(catalog)
+    assert {each.setting: each.status for each in report.outcomes} == {
+        "attack": "unsupported",
+        "more-classes": "unsupported",
+        "toy-all": "complete",
+    }
+    assert report.ok  # nothing went wrong
+    with lab.open() as store:
+        rows = {each.eval_setting: (each.status, each.error) for each in store.evaluations()}
+    assert rows["attack"][0] == "unsupported"
+    assert "gradients" in rows["attack"][1]
+    assert "11 classes" in rows["more-classes"][1]
+
+
+def test_outputs_can_live_outside_the_database(lab, tmp_path):
+    folder = tmp_path / "payloads"
+    lab.run(toy_catalog(toy_model(), toy_setting()), payload_url=f"file://{folder}")
+    assert len(list(folder.rglob("*.bin"))) == 3
+    np.testing.assert_allclose(lab.logits("toy", "toy-all"), plain_loop(toy_setting()), atol=1e-5)
+
+
+def test_image_size_of_the_toy_world():
+    assert toy.ToyDataset(1).open().image(0).size == (SIZE, SIZE)

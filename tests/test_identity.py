@@ -1,0 +1,1421 @@
+"""Digests of definitions: equal for equal content, another for any change of it, refused where neither is certain.
+
+Definitions are written to real files and loaded as ``--plugin`` would load them, always at the same path, so that
+nothing but their content can make a difference.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import linecache
+import math
+import operator
+import os
+import site
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from testbed.errors import IdentityError, TestbedError
+from testbed.identity import describe, digest, digest_bytes
+from testbed.models.model_base import Model, StandardNormalization, StandardTransform
+from testbed.registry import Catalog, discovery
+
+Load = Callable[..., ModuleType]
+Identify = Callable[..., str]
+
+
+@pytest.fixture
+def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
+    """Writes a definition file, over the one before if it has the same name, and loads it as a plug-in."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    loaded: list[str] = []
+
+    def load(source: str, file: str = "definitions.py") -> ModuleType:
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(source), encoding="utf-8")
+        linecache.clearcache()
+        module = discovery.load_plugin_file(path)
+        loaded.append(module.__name__)
+        return module
+
+    yield load
+    for name in loaded:
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def identify(load: Load) -> Identify:
+    """The digest of what a definition file names ``thing``."""
+
+    def identify(source: str, file: str = "definitions.py") -> str:
+        return digest(load(source, file).thing)
+
+    return identify
+
+
+def identify_or_refuse(load: Load, source: str) -> str | None:
+    try:
+        return digest(load(source).thing)
+    except IdentityError:
+        return None
+
+
+def write_module(path: Path, name: str, source: str) -> ModuleType:
+    """A module of any name, made from a file and registered as an import would register it."""
+    path.write_text(textwrap.dedent(source))
+    linecache.clearcache()
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+# What does not count ----------------------------------------------------------------------------------------------
+
+PLAIN_FUNCTION = "def thing(x, k=2):\n    y = x * k\n    return y + 1\n"
+
+WRITTEN_OTHERWISE = {
+    "comments": "# above\ndef thing(x, k=2):  # at the side\n    # within\n    y = x * k\n    return y + 1\n# below\n",
+    "blank lines": "\n\n\ndef thing(x, k=2):\n\n    y = x * k\n\n\n    return y + 1\n",
+    "line breaks": "def thing(\n    x,\n    k=2,\n):\n    y = (\n        x\n        * k\n    )\n    return y + 1\n",
+    "indentation": "def thing(x, k=2):\n  y = x * k\n  return y + 1\n",
+    "needless brackets": "def thing(x, k=(2)):\n    y = (x * k)\n    return ((y) + 1)\n",
+    "spaces": "def thing( x,k = 2 ) :\n    y=x*k\n    return y+1\n",
+    "semicolons": "def thing(x, k=2):\n    y = x * k; return y + 1\n",
+    "a docstring": 'def thing(x, k=2):\n    """Scales."""\n    y = x * k\n    return y + 1\n',
+    "a long docstring": "def thing(x, k=2):\n    '''Scales.\n\n    Much.\n    '''\n    y = x * k\n    return y + 1\n",
+    "other definitions": "other = 5\n\ndef another(x):\n    return other\n\n" + PLAIN_FUNCTION + "\nmore = [1]\n",
+}
+
+
+@pytest.mark.parametrize("written", WRITTEN_OTHERWISE.values(), ids=WRITTEN_OTHERWISE)
+def test_layout_comments_and_docstrings_of_a_function_do_not_count(identify: Identify, written: str) -> None:
+    assert identify(written) == identify(PLAIN_FUNCTION)
+
+
+EQUAL = {
+    "the docstring of a class": ("class thing:\n    k = 1\n", 'class thing:\n    """Says."""\n\n    k = 1  # one\n'),
+    "the docstring of a method": (
+        "class T:\n    def __call__(self, x):\n        return x\n\nthing = T()\n",
+        "class T:\n    def __call__(self, x):\n        'Returns it.'\n        return x\n\nthing = T()\n",
+    ),
+    "a docstring that is the whole body": ("def thing():\n    'One.'\n", "def thing():\n    'Another.'\n"),
+    "a comment inside a lambda": (
+        "thing = lambda x: x + 1\n",
+        "thing = (\n    lambda x: (\n        x  # what comes in\n        + 1\n    )\n)\n",
+    ),
+    "what else is on a lambda's line": (
+        "thing = [lambda x: x + 1, lambda x: x + 2][0]\n",
+        "thing = [lambda x: x + 1, lambda x: x + 3, lambda x: x + 1][0]\n",
+    ),
+    "non-ASCII text before a lambda": (
+        "thing = {'a': 1, 'b': lambda x: 'ü' + x}['b']\n",
+        "thing = {'aéè': 1, 'ø': 'ö', 'b': lambda x: 'ü' + x}['b']\n",
+    ),
+    "globals that are not read": ("K = 1\ndef thing(x):\n    return x.K\n", "K = 2\ndef thing(x):\n    return x.K\n"),
+    "how a library's function is imported": (
+        "import json\nthing = json.dumps\n",
+        "from json import dumps\nthing = dumps\n",
+    ),
+    "the order of a dictionary": ("thing = {'a': 1, 'b': [2]}\n", "thing = {'b': [2], 'a': 1}\n"),
+    "the order of numbered keys": (
+        "thing = {1: 'a', 2: 'b', (3, 4): 'c'}\n",
+        "thing = {(3, 4): 'c', 2: 'b', 1: 'a'}\n",
+    ),
+    "the order of a set": ("thing = {'a', 'b', 'c', 1}\n", "thing = {1, 'c', 'b', 'a'}\n"),
+    "the order of a set of sets": (
+        "thing = {frozenset('ab'), frozenset('cd')}\n",
+        "thing = {frozenset('dc'), frozenset('ba')}\n",
+    ),
+    "the order of keywords": (
+        "import functools\nthing = functools.partial(int, a=1, b=2)\n",
+        "import functools\nthing = functools.partial(int, b=2, a=1)\n",
+    ),
+    "the memory layout of an array": (
+        "import numpy as np\nthing = np.arange(6).reshape(2, 3)\n",
+        "import numpy as np\nthing = np.asfortranarray(np.arange(12).reshape(2, 6)[:, :3] - [[0], [3]])\n",
+    ),
+    "where objects of an array lie": (
+        "import numpy as np\nthing = np.array(['ab', None, 10**20], object)\n",
+        "import numpy as np\nthing = np.array([''.join('ab'), None, 10**19 * 10], object)\n",
+    ),
+    "the memory layout of a tensor": (
+        "import torch\nthing = torch.arange(6.0).reshape(2, 3)\n",
+        "import torch\nthing = torch.arange(6.0, requires_grad=True).reshape(2, 3).t().contiguous().t()\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), EQUAL.values(), ids=EQUAL)
+def test_equal_content_gives_equal_digests(identify: Identify, one: str, other: str) -> None:
+    assert identify(one) == identify(other)
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        pytest.param("K = 2\ndef thing(x):\n    return x * K\n", id="function"),
+        pytest.param("thing = lambda x: x * 2\n", id="lambda"),
+        pytest.param("class T:\n    def spec(self):\n        return {'k': 2}\n\nthing = T()\n", id="object with spec"),
+        pytest.param(
+            "class T:\n    def __init__(self):\n        self.k = 2\n\nthing = T()\n",
+            id="object",
+        ),
+        pytest.param(
+            "class T:\n    pass\n\ndef thing(x):\n    return T()\n",
+            id="function that uses a class",
+        ),
+        pytest.param(
+            "import functools\n\n@functools.lru_cache\ndef thing(x):\n    return x\n",
+            id="cached function",
+        ),
+    ],
+)
+def test_a_definition_file_may_lie_anywhere(identify: Identify, definition: str) -> None:
+    assert identify(definition, "mine/definitions.py") == identify(definition, "theirs/definitions.py")
+
+
+def test_the_docstring_of_a_cached_function_does_not_count(identify: Identify) -> None:
+    cached = "import functools\n\n@functools.lru_cache\ndef thing(x):\n    'VALUE'\n    return x\n"
+    assert identify(cached) == identify(cached.replace("VALUE", "Another text."))
+
+
+# What counts: functions -------------------------------------------------------------------------------------------
+
+# In each, the word VALUE is replaced by one thing and by another.
+NUMBERS = ("2", "3")
+
+CHANGED_FUNCTIONS: dict[str, tuple[str, tuple[str, str]]] = {
+    "a constant": ("def thing(x):\n    return x * VALUE\n", NUMBERS),
+    "a constant of another type": ("def thing(x):\n    return x * VALUE\n", ("2", "2.0")),
+    "a text that is no docstring": ("def thing(x):\n    x += 'VALUE'\n    return x\n", NUMBERS),
+    "its name": ("def VALUE(x):\n    return x\n\nthing = VALUE\n", ("scale", "grow")),
+    "a parameter's name": ("def thing(VALUE):\n    return 1\n", ("images", "model")),
+    "a default": ("def thing(x, k=VALUE):\n    return x * k\n", NUMBERS),
+    "a default that is a variable": ("K = VALUE\n\ndef thing(x, k=K):\n    return x * k\n", NUMBERS),
+    "a keyword's default that is a variable": ("K = VALUE\n\ndef thing(x, *, k=K):\n    return x * k\n", NUMBERS),
+    "a captured variable": (
+        "def make(k):\n    def inner(x):\n        return x * k\n    return inner\n\nthing = make(VALUE)\n",
+        NUMBERS,
+    ),
+    "a variable captured two functions up": (
+        """
+        def make(k):
+            def middle():
+                def inner(x):
+                    return x * k
+                return inner
+            return middle()
+
+        thing = make(VALUE)
+        """,
+        NUMBERS,
+    ),
+    "a captured list": (
+        "def make(k):\n    def inner(x):\n        return x * k[0]\n    return inner\n\nthing = make([1, VALUE])\n",
+        NUMBERS,
+    ),
+    "a captured function": (
+        """
+        def make(function):
+            def inner(x):
+                return function(x)
+            return inner
+
+        thing = make(lambda x: x * VALUE)
+        """,
+        NUMBERS,
+    ),
+    "a module variable": ("K = VALUE\n\ndef thing(x):\n    return x * K\n", NUMBERS),
+    "a module variable defined below": ("def thing(x):\n    return x * K\n\nK = VALUE\n", NUMBERS),
+    "a module variable in a nested function": (
+        "K = VALUE\n\ndef thing(x):\n    def inner(y):\n        return y * K\n    return inner(x)\n",
+        NUMBERS,
+    ),
+    "a module variable in a list comprehension": (
+        "K = VALUE\n\ndef thing(x):\n    return [y * K for y in x]\n",
+        NUMBERS,
+    ),
+    "a module variable in a dict comprehension": (
+        "K = VALUE\n\ndef thing(x):\n    return {y: K for y in x}\n",
+        NUMBERS,
+    ),
+    "a module variable in a generator's condition": (
+        "K = VALUE\n\ndef thing(x):\n    return sum(y for y in x if y > K)\n",
+        NUMBERS,
+    ),
+    "a module variable in a lambda inside": (
+        "K = VALUE\n\ndef thing(x):\n    return sorted(x, key=lambda y: abs(y - K))\n",
+        NUMBERS,
+    ),
+    "a module variable in a lambda in a comprehension in a function": (
+        """
+        K = VALUE
+
+        def thing(x):
+            def inner():
+                return [(lambda: y + K)() for y in x]
+            return inner()
+        """,
+        NUMBERS,
+    ),
+    "a module variable in a class inside": (
+        "K = VALUE\n\ndef thing(x):\n    class Inner:\n        k = K\n    return x * Inner.k\n",
+        NUMBERS,
+    ),
+    "a helper": ("def helper(x):\n    return x * VALUE\n\ndef thing(x):\n    return helper(x)\n", NUMBERS),
+    "a helper's helper": (
+        """
+        def lowest(x):
+            return x * VALUE
+
+        def lower(x):
+            return lowest(x)
+
+        def thing(x):
+            return lower(x)
+        """,
+        NUMBERS,
+    ),
+    "a helper used in a comprehension": (
+        "def helper(x):\n    return x * VALUE\n\ndef thing(x):\n    return [helper(y) for y in x]\n",
+        NUMBERS,
+    ),
+    "a helper in a table": (
+        "def helper(x):\n    return x * VALUE\n\nALL = {'a': [helper]}\n\ndef thing(x):\n    return ALL['a'][0](x)\n",
+        NUMBERS,
+    ),
+    "a helper lambda": ("helper = lambda x: x * VALUE\n\ndef thing(x):\n    return helper(x)\n", NUMBERS),
+    "a helper that is a partial": (
+        """
+        import functools
+
+        def scale(x, k):
+            return x * k
+
+        helper = functools.partial(scale, k=VALUE)
+
+        def thing(x):
+            return helper(x)
+        """,
+        NUMBERS,
+    ),
+    "a recursive function": ("def thing(x):\n    return thing(x - 1) * VALUE if x else 1\n", NUMBERS),
+    "functions that call each other": (
+        """
+        def odd(x):
+            return even(x - 1) if x else VALUE
+
+        def even(x):
+            return odd(x - 1) if x else 1
+
+        thing = even
+        """,
+        NUMBERS,
+    ),
+    "an own class it uses": (
+        "class T:\n    def __call__(self, x):\n        return x * VALUE\n\ndef thing(x):\n    return T()(x)\n",
+        NUMBERS,
+    ),
+    "which library function it uses": (
+        "import math\nf = math.VALUE\n\ndef thing(x):\n    return f(x)\n",
+        ("sin", "cos"),
+    ),
+    "which library module a name means": (
+        "import VALUE as m\n\ndef thing(x):\n    return m.sin(x)\n",
+        ("math", "cmath"),
+    ),
+    "a decorator's argument": (
+        """
+        def times(k):
+            def decorate(function):
+                def wrapper(x):
+                    return function(x) * k
+                return wrapper
+            return decorate
+
+        K = VALUE
+
+        @times(K)
+        def thing(x):
+            return x
+        """,
+        NUMBERS,
+    ),
+    "a decorator's body": (
+        """
+        def twice(function):
+            def wrapper(x):
+                return function(x) * VALUE
+            return wrapper
+
+        @twice
+        def thing(x):
+            return x
+        """,
+        NUMBERS,
+    ),
+    "a decorated function": (
+        """
+        import functools
+
+        def twice(function):
+            @functools.wraps(function)
+            def wrapper(x):
+                return function(x) * 2
+            return wrapper
+
+        @twice
+        def thing(x):
+            return x + VALUE
+        """,
+        NUMBERS,
+    ),
+    "a cached function": ("import functools\n\n@functools.cache\ndef thing(x):\n    return x * VALUE\n", NUMBERS),
+    "a function without gradients": (
+        "import torch\n\n@torch.no_grad()\ndef thing(x):\n    return x * VALUE\n",
+        NUMBERS,
+    ),
+    "the decorator of torch": (
+        "import torch\n\n@torch.VALUE()\ndef thing(x):\n    return x\n",
+        ("no_grad", "inference_mode"),
+    ),
+    "an async function": ("async def thing(x):\n    return x * VALUE\n", NUMBERS),
+    "a method's class": (
+        "class T:\n    def run(self, x):\n        return x * VALUE\n\nthing = T().run\n",
+        NUMBERS,
+    ),
+    "which method": (
+        "class T:\n    def up(self):\n        return 1\n\n    def down(self):\n        return 1\n\nthing = T().VALUE\n",
+        ("up", "down"),
+    ),
+    "a method's object": (
+        """
+        class T:
+            def __init__(self, k):
+                self.k = k
+
+            def run(self, x):
+                return x * self.k
+
+        thing = T(VALUE).run
+        """,
+        NUMBERS,
+    ),
+    "a partial's argument": ("import functools\nthing = functools.partial(pow, VALUE)\n", NUMBERS),
+    "a partial's keyword": ("import functools\nthing = functools.partial(int, base=VALUE)\n", NUMBERS),
+    "a partial's function": ("import functools\nthing = functools.partial(VALUE, 2)\n", ("pow", "divmod")),
+    "the body of a partial's function": (
+        "import functools\n\ndef f(x, k):\n    return x * k * VALUE\n\nthing = functools.partial(f, k=1)\n",
+        NUMBERS,
+    ),
+    "a nested partial": (
+        "import functools\nthing = functools.partial(functools.partial(pow, VALUE), mod=5)\n",
+        NUMBERS,
+    ),
+}
+
+CHANGED_LAMBDAS: dict[str, tuple[str, tuple[str, str]]] = {
+    "a constant": ("thing = lambda x: x * VALUE\n", NUMBERS),
+    "the first of several on a line": ("thing = [lambda x: x + VALUE, lambda x: x + 9, lambda x: x + 8][0]\n", NUMBERS),
+    "the middle of several on a line": (
+        "thing = [lambda x: x + 9, lambda x: x + VALUE, lambda x: x + 8][1]\n",
+        NUMBERS,
+    ),
+    "the last of several on a line": ("thing = [lambda x: x + 9, lambda x: x + 8, lambda x: x + VALUE][2]\n", NUMBERS),
+    "one of several with the same body so far": ("thing = [lambda x: x, lambda x: x VALUE][1]\n", ("+ 1", "- 1")),
+    "one that returns a constant": ("thing = [lambda: 1, lambda: VALUE][1]\n", NUMBERS),
+    "a nested one": ("thing = lambda x: lambda y: x + y + VALUE\n", NUMBERS),
+    "around a nested one": ("thing = lambda x: (x + VALUE, lambda y: y)\n", NUMBERS),
+    "one made by another": ("thing = (lambda x: lambda y: x + y + VALUE)(1)\n", NUMBERS),
+    "a variable captured from another": ("thing = (lambda x: lambda y: x + y)(VALUE)\n", NUMBERS),
+    "the last line of a long one": ("thing = (lambda x: (\n    x\n    +\nVALUE\n))\n", NUMBERS),
+    "one of two that begin on a line": ("thing = [lambda x: x + 1, lambda x:\nx + VALUE][1]\n", NUMBERS),
+    "which of those made in a loop, by default": ("thing = [lambda x, i=i: x + i for i in range(9)][VALUE]\n", NUMBERS),
+    "which of those made in a loop, by capture": (
+        "thing = [(lambda i: lambda x: x + i)(i) for i in range(9)][VALUE]\n",
+        NUMBERS,
+    ),
+    "a default that is a variable": ("K = VALUE\nthing = lambda x, k=K: x + k\n", NUMBERS),
+    "a keyword's default": ("thing = lambda x, *, k=VALUE: x + k\n", NUMBERS),
+    "a module variable": ("K = VALUE\nthing = lambda x: x + K\n", NUMBERS),
+    "a module variable in a comprehension": ("K = VALUE\nthing = lambda x: [y + K for y in x]\n", NUMBERS),
+    "a helper": ("def helper(x):\n    return x * VALUE\n\nthing = lambda x: helper(x)\n", NUMBERS),
+    "in a class body": ("class T:\n    both = [lambda s: 9, lambda s: VALUE]\n\nthing = T.both[1]\n", NUMBERS),
+    "an argument of a call": (
+        "def give(f, g):\n    return g\n\nthing = give(lambda x: 9, g=lambda x: VALUE)\n",
+        NUMBERS,
+    ),
+    "after non-ASCII text": ("thing = {'ä': lambda x: 'ö', 'ü': lambda x: 'éVALUE'}['ü']\n", NUMBERS),
+    "the text in an f-string": ("thing = lambda x: f'{x + VALUE}'\n", NUMBERS),
+    "as a default": ("def thing(x, f=lambda y: y * VALUE):\n    return f(x)\n", NUMBERS),
+}
+
+
+@pytest.mark.parametrize(("written", "values"), CHANGED_FUNCTIONS.values(), ids=CHANGED_FUNCTIONS)
+def test_a_changed_function_has_another_digest(identify: Identify, written: str, values: tuple[str, str]) -> None:
+    one, other = (identify(written.replace("VALUE", value)) for value in values)
+    assert one != other
+
+
+@pytest.mark.parametrize(("written", "values"), CHANGED_LAMBDAS.values(), ids=CHANGED_LAMBDAS)
+def test_a_changed_lambda_has_another_digest(identify: Identify, written: str, values: tuple[str, str]) -> None:
+    one, other = (identify(written.replace("VALUE", value)) for value in values)
+    assert one != other
+
+
+def test_lambdas_on_one_line_are_each_described_by_their_own_text(load: Load) -> None:
+    module = load("first, second = lambda x: x + 1, (lambda y: (lambda z: y * z))\nthird = second(5)\n")
+    assert describe(module.first) == {"!source": "lambda x: x + 1"}
+    assert describe(module.second) == {"!source": "lambda y: lambda z: y * z"}
+    assert describe(module.third) == {"!source": "lambda z: y * z", "variables": {"y": 5}}
+
+
+def test_a_helper_imported_from_another_own_file_counts(
+    identify: Identify, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def with_helper(value: int) -> str:
+        (tmp_path / "my_helper.py").write_text(f"def scale(x):\n    return x * {value}\n")
+        monkeypatch.delitem(sys.modules, "my_helper", raising=False)
+        return identify("from my_helper import scale\n\ndef thing(x):\n    return scale(x)\n")
+
+    assert with_helper(2) == with_helper(2)
+    assert with_helper(2) != with_helper(3)
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        "import my_helper\n\ndef thing(x):\n    return my_helper.scale(x)\n",
+        "def thing(x):\n    from my_helper import scale\n    return scale(x)\n",
+    ],
+    ids=["through the module", "imported inside the function"],
+)
+def test_a_helper_in_another_own_file_never_changes_unnoticed(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: str
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    found = []
+    for value in (2, 3):
+        (tmp_path / "my_helper.py").write_text(f"def scale(x):\n    return x * {value}\n")
+        monkeypatch.delitem(sys.modules, "my_helper", raising=False)
+        found.append(identify_or_refuse(load, user))
+    assert found[0] is None or found[0] != found[1]
+
+
+def test_a_function_of_a_module_loaded_by_hand_never_changes_unnoticed(load: Load, tmp_path: Path) -> None:
+    found = []
+    for value in (2, 3):
+        (tmp_path / "by_hand.py").write_text(f"def scale(x):\n    return x * {value}\n")
+        loader = """
+            import importlib.util
+            from pathlib import Path
+
+            spec = importlib.util.spec_from_file_location("by_hand", Path(__file__).with_name("by_hand.py"))
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            thing = module.scale
+        """
+        found.append(identify_or_refuse(load, loader))
+    assert found[0] is None or found[0] != found[1]
+
+
+def test_the_body_of_a_decorator_made_with_wraps_counts(identify: Identify) -> None:
+    decorated = """
+        import functools
+
+        def times(function):
+            @functools.wraps(function)
+            def wrapper(x):
+                return function(x) * VALUE
+            return wrapper
+
+        @times
+        def thing(x):
+            return x
+    """
+    assert identify(decorated.replace("VALUE", "2")) != identify(decorated.replace("VALUE", "3"))
+
+
+def test_a_function_edited_and_loaded_again_is_read_again(tmp_path: Path, load: Load) -> None:
+    before = digest(load("def thing(x):\n    return x * 22\n").thing)
+    path = tmp_path / "definitions.py"
+    path.write_text("def thing(x):\n    return x * 3\n")
+    assert digest(discovery.load_plugin_file(path).thing) != before
+
+
+def test_a_lambda_edited_and_loaded_again_is_read_again(tmp_path: Path, load: Load) -> None:
+    before = digest(load("thing = lambda x: x * 22\n").thing)
+    path = tmp_path / "definitions.py"
+    path.write_text("thing = lambda x: x * 3\n")
+    assert digest(discovery.load_plugin_file(path).thing) != before
+
+
+def test_lambdas_on_one_line_are_never_mixed_up_where_python_keeps_no_columns(tmp_path: Path) -> None:
+    path = tmp_path / "definitions.py"
+    path.write_text("both = [lambda x: x + 1, lambda x: x + 2]\n")
+    script = f"""
+from pathlib import Path
+from testbed.errors import IdentityError
+from testbed.identity import digest
+from testbed.registry.discovery import load_plugin_file
+both = load_plugin_file(Path({str(path)!r})).both
+try:
+    print(digest(both[0]) == digest(both[1]))
+except IdentityError:
+    print("refused")
+"""
+    said = in_new_process(script, PYTHONNODEBUGRANGES="1").strip()
+    assert said in ("False", "refused")
+
+
+# What counts: classes and objects ---------------------------------------------------------------------------------
+
+CHANGED_OBJECTS: dict[str, tuple[str, tuple[str, str]]] = {
+    "a field": (
+        "class T:\n    def __init__(self, k):\n        self.k = k\n\nthing = T(VALUE)\n",
+        NUMBERS,
+    ),
+    "a private field": (
+        "class T:\n    def __init__(self, k):\n        self._k = k\n\nthing = T(VALUE)\n",
+        NUMBERS,
+    ),
+    "a field's name": (
+        "class T:\n    def __init__(self, **fields):\n        vars(self).update(fields)\n\nthing = T(VALUE=1)\n",
+        ("low", "high"),
+    ),
+    "a method": ("class T:\n    def __call__(self, x):\n        return x * VALUE\n\nthing = T()\n", NUMBERS),
+    "a class attribute": ("class T:\n    k = VALUE\n\nthing = T()\n", NUMBERS),
+    "a class": ("class thing:\n    k = VALUE\n", NUMBERS),
+    "a field of a data class": (
+        "from dataclasses import dataclass\n\n@dataclass\nclass T:\n    k: int\n\nthing = T(VALUE)\n",
+        NUMBERS,
+    ),
+    "a default of a data class": (
+        "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass T:\n    k: int = VALUE\n\nthing = T()\n",
+        NUMBERS,
+    ),
+    "a field deep inside": (
+        """
+        from dataclasses import dataclass
+
+        @dataclass
+        class T:
+            inner: object
+
+        thing = T(T([T({'a': VALUE})]))
+        """,
+        NUMBERS,
+    ),
+    "a library's object": ("import types\nthing = types.SimpleNamespace(k=VALUE)\n", NUMBERS),
+    "what spec says": (
+        """
+        class T:
+            def __init__(self, k):
+                self.k = k
+
+            def spec(self):
+                return {"k": self.k}
+
+        thing = T(VALUE)
+        """,
+        NUMBERS,
+    ),
+    "the class of an object with spec": (
+        """
+        class T:
+            def spec(self):
+                return {}
+
+            def __call__(self, x):
+                return x * VALUE
+
+        thing = T()
+        """,
+        NUMBERS,
+    ),
+    "an object of testbed": (
+        "from testbed.models.model_base import StandardTransform\nthing = StandardTransform(VALUE, 2)\n",
+        NUMBERS,
+    ),
+    "a member of an enumeration": (
+        "from enum import Enum\n\nclass M(Enum):\n    A = 1\n    B = 2\n\nthing = M.VALUE\n",
+        ("A", "B"),
+    ),
+    "a member of an enumeration of numbers": (
+        "from enum import IntEnum\n\nclass M(IntEnum):\n    A = 1\n    B = 2\n\nthing = M.VALUE\n",
+        ("A", "B"),
+    ),
+    "a named tuple": (
+        "from collections import namedtuple\n\nT = namedtuple('T', 'a b')\nthing = T(1, VALUE)\n",
+        NUMBERS,
+    ),
+    "an own module's forward": (
+        """
+        from torch import nn
+
+        class Scale(nn.Module):
+            def forward(self, x):
+                return x * VALUE
+
+        thing = Scale()
+        """,
+        NUMBERS,
+    ),
+}
+
+
+@pytest.mark.parametrize(("written", "values"), CHANGED_OBJECTS.values(), ids=CHANGED_OBJECTS)
+def test_a_changed_object_has_another_digest(identify: Identify, written: str, values: tuple[str, str]) -> None:
+    one, other = (identify(written.replace("VALUE", value)) for value in values)
+    assert one != other
+
+
+UNNOTICED: dict[str, tuple[str, tuple[str, str], str]] = {
+    "a module variable that a method reads": (
+        "K = VALUE\n\nclass T:\n    def __call__(self, x):\n        return x * K\n\nthing = T()\n",
+        NUMBERS,
+        "a class is described by its text alone, without what its methods refer to",
+    ),
+    "a helper that a method calls": (
+        """
+        def helper(x):
+            return x * VALUE
+
+        class T:
+            def __call__(self, x):
+                return helper(x)
+
+        thing = T()
+        """,
+        NUMBERS,
+        "a class is described by its text alone, without what its methods refer to",
+    ),
+    "a helper that a method of an object with spec calls": (
+        """
+        def helper(x):
+            return x * VALUE
+
+        class T:
+            def spec(self):
+                return {}
+
+            def __call__(self, x):
+                return helper(x)
+
+        thing = T()
+        """,
+        NUMBERS,
+        "a class is described by its text alone, without what its methods refer to",
+    ),
+    "a helper that a class used by a function calls": (
+        """
+        def helper(x):
+            return x * VALUE
+
+        class T:
+            def __call__(self, x):
+                return helper(x)
+
+        def thing(x):
+            return T()(x)
+        """,
+        NUMBERS,
+        "a class is described by its text alone, without what its methods refer to",
+    ),
+    "an own base class": (
+        "class Base:\n    def __call__(self):\n        return VALUE\n\nclass T(Base):\n    pass\n\nthing = T()\n",
+        NUMBERS,
+        "a class is described by its own text, without that of its base classes",
+    ),
+    "a class attribute that is a variable": (
+        "K = VALUE\n\nclass T:\n    k = K\n\n    def __call__(self, x):\n        return x * self.k\n\nthing = T()\n",
+        NUMBERS,
+        "a class is described by its text alone, without the values of its attributes",
+    ),
+    "a variable captured by a method": (
+        """
+        def make(k):
+            class T:
+                def __call__(self, x):
+                    return x * k
+            return T()
+
+        thing = make(VALUE)
+        """,
+        NUMBERS,
+        "a class is described by its text alone, without what its methods capture",
+    ),
+    "an empty private field": (
+        "class T:\n    def __init__(self, k):\n        self._k = k\n\nthing = T(VALUE)\n",
+        ("None", "0"),
+        "private fields that are false (0, None, '', False) are left out of every object, not of torch's alone",
+    ),
+    "a field with 'hook' in its name": (
+        "class T:\n    def __init__(self, k):\n        self.hook_scale = k\n\nthing = T(VALUE)\n",
+        NUMBERS,
+        "fields with 'hook' in their name are left out of every object, not of torch's alone",
+    ),
+    "a slot of a base class": (
+        """
+        class Base:
+            __slots__ = ("k",)
+
+        class T(Base):
+            def __init__(self, k):
+                self.k = k
+
+        thing = T(VALUE)
+        """,
+        NUMBERS,
+        "vars() does not show slots",
+    ),
+    "the value of an own enumeration's member": (
+        "from enum import Enum\n\nclass M(Enum):\n    A = VALUE\n\nthing = M.A\n",
+        NUMBERS,
+        "a member counts by its name, also of an own enumeration",
+    ),
+    "the class of a list of one's own": (
+        "class VALUE(list):\n    def __call__(self, x):\n        return x\n\nthing = VALUE([1])\n",
+        ("Up", "Down"),
+        "subclasses of list, tuple and dict are taken for plain ones",
+    ),
+    "the second of two classes of one name": (
+        "class T:\n    k = 1\n\nclass T:\n    k = VALUE\n\nthing = T()\n",
+        NUMBERS,
+        "inspect finds the first class of that name in the file",
+    ),
+    "an attribute of a function": (
+        "def thing(x):\n    return x * thing.k\n\nthing.k = VALUE\n",
+        NUMBERS,
+        "a function's attributes are not looked at",
+    ),
+    "the seed of a random generator": (
+        "import random\nGENERATOR = random.Random(VALUE)\n\ndef thing(x):\n    return x * GENERATOR.random()\n",
+        NUMBERS,
+        "an object is described by its __dict__ also when its class, written in C, keeps its state elsewhere",
+    ),
+    "the content of an array of an own class": (
+        "import numpy as np\n\nclass Kernel(np.ndarray):\n    pass\n\nthing = np.array([1, VALUE]).view(Kernel)\n",
+        NUMBERS,
+        "an object is described by its __dict__ also when its class, written in C, keeps its state elsewhere",
+    ),
+    "the content of a masked array": (
+        "import numpy as np\nthing = np.ma.array([1, VALUE])\n",
+        NUMBERS,
+        "an object is described by its __dict__ also when its class, written in C, keeps its state elsewhere",
+    ),
+    "the content of a record array": (
+        "import numpy as np\nthing = np.rec.array([(1, VALUE)])\n",
+        NUMBERS,
+        "an object is described by its __dict__ also when its class, written in C, keeps its state elsewhere",
+    ),
+    "an exception's argument": (
+        "thing = ValueError(VALUE)\n",
+        NUMBERS,
+        "an object is described by its __dict__ also when its class, written in C, keeps its state elsewhere",
+    ),
+    "the object of a built-in method": (
+        "thing = {1: VALUE}.get\n",
+        NUMBERS,
+        "a built-in method counts by its name, without the object it belongs to",
+    ),
+    "the tensor of a built-in method": (
+        "import torch\nthing = torch.tensor([VALUE]).add\n",
+        NUMBERS,
+        "a built-in method counts by its name, without the object it belongs to",
+    ),
+    "the number of dimensions of a scalar": (
+        "import numpy as np\nthing = np.array(VALUE)\n",
+        ("2", "[2]"),
+        "ascontiguousarray() gives an array without dimensions one",
+    ),
+    "the fields of a structured array": (
+        "import numpy as np\nthing = np.zeros(2, [('a', 'VALUE'), ('b', 'i4')])\n",
+        ("f4", "i4"),
+        "dtype.str of a structured type is its size alone",
+    ),
+    "a dictionary that looks like a description": (
+        "thing = VALUE\n",
+        ("{'float': 'nan'}", "float('nan')"),
+        "descriptions of special values cannot be told from dictionaries with those keys",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("written", "values"),
+    [pytest.param(text, values, id=name) for name, (text, values, _) in UNNOTICED.items()],
+)
+def test_a_change_is_noticed_or_refused(load: Load, written: str, values: tuple[str, str]) -> None:
+    one, other = (identify_or_refuse(load, written.replace("VALUE", value)) for value in values)
+    assert one is None or one != other
+
+
+# What counts: values ----------------------------------------------------------------------------------------------
+
+DIFFERENT_VALUES: dict[str, tuple[Any, Any]] = {
+    "number and truth": (1, True),
+    "number and fraction": (1, 1.0),
+    "number and text": (1, "1"),
+    "nothing and text": (None, "None"),
+    "nothing and zero": (None, 0),
+    "zeros": (0.0, -0.0),
+    "NaN and infinity": (math.nan, math.inf),
+    "infinities": (math.inf, -math.inf),
+    "NaN and its name": (math.nan, "nan"),
+    "list and set": ([1, 2], {1, 2}),
+    "order of a list": ([1, 2], [2, 1]),
+    "nesting of a list": ([1, [2, 3]], [[1, 2], 3]),
+    "keys": ({"a": 1}, {"b": 1}),
+    "numbered and named keys": ({1: 2}, {"1": 2}),
+    "items of numbered keys": ({1: 2, 3: 4}, {1: 4, 3: 2}),
+    "sets": ({1, 2}, {1, 3}),
+    "ranges": (range(0, 9, 2), range(0, 9, 3)),
+    "bytes": (b"a", b"b"),
+    "bytes and text": (b"a", "a"),
+    "paths": (Path("a/b"), Path("a/c")),
+    "path and text": (Path("a"), "a"),
+    "library classes": (dict, list),
+    "built-in functions": (abs, max),
+    "library functions": (json.dumps, json.loads),
+    "modules": (json, math),
+    "types of array": (np.zeros(2, "float32"), np.zeros(2, "int32")),
+    "byte orders of array": (np.zeros(2, "<f4"), np.zeros(2, ">f4")),
+    "shapes of array": (np.zeros((2, 3)), np.zeros((3, 2))),
+    "contents of array": (np.array([0.0, 1.0]), np.array([0.0, 2.0])),
+    "object arrays": (np.array(["a", None], object), np.array(["b", None], object)),
+    "texts in arrays": (np.array(["a", "b"]), np.array(["a", "c"])),
+    "array and list": (np.array([1, 2]), [1, 2]),
+    "types of numpy's numbers": (np.float32(1), np.float16(1)),
+    "numpy's numbers": (np.float32(1), np.float32(2)),
+    "numpy's functions": (np.sqrt, np.exp),
+    "dispatched functions of numpy": (np.mean, np.median),
+    "contents of tensor": (torch.tensor([1.0]), torch.tensor([2.0])),
+    "low bits of a bfloat16": (
+        torch.tensor([1.0], dtype=torch.bfloat16),
+        torch.tensor([1.0078125], dtype=torch.bfloat16),
+    ),
+    "types of tensor": (torch.zeros(2, dtype=torch.bfloat16), torch.zeros(2, dtype=torch.float16)),
+    "shapes of tensor": (torch.zeros(2, 3), torch.zeros(3, 2)),
+    "tensors without dimensions": (torch.tensor(1.0), torch.tensor([1.0])),
+    "tensor and array": (torch.zeros(2), np.zeros(2, "float32")),
+    "empty tensors": (torch.zeros(0, 2), torch.zeros(0, 3)),
+    "types of torch": (torch.float32, torch.bfloat16),
+    "devices": (torch.device("cpu"), torch.device("cuda")),
+    "functions of torch": (torch.relu, torch.sigmoid),
+    "sizes": (torch.Size([1, 2]), torch.Size([2, 1])),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT_VALUES.values(), ids=DIFFERENT_VALUES)
+def test_different_values_have_different_digests(one: Any, other: Any) -> None:
+    assert digest(one) != digest(other)
+    assert digest([one]) != digest([other])
+
+
+EQUAL_VALUES: dict[str, Callable[[], Any]] = {
+    "NaN": lambda: float("nan"),
+    "infinity": lambda: -math.inf,
+    "text": lambda: "naïve \N{SNOWMAN} \udcff",
+    "large number": lambda: 10**400,
+    "path": lambda: PurePosixPath("a") / "b",
+    "array": lambda: np.arange(6, dtype="float32").reshape(2, 3),
+    "array of texts": lambda: np.array(["a", "bcd"]),
+    "object array": lambda: np.array([["a", None], [1.5, (2, 3)]], object),
+    "array without elements": lambda: np.zeros((0, 3)),
+    "bfloat16 tensor": lambda: torch.linspace(0, 1, 7).bfloat16(),
+    "boolean tensor": lambda: torch.tensor([[True, False]]),
+    "complex tensor": lambda: torch.tensor([1 + 2j]),
+    "tensor without dimensions": lambda: torch.tensor(3),
+    "parameter": lambda: torch.nn.Parameter(torch.ones(2)),
+    "partial": lambda: functools.partial(pow, 2, mod=3),
+    "transform": lambda: StandardTransform(256, 224),
+}
+
+
+@pytest.mark.parametrize("make", EQUAL_VALUES.values(), ids=EQUAL_VALUES)
+def test_values_made_twice_have_one_digest(make: Callable[[], Any]) -> None:
+    one, other = make(), make()
+    assert digest(one) == digest(other)
+    assert digest({"of": [one]}) == digest({"of": [other]})
+
+
+def test_a_digest_is_32_hexadecimal_digits() -> None:
+    assert len(digest("anything")) == 32
+    assert int(digest("anything"), 16) >= 0
+    assert len(digest_bytes(b"a", memoryview(b"b"))) == 32
+
+
+def test_a_digest_of_bytes_does_not_depend_on_how_they_are_split() -> None:
+    assert digest_bytes(b"ab", b"c") == digest_bytes(b"abc")
+    assert digest_bytes(b"ab", b"c") != digest_bytes(b"abd")
+
+
+def test_a_description_is_plain_json(load: Load) -> None:
+    module = load("K = {1: float('nan')}\n\ndef thing(x, path=None):\n    return x, K\n")
+    described = describe([module.thing, Path("a"), {b"key": {1, 2}}, np.zeros(2), torch.float32, math.inf])
+    assert json.loads(json.dumps(described, allow_nan=False)) == described
+
+
+def test_the_description_of_a_description_keeps_things_apart() -> None:
+    assert digest(describe(StandardTransform(256, 224))) == digest(describe(StandardTransform(256, 224)))
+    assert digest(describe(StandardTransform(256, 224))) != digest(describe(StandardTransform(224, 224)))
+
+
+# Networks and transforms ------------------------------------------------------------------------------------------
+
+
+def small_network(seed: int = 0, width: int = 3) -> torch.nn.Module:
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(torch.nn.Linear(2, width), torch.nn.BatchNorm1d(width), torch.nn.ReLU())
+
+
+def test_networks_of_equal_weights_are_equal() -> None:
+    assert digest(small_network()) == digest(small_network())
+
+
+def changed_weight(network: torch.nn.Module) -> torch.nn.Module:
+    with torch.no_grad():
+        next(network.parameters())[0, 0] += 1e-6
+    return network
+
+
+def changed_buffer(network: torch.nn.Module) -> torch.nn.Module:
+    dict(network.named_buffers())["1.running_mean"][0] = 0.5
+    return network
+
+
+def changed_layer(network: torch.nn.Module) -> torch.nn.Module:
+    network[2] = torch.nn.GELU()  # type: ignore[operator]
+    return network
+
+
+@pytest.mark.parametrize(
+    "change",
+    [changed_weight, changed_buffer, changed_layer, torch.nn.Module.eval, torch.nn.Module.double],
+    ids=["weight", "buffer", "layer", "evaluation", "precision"],
+)
+def test_a_changed_network_has_another_digest(change: Callable[[torch.nn.Module], torch.nn.Module]) -> None:
+    assert digest(change(small_network())) != digest(small_network())
+
+
+def test_a_network_nested_as_deeply_as_real_ones_can_be_identified() -> None:
+    network: torch.nn.Module = torch.nn.Linear(1, 1)
+    for _ in range(8):  # visual.trunk.stages.0.blocks.0.mlp.fc1 in open_clip's ConvNeXts
+        network = torch.nn.Sequential(network)
+    assert digest(network) == digest(network)
+
+
+COMPOSE = """
+from torchvision import transforms
+
+thing = transforms.Compose(
+    [
+        transforms.Resize(256),
+        transforms.CenterCrop(224),
+        transforms.ToTensor(),
+        transforms.Lambda(lambda image: image * 2),
+    ]
+)
+"""
+
+
+def test_a_torchvision_transform_is_told_by_its_steps_and_their_parameters(identify: Identify) -> None:
+    plain = identify(COMPOSE)
+    assert identify(COMPOSE) == plain
+    assert identify(COMPOSE.replace("256", "255")) != plain
+    assert identify(COMPOSE.replace("Resize(256)", "Resize(256, transforms.InterpolationMode.BICUBIC)")) != plain
+    assert identify(COMPOSE.replace("CenterCrop", "RandomCrop")) != plain
+    assert identify(COMPOSE.replace("image * 2", "image * 3")) != plain
+    assert identify(COMPOSE.replace("        transforms.ToTensor(),\n", "")) != plain
+
+
+MODEL = """
+from testbed.models.model_base import Model, StandardNormalization, StandardTransform
+
+def build():
+    from torch import nn
+
+    return nn.Sequential(nn.Flatten(), nn.Linear(12, 5))
+
+thing = Model(
+    name="m",
+    transform=StandardTransform(img_resize_size=4, img_crop_size=2),
+    normalization=StandardNormalization(mean=[0.5, 0.5, 0.5], std=[0.5, 0.5, 0.5]),
+    classifier_loader=lambda: build(),
+    eval_batch_size=8,
+    classify=lambda images, model: model(images) * 1,
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("img_crop_size=2", "img_crop_size=3"), ("mean=[0.5", "mean=[0.4"), ("12, 5", "12, 6"), ("* 1", "* 2")],
+    ids=["transform", "normalization", "what the loader calls", "classify"],
+)
+def test_the_identity_of_a_model_covers_its_preprocessing_and_its_code(identify: Identify, old: str, new: str) -> None:
+    assert old in MODEL
+    assert identify(MODEL.replace(old, new)) != identify(MODEL)
+
+
+def test_the_identity_of_a_model_does_not_cover_its_name_and_batch_size(identify: Identify) -> None:
+    other = MODEL.replace('name="m"', 'name="n"').replace("eval_batch_size=8", "eval_batch_size=4")
+    assert identify(other) == identify(MODEL)
+
+
+# Library, testbed, definition rooms -------------------------------------------------------------------------------
+
+
+def test_library_functions_and_classes_count_by_name() -> None:
+    assert describe(json.dumps) == {"!function": "json.dumps", "revision": 1}
+    assert describe(operator.mul) == {"!function": "_operator.mul"}
+    assert describe(torch.nn.Linear) == {"!class": "torch.nn.modules.linear.Linear"}
+
+
+def two_texts_of_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> tuple[str, str]:
+    """The digests of a function in a module of that name, before and after a change to its text."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    found = []
+    for value in (2, 3):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))  # so that it is gone afterwards
+        module = write_module(tmp_path / "room.py", name, f"def scale(x):\n    return x * {value}\n")
+        found.append(digest(module.scale))
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("name", ["testbed.models.my_family", "testbed.eval_settings.my_family", "my_definitions"])
+def test_functions_in_definition_rooms_and_own_files_count_by_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    before, after = two_texts_of_a_module(tmp_path, monkeypatch, name)
+    assert before != after
+
+
+@pytest.mark.parametrize("name", ["testbed.models.my_base", "testbed.eval_settings.my_base", "testbed.tasks.my_task"])
+def test_functions_of_testbed_itself_count_by_name_so_that_they_can_be_tidied_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    before, after = two_texts_of_a_module(tmp_path, monkeypatch, name)
+    assert before == after
+
+
+def test_a_raised_revision_changes_the_identity_of_testbeds_own_functions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "testbed.corruptions.mine", ModuleType("testbed.corruptions.mine"))
+    module = write_module(tmp_path / "mine.py", "testbed.corruptions.mine", "def blur(x):\n    return x\n")
+    before = digest(module.blur)
+    module.blur.revision = 2
+    assert digest(module.blur) != before
+
+
+def test_functions_of_a_package_in_the_users_site_folder_count_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "users_library", ModuleType("users_library"))
+    module = write_module(tmp_path / "users_library.py", "users_library", "def scale(x):\n    return x\n")
+    monkeypatch.setattr(module, "__file__", str(Path(site.getusersitepackages()) / "users_library.py"))
+    assert "source" not in describe(module.scale)
+
+
+# Cycles and depth -------------------------------------------------------------------------------------------------
+
+
+def test_cycles_can_be_described_and_compared(load: Load) -> None:
+    def ring(value: int) -> list[Any]:
+        first: list[Any] = [value]
+        first.append({"back": [first]})
+        return first
+
+    assert digest(ring(1)) == digest(ring(1))
+    assert digest(ring(1)) != digest(ring(2))
+
+
+def test_to_which_level_a_cycle_leads_back_counts() -> None:
+    outer: list[Any] = []
+    outer.append([outer])
+    inner: list[Any] = []
+    inner.append(inner)
+    assert digest(outer) != digest([inner])
+
+
+def test_an_object_that_holds_itself_can_be_described(identify: Identify) -> None:
+    node = """
+        class Node:
+            def __init__(self, value):
+                self.value = value
+                self.next = self
+
+        thing = Node(VALUE)
+    """
+    assert identify(node.replace("VALUE", "1")) == identify(node.replace("VALUE", "1"))
+    assert identify(node.replace("VALUE", "1")) != identify(node.replace("VALUE", "2"))
+
+
+def test_the_same_object_twice_is_no_cycle() -> None:
+    shared = [1, 2]
+    assert digest([shared, shared]) == digest([[1, 2], [1, 2]])
+
+
+def test_what_is_nested_too_deeply_is_refused() -> None:
+    nested: list[Any] = []
+    for _ in range(120):
+        nested = [nested]
+    with pytest.raises(IdentityError, match="nested too deeply"):
+        digest(nested)
+
+
+def test_a_description_is_not_much_longer_than_the_source(load: Load) -> None:
+    lines = ["def f0(x):\n    return x\n"]
+    for number in range(1, 10):
+        lines.append(f"def f{number}(x):\n    return {' + '.join(f'f{i}(x)' for i in range(number))}\n")
+    source = "\n".join([*lines, "thing = f9\n"])
+    assert len(json.dumps(describe(load(source).thing))) < 10 * len(source)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (iter([1]), iter([2])),
+        (np.random.default_rng(0), np.random.default_rng(1)),
+        (torch.Generator().manual_seed(0), torch.Generator().manual_seed(1)),
+        (operator.itemgetter(1), operator.itemgetter(2)),
+        (1j, 2j),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_objects_without_visible_fields_count_by_what_copying_them_would_take(one: Any, other: Any) -> None:
+    assert digest(one) != digest(other)
+    assert digest(one) == digest(one)
+
+
+# Refusals ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (threading.Lock(), "lock"),
+        ((number for number in [1]), "generator"),
+        (sys._getframe(), "frame"),
+        (memoryview(b"ab"), "memoryview"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_has_no_content_to_compare_is_refused_with_its_type_and_the_way_out(value: Any, kind: str) -> None:
+    for within in (value, [value], {"deep": {"inside": [value]}}, functools.partial(pow, value)):
+        with pytest.raises(IdentityError) as raised:
+            digest(within)
+        assert kind in str(raised.value)
+        assert "spec()" in str(raised.value)
+
+
+def test_a_refusal_is_an_error_that_the_command_line_prints_without_a_traceback() -> None:
+    assert issubclass(IdentityError, TestbedError)
+
+
+def test_an_object_in_a_function_s_surroundings_is_refused_too(load: Load) -> None:
+    module = load("import threading\nLOCK = threading.Lock()\n\ndef thing(x):\n    with LOCK:\n        return x\n")
+    with pytest.raises(IdentityError, match=r"_thread\.lock"):
+        digest(module.thing)
+
+
+def test_a_refusal_names_the_variable_that_holds_the_object(load: Load) -> None:
+    module = load("import threading\nLOCK = threading.Lock()\n\ndef thing(x):\n    with LOCK:\n        return x\n")
+    with pytest.raises(IdentityError, match="LOCK.*thing refers to"):
+        digest(module.thing)
+
+
+@pytest.mark.parametrize("code", ["lambda x: x + 1", "(lambda x: (lambda y: y))(1)"])
+def test_a_lambda_without_a_file_is_refused_with_the_advice_to_write_it_into_one(code: str) -> None:
+    with pytest.raises(IdentityError, match="define it in a file") as raised:
+        digest(eval(code))
+    assert "<lambda>" in str(raised.value)
+
+
+def test_a_function_typed_at_a_prompt_is_refused() -> None:
+    script = """
+from testbed.errors import IdentityError
+from testbed.identity import digest
+
+def typed(x):
+    return x + 1
+
+try:
+    digest(typed)
+except IdentityError as error:
+    print(error)
+"""
+    said = in_new_process(script)
+    assert "typed" in said
+    assert "define it in a file" in said
+
+
+def test_a_function_made_by_exec_is_refused() -> None:
+    names: dict[str, Any] = {}
+    exec("def made(x):\n    return x + 1\n", names)
+    with pytest.raises(IdentityError, match="define it in a file"):
+        digest(names["made"])
+
+
+def test_a_captured_variable_that_never_got_a_value_is_told_from_one_that_did(load: Load) -> None:
+    inner = """
+        def make():
+            BEFORE
+            def inner(x):
+                return x if x else later
+            return inner
+            later = 1
+
+        thing = make()
+    """
+    without = identify_or_refuse(load, inner.replace("BEFORE", "pass"))
+    assert without is None or without != identify_or_refuse(load, inner.replace("BEFORE", "later = 2"))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "np.arange(3)",
+        "torch.arange(3)",
+        "np.array([5])",
+        "[np.arange(3)]",
+    ],
+)
+def test_an_array_in_a_private_field_counts(identify: Identify, value: str) -> None:
+    holder = """
+        import numpy as np
+        import torch
+
+        class T:
+            def __init__(self):
+                self._kernel = VALUE
+
+        thing = T()
+    """
+    one = identify(holder.replace("VALUE", value))
+    assert one == identify(holder.replace("VALUE", value))
+    assert one != identify(holder.replace("VALUE", value.replace("3", "4").replace("5", "6")))
+
+
+def test_an_inner_function_with_a_text_over_several_lines_is_described(identify: Identify) -> None:
+    inner = """
+def make():
+    def inner(x):
+        text = '''
+at the left
+'''
+        return x + VALUE
+
+    return inner
+
+thing = make()
+"""
+    assert identify(inner.replace("VALUE", "1")) != identify(inner.replace("VALUE", "2"))
+
+
+def test_a_function_that_logs_can_be_identified(identify: Identify) -> None:
+    logs = "import logging\nlog = logging.getLogger('mine')\n\ndef thing(x):\n    log.info('x')\n    return x\n"
+    assert identify(logs) == identify(logs)
+
+
+def test_what_else_is_registered_does_not_count_for_a_function_that_asks_the_registry(
+    load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = Catalog(rooms=(), entry_points=False)
+    monkeypatch.setattr("testbed.registry.registry", catalog)
+    asks = "from testbed.registry import registry\n\ndef thing():\n    return registry.get_model('a').load()\n"
+    before = digest(load(asks).thing)
+    transform, normalization = StandardTransform(4, 4), StandardNormalization([0.5] * 3, [0.5] * 3)
+    catalog.add_model(Model("unrelated", transform, dict, 1, normalization=normalization))
+    assert digest(load(asks).thing) == before
+
+
+# Other processes --------------------------------------------------------------------------------------------------
+
+
+def in_new_process(script: str, **variables: str) -> str:
+    finished = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **variables},
+        check=True,
+        timeout=120,
+    )
+    return finished.stdout
+
+
+MANY_THINGS = """
+import functools
+import math
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+import numpy as np
+
+NAMES = {"ant", "bee", "cat", "dog", "emu"}
+
+class Mode(Enum):
+    A = 1
+
+@dataclass
+class Box:
+    inside: object
+
+def helper(x):
+    return [x for name in NAMES if name in {"ant", "emu"}]
+
+def function(x, k={"one": 1, 2: {"b", "a"}}):
+    return helper(x), math.pi, k
+
+thing = {
+    "set": NAMES,
+    "sets": {frozenset(NAMES), frozenset({"ant", 1, None, 2.5})},
+    "keys": {("a", 1): NAMES, 2: frozenset(NAMES), "c": {1}},
+    "function": function,
+    "lambdas": [lambda x: x in NAMES, lambda x: (x, *NAMES)],
+    "partial": functools.partial(function, k=NAMES),
+    "object": Box([Mode.A, Path("a"), np.arange(3), float("nan"), NAMES]),
+}
+"""
+
+
+def test_digests_are_the_same_in_other_processes_whatever_their_hash_seed(load: Load, tmp_path: Path) -> None:
+    here = {name: digest(value) for name, value in load(MANY_THINGS).thing.items()}
+    script = f"""
+import json, sys
+from pathlib import Path
+from testbed.identity import digest
+from testbed.registry.discovery import load_plugin_file
+thing = load_plugin_file(Path({str(tmp_path / "definitions.py")!r})).thing
+print(json.dumps([{{name: digest(value) for name, value in thing.items()}}, list(thing["set"]), list(sys.modules)]))
+"""
+    orders = set()
+    for seed in ("1", "2", "3"):
+        there, order, modules = json.loads(in_new_process(script, PYTHONHASHSEED=seed))
+        assert there == here
+        assert "torch" not in modules
+        orders.add(tuple(order))
+    assert len(orders) > 1, "the hash seed made no difference, so that this test shows nothing"

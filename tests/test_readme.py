@@ -1,0 +1,196 @@
+"""What the README promises, in its own words; and the two examples of ImageNet-testbed's README, in theirs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torchvision.models import resnet50
+
+from testbed.db.store import Store
+
+# The two examples of ImageNet-testbed's README as they stand there, their "# your logic here" filled in.
+ORIGINAL_MODEL = """
+from torchvision.models import resnet50
+from registry import registry
+from models.model_base import Model, StandardTransform, StandardNormalization
+
+registry.add_model(
+    Model(
+        name = 'resnet50',
+        transform = StandardTransform(img_resize_size=256, img_crop_size=224),
+        normalization = StandardNormalization(mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225]),
+        classifier_loader = lambda: resnet50(pretrained=True),
+        eval_batch_size = 256,
+
+        # OPTIONAL
+        arch = 'resnet50',
+        classify = lambda images, model, class_sublist, adversarial_attack: model(images)[:, class_sublist],
+    )
+)
+"""
+ORIGINAL_SETTING = """
+from registry import registry
+from eval_settings.eval_setting_base import EvalSetting, StandardDataset, accuracy_topk
+
+registry.add_eval_setting(
+    EvalSetting(
+        name = 'val',
+        dataset = StandardDataset(name='val'),
+        size = 50000,
+
+        # OPTIONAL
+        perturbation_fn_cpu = lambda image: image.flip(2),
+        perturbation_fn_gpu = lambda images, model: images.flip(3),
+        metrics_fn = lambda logits, targets, image_paths: {**accuracy_topk(logits, targets), 'paths': len(image_paths)},
+        class_sublist = list(range(0, 1000, 2)),
+        adversarial_attack = {'eps': 0},
+    )
+)
+"""
+LIMIT = 6
+
+
+@pytest.fixture(scope="module")
+def torch_home(tmp_path_factory):
+    """A folder in which torchvision finds a resnet50: of random weights, since the real ones cannot be had here."""
+    home = tmp_path_factory.mktemp("torch")
+    (home / "hub" / "checkpoints").mkdir(parents=True)
+    torch.manual_seed(5)
+    torch.save(resnet50(weights=None).state_dict(), home / "hub" / "checkpoints" / "resnet50-0676ba61.pth")
+    return home
+
+
+@pytest.fixture(scope="module")
+def data_root(tmp_path_factory, make_tree):
+    """50,000 images of 1,000 classes: links to a few real photos."""
+    root = tmp_path_factory.mktemp("data")
+    photos = sorted(make_tree(root / "photos", each=5, size=64).rglob("*.png"))
+    for label in range(1000):
+        folder = root / "val" / f"n{label:08d}"
+        folder.mkdir(parents=True)
+        for index in range(50):
+            os.link(photos[(7 * label + index) % len(photos)], folder / f"{index:02d}.png")
+    return root
+
+
+def installed_with(root: Path, target: Path, files: dict[str, str]) -> dict[str, str]:
+    """Installs the package, with definition files put into its rooms, and returns the variables to run it."""
+    tree = target / "tree"
+    tree.mkdir()
+    for name in ("src", "db", "plotting"):
+        shutil.copytree(root / name, tree / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE", "eval.py", "db.py"):
+        shutil.copy(root / name, tree / name)
+    for name, text in files.items():
+        (tree / name).write_text(text)
+    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-cache-dir"]
+    subprocess.run([*install, "--target", str(target / "site"), str(tree)], check=True, capture_output=True)
+    return {"PYTHONPATH": str(target / "site")}
+
+
+def run_eval(folder: Path, *words: str, **variables: str) -> list[dict]:
+    program = [sys.executable, "-c", "from testbed.cli.eval import main; main()"]
+    done = subprocess.run(
+        [*program, *words, "--limit", str(LIMIT), "--executor", "inline", "--json", "--db-url", "results.db"],
+        cwd=folder,
+        env={**os.environ, **variables},
+        text=True,
+        capture_output=True,
+        check=False,
+        timeout=240,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return json.loads(done.stdout)["results"]
+
+
+def stored_logits(folder: Path, model: str, setting: str) -> np.ndarray:
+    with Store.open(str(folder / "results.db")) as store:
+        (evaluation,) = store.evaluations([model], [setting])
+        return np.array(store.read_outputs(evaluation.id, "logits"))
+
+
+def check_original(results: list[dict], logits: np.ndarray) -> None:
+    metrics = {each["metric"]: each for each in results}
+    assert set(metrics) == {"top1", "top5", "paths"}
+    assert metrics["paths"]["value"] == LIMIT
+    assert 0 <= metrics["top1"]["value"] <= metrics["top5"]["value"] <= 1  # fractions, though accuracy_topk has percent
+    assert logits.shape == (LIMIT, 500)
+
+
+@pytest.mark.slow
+def test_the_originals_examples_run_verbatim_as_plugins(tmp_path, torch_home, data_root):
+    (tmp_path / "model.py").write_text(ORIGINAL_MODEL)
+    (tmp_path / "setting.py").write_text(ORIGINAL_SETTING)
+    results = run_eval(
+        tmp_path,
+        *("--plugin", "model.py", "setting.py", "--models", "resnet50", "--eval-settings", "val"),
+        TORCH_HOME=str(torch_home),
+        TESTBED_DATA=str(data_root),
+    )
+    check_original(results, stored_logits(tmp_path, "resnet50", "val"))
+
+
+@pytest.mark.slow
+def test_the_originals_examples_run_as_files_in_their_rooms_with_our_prefix(root, tmp_path, torch_home, data_root):
+    def ours(text):
+        return re.sub(r"from (registry|models|eval_settings)", r"from testbed.\1", text)
+
+    files = {
+        "src/models/new_model.py": ours(ORIGINAL_MODEL),
+        "src/eval_settings/new_setting.py": ours(ORIGINAL_SETTING),
+    }
+    variables = installed_with(root, tmp_path, files)
+    results = run_eval(
+        tmp_path,
+        *("--models", "resnet50", "--eval-settings", "val"),
+        TORCH_HOME=str(torch_home),
+        TESTBED_DATA=str(data_root),
+        **variables,
+    )
+    check_original(results, stored_logits(tmp_path, "resnet50", "val"))
+
+
+@pytest.mark.slow
+def test_the_readmes_own_examples_work_as_files_in_their_rooms(root, tmp_path, torch_home, data_root):
+    model, setting = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(), flags=re.DOTALL)
+    files = {"src/models/my_model.py": model, "src/eval_settings/my_setting.py": setting}
+    variables = installed_with(root, tmp_path, files)
+    results = run_eval(
+        tmp_path,
+        *("--models", "my-resnet50", "resnet50", "--eval-settings", "val", "val-darker"),
+        TORCH_HOME=str(torch_home),
+        TESTBED_DATA=str(data_root),
+        **variables,
+    )
+    values = {(each["model"], each["eval_setting"]): each["value"] for each in results if each["metric"] == "top1"}
+    assert len(values) == 4
+    # The example is torchvision's own definition written out, so both give the same logits.
+    for name in ("val", "val-darker"):
+        mine, theirs = stored_logits(tmp_path, "my-resnet50", name), stored_logits(tmp_path, "resnet50", name)
+        np.testing.assert_allclose(mine, theirs, atol=1e-5)
+    assert (
+        np.abs(stored_logits(tmp_path, "resnet50", "val") - stored_logits(tmp_path, "resnet50", "val-darker")).max() > 0
+    )
+
+
+def test_the_commands_of_the_readme_are_understood(root):
+    from testbed.cli.db import command as db_command
+    from testbed.cli.eval import command as eval_command
+
+    shell = "\n".join(re.findall(r"```\n(.*?)```", (root / "README.md").read_text(), flags=re.DOTALL))
+    seen = 0
+    for line in re.findall(r"python (?:eval|db)\.py [^#&\n]*", shell):
+        program, *words = line.replace("'", "").split()[1:]
+        command = eval_command if program == "eval.py" else db_command
+        command.make_context(program, words, resilient_parsing=False)
+        seen += 1
+    assert seen >= 6
