@@ -1242,7 +1242,7 @@ def test_an_object_in_a_function_s_surroundings_is_refused_too(load: Load) -> No
 
 def test_a_refusal_names_the_variable_that_holds_the_object(load: Load) -> None:
     module = load("import threading\nLOCK = threading.Lock()\n\ndef thing(x):\n    with LOCK:\n        return x\n")
-    with pytest.raises(IdentityError, match="LOCK.*thing refers to"):
+    with pytest.raises(IdentityError, match=r"LOCK.*thing refers to"):
         digest(module.thing)
 
 
