@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import sqlalchemy as sa
 from sqlalchemy.engine import URL, Engine
 from sqlalchemy.orm import Session
 
-from testbed.db.engine import Mode, clear_errors
+from testbed.db.engine import Mode
+from testbed.db.faults import clear_errors
 from testbed.db.payloads import External
+from testbed.db.urls import display_url
+from testbed.errors import ReadOnlyStoreError
 
 # SQLite takes at most 32,766 variables in a statement; a list of values longer than this is asked for in parts.
 MANY = 900
@@ -41,7 +43,13 @@ class StoreBase:
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """One transaction: all that happens within is stored, or nothing is."""
+        """One transaction: all that happens within is stored, or nothing is.
+
+        Raises:
+            ReadOnlyStoreError: If the store was opened to read.
+        """
+        if self.mode == "read":
+            raise ReadOnlyStoreError(f"the store {display_url(self.url)} was opened to read, not to write")
         engine = self.engine.execution_options(testbed_mode="write")
         with clear_errors(self.url), Session(engine) as session, session.begin():
             yield session
@@ -76,8 +84,3 @@ def in_parts(values: Iterable[Any]) -> Iterator[list[Any]]:
     items = list(values)
     for start in range(0, len(items), MANY):
         yield items[start : start + MANY]
-
-
-def count_of(session: Session, statement: sa.Select[Any]) -> int:
-    """The number of rows that a statement selects."""
-    return int(session.scalar(sa.select(sa.func.count()).select_from(statement.subquery())) or 0)

@@ -1,26 +1,26 @@
-"""Connecting: which database a name means, how SQLite and Postgres are set up, and what their errors mean to a user."""
+"""Connecting: how SQLite and Postgres are set up, and on which file systems SQLite may lie."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
 import sqlalchemy as sa
-from sqlalchemy import event, exc
-from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy import event
+from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.pool import QueuePool
 
-from testbed.errors import MissingExtraError, ReadOnlyStoreError, StoreError, StoreFullError
+from testbed.errors import MissingExtraError, StoreError
 from testbed.paths import ENV_DB
 
-DEFAULT_URL = "sqlite:///testbed.db"
 BUSY_SECONDS = 120.0
 
 Mode = Literal["read", "write"]
@@ -35,54 +35,20 @@ NETWORK_FILE_SYSTEMS = frozenset(
 )
 
 
-def resolve_url(given: str | None = None) -> URL:
-    """The database that is meant: the given URL or path, else ``$TESTBED_DB``, else ``testbed.db`` where one stands.
-
-    A plain path means a SQLite file. ``postgres://`` and ``postgresql://`` mean Postgres through psycopg 3.
-
-    Raises:
-        StoreError: If it is neither SQLite nor Postgres.
-    """
-    text = given or os.environ.get(ENV_DB) or DEFAULT_URL
-    if "://" not in text:
-        text = f"sqlite:///{text}"
-    if text.startswith("postgres://"):
-        text = "postgresql" + text.removeprefix("postgres")
-    try:
-        url = make_url(text)
-    except exc.ArgumentError:
-        raise StoreError(
-            f"{text!r} is not a database URL; write a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE"
-        ) from None
-    backend = url.get_backend_name()
-    if backend == "sqlite":
-        if not url.database or url.database == ":memory:":
-            raise StoreError("a store in memory would be gone with the process; give a file: sqlite:///PATH")
-        return url.set(drivername="sqlite", database=str(Path(url.database).expanduser().absolute()))
-    if backend == "postgresql":
-        return url.set(drivername="postgresql+psycopg")
-    raise StoreError(f"the store runs on SQLite and Postgres, not on {backend!r} ({url.render_as_string()})")
+def connect(url: URL, mode: Mode | Literal["create"]) -> Engine:
+    """An engine whose transactions begin as they must for that mode; ``"create"`` may make a SQLite file."""
+    return _sqlite_engine(url, mode) if url.get_backend_name() == "sqlite" else _postgres_engine(url)
 
 
-def display_url(url: URL) -> str:
-    """The URL as a person would write it, the password hidden."""
-    return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
-
-
-def connect(url: URL, mode: Mode) -> Engine:
-    """An engine whose transactions begin as they must for that mode."""
-    return _sqlite_engine(url, mode) if url.get_backend_name() == "sqlite" else _postgres_engine(url, mode)
-
-
-def _sqlite_engine(url: URL, mode: Mode) -> Engine:
+def _sqlite_engine(url: URL, mode: str) -> Engine:
     path = Path(url.database or "")
-    if mode == "read" and not path.is_file():
+    if path.is_dir() or (mode == "create" and not path.parent.is_dir()):
+        found = "is a folder" if path.is_dir() else "lies in a folder that does not exist"
+        raise StoreError(f"the store {path} {found}; give the path of a file in an existing folder")
+    if mode != "create" and not path.exists():
         raise StoreError(
             f"there is no results store at {path}; python eval.py makes one, and --db-url or {ENV_DB} names another"
         )
-    if path.is_dir() or not path.parent.is_dir():
-        found = "is a folder" if path.is_dir() else "lies in a folder that does not exist"
-        raise StoreError(f"the store {path} {found}; give the path of a file in an existing folder")
     frozen = mode == "read" and _is_frozen(path)
     file_system = network_file_system(path)
     if file_system and not frozen:
@@ -91,20 +57,17 @@ def _sqlite_engine(url: URL, mode: Mode) -> Engine:
             " machines write. Put the file on a local disk, or share results through Postgres:"
             " --db-url postgresql://USER@HOST/DATABASE"
         )
-    query = "mode=ro&immutable=1" if frozen else "mode=ro" if mode == "read" else "mode=rwc"
 
     def open_file() -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            f"file:{quote(str(path))}?{query}", uri=True, timeout=BUSY_SECONDS, check_same_thread=False
-        )
-        connection.isolation_level = None  # transactions begin by our own BEGIN, below
-        connection.execute("PRAGMA foreign_keys=ON")
-        if mode == "write":
-            connection.execute("PRAGMA journal_mode=WAL")
+        if mode != "read":
+            connection = _open_sqlite(path, "rwc" if mode == "create" else "rw")
             connection.execute("PRAGMA synchronous=NORMAL")
-        return connection
+            return connection
+        return _open_sqlite(path, "ro&immutable=1") if frozen else _open_to_read(path)
 
-    engine = sa.create_engine("sqlite://", creator=open_file, poolclass=QueuePool, pool_size=8)
+    engine = sa.create_engine(
+        "sqlite://", creator=open_file, poolclass=QueuePool, pool_size=8, json_serializer=_to_json
+    )
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -116,21 +79,72 @@ def _sqlite_engine(url: URL, mode: Mode) -> Engine:
     return engine
 
 
+def _open_sqlite(path: Path, mode: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"file:{quote(str(path))}?mode={mode}", uri=True, timeout=BUSY_SECONDS, check_same_thread=False
+    )
+    connection.isolation_level = None  # transactions begin by our own BEGIN
+    connection.execute("PRAGMA foreign_keys=ON")
+    return connection
+
+
+def _open_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that only reads.
+
+    SQLite reads a store with a write-ahead log through files beside it, which it makes if nobody has the store open.
+    On a full disk it cannot; but then nobody else can either, so nobody writes, and the file can be read by itself.
+    """
+    in_use = _is_in_use(path)
+    connection = _open_sqlite(path, "ro")
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+    except sqlite3.OperationalError as error:
+        if "disk I/O error" not in str(error) or in_use:
+            return connection  # whoever uses it meets the error, and says what it means
+        connection.close()
+        return _open_sqlite(path, "ro&immutable=1")
+    except sqlite3.DatabaseError:
+        pass
+    return connection
+
+
+def keep_write_ahead_log(engine: Engine) -> None:
+    """Switches a SQLite store to its write-ahead log, which the file remembers: readers and a writer no longer wait."""
+    if engine.dialect.name != "sqlite":
+        return
+    with contextlib.closing(engine.raw_connection()) as pooled:
+        connection: Any = pooled.driver_connection
+        deadline = time.monotonic() + BUSY_SECONDS
+        # Unlike any other statement, this one does not wait while another process holds the file.
+        while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+
+
 def _is_frozen(path: Path) -> bool:
     """Whether a SQLite file can be read without its write-ahead log: nobody can write it here, and no log is left."""
-    log = path.with_name(path.name + "-wal")
-    if log.exists() and log.stat().st_size:
+    if _is_in_use(path):
         return False
     return not os.access(path.parent, os.W_OK) or network_file_system(path) is not None
 
 
-def _postgres_engine(url: URL, mode: Mode) -> Engine:
+def _is_in_use(path: Path) -> bool:
+    """Whether a SQLite file has a log, or the index of one that a program keeps while it has the file open."""
+    beside = (path.with_name(f"{path.name}-{suffix}") for suffix in ("wal", "shm"))
+    return any(each.exists() and each.stat().st_size > 0 for each in beside)
+
+
+def _postgres_engine(url: URL) -> Engine:
     try:
         import psycopg  # noqa: F401
     except ImportError:
         raise MissingExtraError("psycopg", "postgres", "a Postgres store") from None
     arguments: dict[str, Any] = {"connect_timeout": 10}
-    engine = sa.create_engine(url, pool_pre_ping=True, connect_args=arguments)
+    engine = sa.create_engine(url, pool_pre_ping=True, connect_args=arguments, json_serializer=_to_json)
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -138,6 +152,16 @@ def _postgres_engine(url: URL, mode: Mode) -> Engine:
             connection.exec_driver_sql("SET TRANSACTION READ ONLY")
 
     return engine
+
+
+def _to_json(value: Any) -> str:
+    try:
+        return json.dumps(value, allow_nan=False)
+    except ValueError:
+        raise StoreError(
+            "a value that is no number (NaN or infinite) cannot be stored in a target, a slice or a definition;"
+            " write None instead"
+        ) from None
 
 
 # Network file systems ---------------------------------------------------------------------------------------------
@@ -178,62 +202,3 @@ def _unescape(point: str) -> str:
     for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
         point = point.replace(code, character)
     return point
-
-
-# Errors -----------------------------------------------------------------------------------------------------------
-
-_KEEPS = "Nothing that was stored before is lost."
-
-
-@contextmanager
-def clear_errors(url: URL) -> Iterator[None]:
-    """Turns the database drivers' errors that a user can cause or repair into errors that say what to do.
-
-    Raises:
-        StoreFullError: The disk is full.
-        ReadOnlyStoreError: The file or the database cannot be written.
-        StoreError: It cannot be reached, is locked, or is no database.
-    """
-    try:
-        yield
-    except (exc.OperationalError, exc.InternalError, exc.DatabaseError) as error:
-        clear = _explain(str(error.orig), error.orig, display_url(url))
-        if clear is None:
-            raise
-        raise clear from error
-    except (sqlite3.Error, OSError) as error:
-        clear = _explain(str(error), error, display_url(url))
-        if clear is None:
-            raise
-        raise clear from error
-
-
-def _explain(text: str, error: Any, where: str) -> StoreError | None:
-    state = getattr(error, "sqlstate", None)
-    if "database or disk is full" in text or state == "53100" or getattr(error, "errno", None) == 28:
-        return StoreFullError(
-            f"no space is left for the store {where}. {_KEEPS} Free some space, then run the same command again."
-        )
-    if "readonly database" in text or "read-only" in text or state in ("25006", "42501"):
-        return ReadOnlyStoreError(f"the store {where} cannot be written ({_first_line(text)}). {_KEEPS}")
-    if "database is locked" in text:
-        return StoreError(
-            f"another program held the store {where} for more than {BUSY_SECONDS:.0f} s. {_KEEPS} Run the command again"
-            " when it has finished, or use Postgres for many writers."
-        )
-    if "not a database" in text:
-        return StoreError(f"{where} is a file, but no SQLite database; give another path")
-    if "malformed" in text or "disk I/O error" in text:
-        return StoreError(
-            f"the store {where} is damaged or its disk fails ({text}); python db.py --check says what can be read"
-        )
-    if "unable to open database file" in text:
-        return StoreError(f"the store {where} cannot be opened; check its path and its permissions")
-    unreachable = state is None or state.startswith(("08", "28", "3D", "57P"))
-    if unreachable and (isinstance(error, OSError) or type(error).__module__.startswith("psycopg")):
-        return StoreError(f"the store {where} cannot be reached: {_first_line(text)}")
-    return None
-
-
-def _first_line(text: str) -> str:
-    return text.strip().splitlines()[0] if text.strip() else "no reason given"

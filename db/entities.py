@@ -29,6 +29,7 @@ class Metric:
         slice: ``overall``, or the part of the samples that it is about.
         unit: ``fraction``, ``percent``, or what an own metric said; empty when it said nothing.
         scorer: Who computed it, with its version.
+        published: The number as it stood in the table that it was imported from.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Metric:
     slice: str = OVERALL
     unit: str = FRACTION
     scorer: str = ""
+    published: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class Result:
     random_weights: bool
     evaluation_id: int
     completed_at: datetime | None
+    published: str | None = None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,9 +11,9 @@ from sqlalchemy.orm import Session
 
 from testbed.db.base import in_parts, insert_new
 from testbed.db.entities import CellRecord, DatasetInfo, Evaluation, Metric, SampleInfo, Score, Status
-from testbed.db.names import ensure_row
-from testbed.db.outputs import Outputs
-from testbed.db.payloads import encode
+from testbed.db.names import TABLES, Kind, check_name, ensure_row
+from testbed.db.outputs import Outputs, evaluation_row
+from testbed.db.rows import columns, entity, metric_row, normalized, sample_row, score_row, with_names
 from testbed.db.tables import (
     DatasetRow,
     DefinitionRow,
@@ -25,7 +26,6 @@ from testbed.db.tables import (
     now,
 )
 from testbed.errors import StoreError
-from testbed.identity import digest
 
 # The fingerprint of a cell that failed before it could be identified: its data are missing, say.
 UNIDENTIFIED = "unidentified"
@@ -51,7 +51,7 @@ class Evaluations(Outputs):
             row_id = session.scalars(
                 sa.select(DatasetRow.id).where(DatasetRow.fingerprint == dataset.fingerprint)
             ).one()
-            insert_new(session, SampleRow, [_sample_row(row_id, *item) for item in enumerate(dataset.samples)])
+            insert_new(session, SampleRow, [sample_row(row_id, *item) for item in enumerate(dataset.samples)])
             return row_id
 
     def begin(
@@ -71,13 +71,11 @@ class Evaluations(Outputs):
         with self.writing() as session:
             row = self._row_for(session, record, model, eval_setting)
             if row.status != "complete":
-                row.status = "running"
-                row.error = None
+                row.status, row.error, row.updated_at = "running", None, now()
                 row.dataset_id = dataset_id
-                row.origin = record.origin
                 row.derived_from_id = record.derived_from
-                row.environment = record.environment
-                row.updated_at = now()
+                for field, value in columns(record).items():  # the row may be of a try that failed before all was known
+                    setattr(row, field, value)
             session.flush()
             return entity(row, record.model, record.eval_setting)
 
@@ -114,12 +112,12 @@ class Evaluations(Outputs):
         """
         moment = now()
         with self.writing() as session:
-            models = _ids_of(session, ModelRow, [cell[0] for cell in cells])
-            settings = _ids_of(session, EvalSettingRow, [cell[1] for cell in cells])
-            for model, model_type in model_types.items():
-                session.execute(sa.update(ModelRow).where(ModelRow.name == model).values(model_type=model_type))
             known = _imported(session)
-            fresh = [cell for cell in cells if cell[2] not in known]
+            fresh = sorted((cell for cell in cells if cell[2] not in known), key=lambda cell: cell[2])
+            models = _ids_of(session, "model", (cell[0] for cell in fresh))
+            settings = _ids_of(session, "eval setting", (cell[1] for cell in fresh))
+            for model, model_type in sorted(model_types.items()):
+                session.execute(sa.update(ModelRow).where(ModelRow.name == model).values(model_type=model_type))
             rows = [
                 {
                     "model_id": models[model],
@@ -151,13 +149,19 @@ class Evaluations(Outputs):
             )
 
     def complete(self, evaluation_id: int, scores: Sequence[Score], metrics: Sequence[Metric]) -> None:
-        """Stores scores and metrics and marks the evaluation complete, all in one transaction."""
+        """Stores scores and metrics and marks the evaluation complete, all in one transaction.
+
+        Raises:
+            StoreError: If two metrics or two scores have one name.
+        """
+        _require_distinct("metric", [(each.scorer, each.name, each.slice) for each in metrics])
+        _require_distinct("score", [(each.scorer, each.name) for each in scores])
         with self.writing() as session:
             session.execute(sa.delete(ScoreRow).where(ScoreRow.evaluation_id == evaluation_id))
             session.execute(sa.delete(MetricRow).where(MetricRow.evaluation_id == evaluation_id))
-            insert_new(session, ScoreRow, [_score_row(evaluation_id, score) for score in scores])
+            insert_new(session, ScoreRow, [score_row(evaluation_id, score) for score in scores])
             insert_new(session, MetricRow, [metric_row(evaluation_id, metric) for metric in metrics])
-            row = session.get_one(EvaluationRow, evaluation_id)
+            row = evaluation_row(session, evaluation_id)
             row.status, row.error = "complete", None
             row.completed_at = row.updated_at = now()
             session.execute(  # an earlier failure of this cell, from before it could be identified, is overcome
@@ -233,7 +237,8 @@ class Evaluations(Outputs):
                 .where(SampleRow.dataset_id == dataset_id)
                 .order_by(SampleRow.position)
             )
-            return DatasetInfo(row.name, row.fingerprint, [SampleInfo(*sample) for sample in samples], row.class_names)
+            infos = [SampleInfo(*sample) for sample in samples]
+            return DatasetInfo(row.name, row.fingerprint, infos, row.class_names)
 
     # Helpers ------------------------------------------------------------------------------------------------------
 
@@ -243,7 +248,7 @@ class Evaluations(Outputs):
         model_row = ensure_row(session, "model", record.model, **model)
         setting_row = ensure_row(session, "eval setting", record.eval_setting, **eval_setting)
         session.flush()
-        identity, definitions = _normalized(record.identity)
+        _, definitions = normalized(record.identity)
         insert_new(session, DefinitionRow, definitions)
         moment = now()
         insert_new(
@@ -254,16 +259,8 @@ class Evaluations(Outputs):
                     "model_id": model_row.id,
                     "eval_setting_id": setting_row.id,
                     "fingerprint": record.fingerprint,
-                    "forward_fingerprint": record.forward_fingerprint,
                     "status": "running",
-                    "origin": record.origin,
-                    "size": record.size,
-                    "sample_limit": record.sample_limit,
-                    "dtype": record.dtype,
-                    "random_weights": record.random_weights,
-                    "identity": identity,
-                    "environment": record.environment,
-                    "source": record.source,
+                    **columns(record),
                     "created_at": moment,
                     "updated_at": moment,
                 }
@@ -279,28 +276,27 @@ class Evaluations(Outputs):
         ).one()
 
 
-def _normalized(identity: dict[str, Any] | None) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """An identity with digests in place of its dictionaries, and rows for these."""
-    if identity is None:
-        return None, []
-    small: dict[str, Any] = {}
-    rows = []
-    for kind, content in identity.items():
-        if isinstance(content, dict):
-            small[kind] = digest(content)
-            rows.append({"digest": small[kind], "kind": kind, "content": content})
-        else:
-            small[kind] = content
-    return small, rows
+def _require_distinct(what: str, keys: Sequence[tuple[str, ...]]) -> None:
+    twice = [key for key, times in Counter(keys).items() if times > 1]
+    if twice:
+        raise StoreError(f"there are two {what}s {' / '.join(filter(None, twice[0]))} of one evaluation")
 
 
-def _ids_of(session: Session, table: Any, names: Iterable[str]) -> dict[str, int]:
-    """The ids of names, which are made or made visible where need be."""
-    wanted = list(dict.fromkeys(names))
+def _ids_of(session: Session, kind: Kind, names: Iterable[str]) -> dict[str, int]:
+    """The ids of names, which are made or made visible where need be.
+
+    In the order of the names, as every writer takes them: else two could wait for each other.
+    """
+    table = TABLES[kind]
+    wanted = sorted(set(names))
+    for name in wanted:
+        check_name(kind, name)
     insert_new(session, table, [{"name": name, "created_at": now()} for name in wanted])
     ids: dict[str, int] = {}
     for part in in_parts(wanted):
-        session.execute(sa.update(table).where(table.name.in_(part)).values(hidden_at=None))
+        session.execute(
+            sa.update(table).where(table.name.in_(part), table.hidden_at.is_not(None)).values(hidden_at=None)
+        )
         found = session.execute(sa.select(table.name, table.id).where(table.name.in_(part)))
         ids.update({each.name: each.id for each in found})
     return ids
@@ -312,78 +308,3 @@ def _imported(session: Session) -> dict[str, int]:
         EvaluationRow.origin == "imported", EvaluationRow.hidden_at.is_(None)
     )
     return {each.fingerprint: each.id for each in session.execute(statement)}
-
-
-def with_names() -> Any:
-    """Selects evaluations with the names of their model and their setting."""
-    return (
-        sa.select(EvaluationRow, ModelRow.name, EvalSettingRow.name)
-        .join(ModelRow, ModelRow.id == EvaluationRow.model_id)
-        .join(EvalSettingRow, EvalSettingRow.id == EvaluationRow.eval_setting_id)
-    )
-
-
-def entity(row: EvaluationRow, model: str, eval_setting: str) -> Evaluation:
-    """The evaluation in a row, as a plain value."""
-    return Evaluation(
-        id=row.id,
-        model=model,
-        eval_setting=eval_setting,
-        fingerprint=row.fingerprint,
-        forward_fingerprint=row.forward_fingerprint,
-        status=row.status,  # type: ignore[arg-type]
-        origin=row.origin,  # type: ignore[arg-type]
-        dataset_id=row.dataset_id,
-        derived_from=row.derived_from_id,
-        size=row.size,
-        sample_limit=row.sample_limit,
-        dtype=row.dtype,
-        random_weights=row.random_weights,
-        error=row.error,
-        source=row.source,
-        created_at=row.created_at,
-        completed_at=row.completed_at,
-        hidden=row.hidden_at is not None,
-        environment=row.environment,
-        identity=row.identity,
-    )
-
-
-def metric_row(evaluation_id: int, metric: Metric) -> dict[str, Any]:
-    """A metric as a row; a value that is no number is stored as NULL."""
-    value = None if metric.value is None or metric.value != metric.value else float(metric.value)
-    return {
-        "evaluation_id": evaluation_id,
-        "scorer": metric.scorer,
-        "name": metric.name,
-        "slice": metric.slice,
-        "value": value,
-        "unit": metric.unit,
-        "n": metric.n,
-        "stderr": None if metric.stderr is None or metric.stderr != metric.stderr else float(metric.stderr),
-    }
-
-
-def _score_row(evaluation_id: int, score: Score) -> dict[str, Any]:
-    payload = encode(score.values)
-    return {
-        "evaluation_id": evaluation_id,
-        "scorer": score.scorer,
-        "name": score.name,
-        "count": payload.count,
-        "dtype": payload.dtype,
-        "checksum": payload.checksum,
-        "payload": bytes(payload.data),
-    }
-
-
-def _sample_row(dataset_id: int, position: int, sample: SampleInfo) -> dict[str, Any]:
-    return {
-        "dataset_id": dataset_id,
-        "position": position,
-        "sample_id": sample.id,
-        "digest": sample.digest,
-        "target": sample.target,
-        "group_name": sample.group,
-        "slices": sample.slices,
-    }

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from testbed.db.entities import Evaluation
 from testbed.db.store import Store
 from testbed.errors import MissingExtraError, StoreError, UnknownNameError
+from testbed.jsontext import to_json
 from testbed.paths import write_atomically
 
 if TYPE_CHECKING:
@@ -21,16 +22,22 @@ Format = Literal["npz", "csv", "parquet"]
 
 LOGITS = "logits"
 MANIFEST = "manifest.json"
+_LONGEST = 100  # two names, their hashes and a suffix must stay under the 255 characters of a file name
 _RESERVED = {"con", "prn", "aux", "nul", *(f"com{i}" for i in range(10)), *(f"lpt{i}" for i in range(10))}
 
 
 def safe_name(name: str) -> str:
-    """A file name that every system takes, and that differs for different names, also where case does not count."""
-    plain = re.sub(r"[^A-Za-z0-9._+,=@-]+", "_", name).strip("._")[:120].rstrip("._")
-    lower_is_enough = name == name.lower()
-    if plain == name and lower_is_enough and plain.split(".")[0] not in _RESERVED:
+    """A file name that every system takes, and that differs for different names, also where case does not count.
+
+    A name that is fit to be one stays as it is. Others get a hash at their end, and so does a name that looks as if it
+    had one, or that has the two underscores which join the names of a setting and of a model.
+    """
+    plain = re.sub(r"[^A-Za-z0-9._+,=@-]+", "_", name).strip("._")[:_LONGEST].rstrip("._")
+    reserved = plain.lower().split(".")[0] in _RESERVED
+    fit = plain == name == name.lower() and not reserved and not re.search(r"__|-[0-9a-f]{8}$", name)
+    if fit:
         return plain
-    return f"{plain or 'model'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return f"{'_' if reserved else ''}{plain or 'name'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def save_logits(
@@ -58,7 +65,7 @@ def save_logits(
     for evaluation in chosen:
         path = folder / f"{safe_name(eval_setting)}__{safe_name(evaluation.model)}.{form}"
         entries.append(_write(store, evaluation, path, form))
-    write_atomically(folder / MANIFEST, json.dumps({"files": entries}, indent=2, allow_nan=False).encode())
+    write_atomically(folder / MANIFEST, to_json({"files": entries}).encode())
     return entries
 
 
@@ -81,7 +88,7 @@ def write_run(store: Store, evaluation_ids: Iterable[int], folder: Path) -> int:
             _write(store, evaluation, path, "npz")
             files += 1
         metrics.append(entry)
-    write_atomically(folder / "metrics.json", json.dumps(metrics, indent=2).encode())
+    write_atomically(folder / "metrics.json", to_json(metrics).encode())
     return files
 
 
@@ -109,9 +116,13 @@ def _arrays(store: Store, evaluation: Evaluation) -> dict[str, np.ndarray[Any, A
     identity = store.identity(evaluation)
     forward: dict[str, Any] = identity.get("forward", {})
     sublist = identity.get("view", {}).get("class_sublist")
-    names = (forward.get("prompts") or {}).get("class_names") or dataset.class_names
+    of_prompts = (forward.get("prompts") or {}).get("class_names")
+    names = of_prompts or dataset.class_names
+    if sublist and names and (of_prompts or len(names) > len(sublist)):
+        # All classes are named. (A data set of the listed classes alone names just those, in the list's order.)
+        names = [names[index] for index in sublist] if len(names) > max(sublist) else None
     arrays: dict[str, Any] = {
-        "targets": np.asarray([sample.target for sample in dataset.samples]),
+        "targets": _targets([sample.target for sample in dataset.samples]),
         "sample_ids": np.asarray([sample.id for sample in dataset.samples], dtype=np.str_),
     }
     if sublist is not None:
@@ -119,18 +130,34 @@ def _arrays(store: Store, evaluation: Evaluation) -> dict[str, np.ndarray[Any, A
         if not forward.get("restricted"):
             # As the metrics saw them: targets index into the list.
             logits = logits[:, sublist]
-            names = [names[index] for index in sublist] if names and len(names) > max(sublist) else names
     if names is None or len(names) != logits.shape[1]:
         names = [str(index) for index in range(logits.shape[1])]
     return {"logits": logits, "class_names": np.asarray(names, dtype=np.str_), **arrays}
 
 
+def _targets(targets: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """An array of the targets; of JSON texts where they are lists of different lengths or of mixed types."""
+    import numpy as np
+
+    try:
+        array = np.asarray(targets)
+    except ValueError:
+        array = np.asarray(None)
+    texts = [isinstance(target, str) for target in targets]
+    if array.dtype.kind in "biuf" or all(texts):
+        return array
+    return np.asarray([json.dumps(target) for target in targets], dtype=np.str_)
+
+
 def _write(store: Store, evaluation: Evaluation, path: Path, form: Format) -> dict[str, Any]:
+    import numpy as np
+
     arrays = _arrays(store, evaluation)
     temporary = path.with_name(f"{path.name}.part")
     try:
         if form == "npz":
-            _write_npz(temporary, arrays)
+            with temporary.open("wb") as file:
+                np.savez(file, **arrays)
         else:
             _write_table(temporary, arrays, form)
         temporary.replace(path)
@@ -153,23 +180,14 @@ def _write(store: Store, evaluation: Evaluation, path: Path, form: Format) -> di
     }
 
 
-def _write_npz(path: Path, arrays: dict[str, Any]) -> None:
-    import numpy as np
-
-    for name, array in arrays.items():
-        if array.dtype.hasobject:
-            raise StoreError(f"{path.name}: {name} holds objects, which cannot be written without pickle")
-    with path.open("wb") as file:
-        np.savez(file, **arrays)
-
-
 def _write_table(path: Path, arrays: dict[str, Any], form: Format) -> None:
     """One row for each sample: its id, its target, and a column ``logit_<i>`` for each class."""
     import pandas as pd
 
     logits = arrays["logits"]
     frame = pd.DataFrame(logits, columns=[f"logit_{index}" for index in range(logits.shape[1])])
-    frame.insert(0, "target", arrays["targets"])
+    targets = arrays["targets"]
+    frame.insert(0, "target", targets if targets.ndim == 1 else [json.dumps(target) for target in targets.tolist()])
     frame.insert(0, "sample_id", arrays["sample_ids"])
     if form == "csv":
         # Enough digits that every value comes back bit for bit.

@@ -7,12 +7,13 @@ evaluations of the same cell, never over them.
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from testbed.db.entities import FRACTION, OVERALL, Metric, Result
+from testbed.db.names import check_name
 from testbed.db.store import Store
 from testbed.errors import StoreError
 from testbed.identity import digest
@@ -109,29 +110,46 @@ def _read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
     return header, rows[1:]
 
 
-def _number(text: str, low: float, high: float, where: str) -> float | None:
-    """The number in a field; None when it is empty or NaN."""
+def _metric(name: str, text: str, whole: int, where: str) -> Metric | None:
+    """The metric in a field, as the fraction nearest to the decimal that is written there; None if there is none.
+
+    Args:
+        name: The metric.
+        text: The field; empty or NaN where there is no value.
+        whole: What the fraction 1 is written as: 100 for percent, 1 for fractions.
+        where: For messages.
+    """
     if not text.strip():
         return None
     try:
-        value = float(text)
-    except ValueError:
+        value = Decimal(text.strip())
+    except InvalidOperation:
         raise StoreError(f"{where}: a number was expected, {text!r} was found") from None
-    if math.isnan(value):
+    if value.is_nan():
         return None
-    if not low <= value <= high:
-        raise StoreError(f"{where}: {value:g} is not between {low:g} and {high:g}")
-    return value
+    if not 0 <= value <= whole:
+        raise StoreError(f"{where}: {value:g} is not between 0 and {whole}")
+    return Metric(name, float(value / whole), published=text.strip())
+
+
+def _named(text: str, where: str) -> str:
+    """The name of a model in a field."""
+    name = text.strip()
+    try:
+        check_name("model", name)
+    except StoreError as error:
+        raise StoreError(f"{where}: {error}") from None
+    return name
 
 
 def _imagenet_testbed(
     header: Sequence[str], rows: Sequence[Sequence[str]], path: Path, report: ImportReport
 ) -> list[ImportedCell]:
     """A row for each model, a column for each setting, top-1 in percent, empty where there is none."""
-    values: dict[tuple[str, str], dict[str, float]] = {}
+    values: dict[tuple[str, str], list[Metric]] = {}
     seen: dict[str, Sequence[str]] = {}
     for number, row in enumerate(rows, start=2):
-        model = row[0].strip()
+        model = _named(row[0], f"{path}, row {number}")
         if model in seen:
             if list(seen[model]) != list(row):
                 raise StoreError(f"{path}, row {number}: {model} has two rows that differ; which one counts?")
@@ -139,17 +157,17 @@ def _imagenet_testbed(
             continue
         seen[model] = row
         for column, text in zip(header[1:], row[1:], strict=True):
-            value = _number(text, 0, 100, f"{path}, row {number}, column {column}")
-            if value is not None:
-                setting, metric = split_column(column)
-                values.setdefault((model, setting), {})[metric] = value / 100
-    numbers = [value for metrics in values.values() for value in metrics.values()]
-    if numbers and max(numbers) <= 0.01:
+            setting, name = split_column(column)
+            metric = _metric(name, text, 100, f"{path}, row {number}, column {column}")
+            if metric is not None:
+                values.setdefault((model, setting), []).append(metric)
+    if values and max(metric.value or 0 for metrics in values.values() for metric in metrics) <= 0.01:
         raise StoreError(f"{path}: no value exceeds 1, so these seem to be fractions; the table is to be in percent")
-    return [
-        ImportedCell(model, setting, tuple(Metric(name, value) for name, value in sorted(metrics.items())))
-        for (model, setting), metrics in values.items()
-    ]
+    return [_cell(model, setting, metrics) for (model, setting), metrics in values.items()]
+
+
+def _cell(model: str, setting: str, metrics: Iterable[Metric]) -> ImportedCell:
+    return ImportedCell(model, setting, tuple(sorted(metrics, key=lambda each: each.name)))
 
 
 def split_column(column: str) -> tuple[str, str]:
@@ -169,16 +187,19 @@ def _clip_benchmark(
         for column in header:
             if column in CLIP_BENCHMARK_TEXT:
                 continue
-            value = _number(named[column], 0, 1, f"{path}, row {number}, column {column}")
-            if value is not None:
-                metrics.append(Metric(CLIP_BENCHMARK_METRICS.get(column, column), value))
-        cell = ImportedCell(
-            f"{named['model']},{named['pretrained']}", named["dataset"], tuple(sorted(metrics, key=lambda m: m.name))
-        )
+            name = CLIP_BENCHMARK_METRICS.get(column, column)
+            metric = _metric(name, named[column], 1, f"{path}, row {number}, column {column}")
+            if metric is not None:
+                metrics.append(metric)
+        model = _named(f"{named['model']},{named['pretrained']}", f"{path}, row {number}")
+        cell = _cell(model, named["dataset"], metrics)
         key = cell.model, cell.eval_setting
         if key in cells:
             if cells[key].metrics != cell.metrics:
-                raise StoreError(f"{path}, row {number}: {key[0]} on {key[1]} has two rows that differ; which counts?")
+                raise StoreError(
+                    f"{path}, row {number}: {key[0]} on {key[1]} has two rows that differ; which one counts? If they"
+                    " are of two tasks, import each task from a file of its own, its data sets named apart"
+                )
             report.notes.append(f"row {number} repeats {key[0]} on {key[1]}")
         cells[key] = cell
     return list(cells.values())
@@ -208,7 +229,7 @@ def export_csv(results: Iterable[Result], path: Path, sort_by: str = "val") -> t
     Returns:
         The numbers of models and of columns.
     """
-    table: dict[str, dict[str, float]] = {}
+    table: dict[str, dict[str, Result]] = {}
     for result in sorted(results, key=lambda each: each.origin != "imported"):
         metric = result.metric
         if result.slice != OVERALL or result.unit != FRACTION or result.value is None:
@@ -219,24 +240,36 @@ def export_csv(results: Iterable[Result], path: Path, sort_by: str = "val") -> t
             column = f"{result.eval_setting}_{metric}"
         else:
             continue
-        table.setdefault(result.model, {})[column] = result.value
+        table.setdefault(result.model, {})[column] = result
     columns = sorted({column for row in table.values() for column in row})
-    order = sorted(table, key=lambda model: (-table[model].get(sort_by, -1.0), model))
+
+    def rank(model: str) -> tuple[float, str]:
+        best = table[model].get(sort_by)
+        return (1.0 if best is None else -(best.value or 0.0), model)
+
+    order = sorted(table, key=rank)
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["model", *columns])
             for model in order:
                 row = table[model]
-                writer.writerow([model, *(as_percent(row[each]) if each in row else "" for each in columns)])
+                writer.writerow([model, *(_printed(row[each]) if each in row else "" for each in columns)])
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror}") from error
     return len(order), len(columns)
 
 
+def _printed(result: Result) -> str:
+    """A fraction in percent; an imported one in the digits of its table, if that was in percent."""
+    fraction = result.value or 0.0
+    if result.published and float(Decimal(result.published) / 100) == fraction:
+        return result.published
+    return as_percent(fraction)
+
+
 def as_percent(fraction: float) -> str:
-    """A fraction in percent: the shortest decimal that is this very fraction when it is divided by 100 again."""
-    near = fraction * 100
-    candidates = [near, math.nextafter(near, math.inf), math.nextafter(near, -math.inf)]
-    exact = [value for value in candidates if value / 100 == fraction]
-    return min((repr(value) for value in exact or [near]), key=len)
+    """A fraction in percent: the digits of its shortest decimal, so that importing them gives this very fraction."""
+    percent = Decimal(repr(fraction)) * 100
+    short = repr(float(percent))
+    return short if Decimal(short) == percent else f"{percent.normalize():f}"

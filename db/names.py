@@ -14,7 +14,8 @@ from testbed.errors import DuplicateNameError, StoreError, unknown_name
 
 Kind = Literal["model", "eval setting"]
 
-_TABLES: dict[str, Any] = {"model": ModelRow, "eval setting": EvalSettingRow}
+TABLES: dict[str, Any] = {"model": ModelRow, "eval setting": EvalSettingRow}
+_LONGEST = 512  # as the tables have it; SQLite would take more, Postgres would not
 _LISTING = {"model": "python db.py --list-models-db", "eval setting": "python db.py --list-eval-settings-db"}
 
 
@@ -24,7 +25,7 @@ def row_of(session: Session, kind: Kind, name: str, hidden: bool | None = False)
     Raises:
         UnknownNameError: With the nearest names of the same sort.
     """
-    table = _TABLES[kind]
+    table = TABLES[kind]
     row = session.scalar(sa.select(table).where(table.name == name))
     if row is not None and (hidden is None or (row.hidden_at is not None) == hidden):
         return row
@@ -34,9 +35,26 @@ def row_of(session: Session, kind: Kind, name: str, hidden: bool | None = False)
     raise unknown_name(kind, name, known, where, _LISTING[kind])
 
 
+def check_name(kind: Kind, name: str) -> None:
+    """Checks that both databases can hold a name and a person can type it.
+
+    Raises:
+        StoreError: If it is empty, too long, or has control characters.
+    """
+    if not name.strip():
+        raise StoreError(f"the name of a {kind} is empty")
+    if len(name) > _LONGEST:
+        raise StoreError(f"the name of a {kind} is too long: {len(name)} characters, at most {_LONGEST} are possible")
+    control = [character for character in name if not character.isprintable()]
+    if control:
+        shown = "NUL" if control[0] == "\0" else repr(control[0])
+        raise StoreError(f"the name of a {kind} has a character that cannot be printed ({shown}): {name!r}")
+
+
 def ensure_row(session: Session, kind: Kind, name: str, **fields: Any) -> Any:
     """The row of that name, made or made visible if need be, its fields brought up to date."""
-    table = _TABLES[kind]
+    check_name(kind, name)
+    table = TABLES[kind]
     insert_new(session, table, [{"name": name, "created_at": now(), **fields}])
     row = session.scalars(sa.select(table).where(table.name == name)).one()
     row.hidden_at = None
@@ -51,7 +69,7 @@ class Names(StoreBase):
 
     def list_names(self, kind: Kind) -> list[Named]:
         """The visible models or eval settings, by name, with their numbers of complete visible evaluations."""
-        table = _TABLES[kind]
+        table = TABLES[kind]
         link = EvaluationRow.model_id if table is ModelRow else EvaluationRow.eval_setting_id
         counts = (
             sa.select(link.label("id"), sa.func.count().label("evaluations"))
@@ -70,7 +88,7 @@ class Names(StoreBase):
 
     def add_name(self, kind: Kind, name: str, **fields: Any) -> bool:
         """Adds a model or an eval setting; returns whether it was new or hidden before."""
-        table = _TABLES[kind]
+        table = TABLES[kind]
         with self.writing() as session:
             row = session.scalar(sa.select(table).where(table.name == name))
             fresh = row is None or row.hidden_at is not None
@@ -84,7 +102,8 @@ class Names(StoreBase):
             UnknownNameError: If there is no such name.
             DuplicateNameError: If the new name is taken, be it by a removed one.
         """
-        table = _TABLES[kind]
+        check_name(kind, new)
+        table = TABLES[kind]
         with self.writing() as session:
             row = row_of(session, kind, old)
             taken = session.scalar(sa.select(table).where(table.name == new))
@@ -130,7 +149,7 @@ class Names(StoreBase):
 
     def name_exists(self, kind: Kind, name: str) -> bool:
         """Whether a visible model or eval setting has that name."""
-        table = _TABLES[kind]
+        table = TABLES[kind]
         with self.reading() as session:
             return session.scalar(sa.select(table.id).where(table.name == name, table.hidden_at.is_(None))) is not None
 
@@ -148,6 +167,3 @@ def _named(row: Any, count: int) -> Named:
         model_type=getattr(row, "model_type", None),
         parent=getattr(row, "parent", None),
     )
-
-
-__all__ = ["Kind", "Names", "StoreError", "ensure_row", "row_of"]

@@ -13,6 +13,7 @@ from testbed.db.base import StoreBase, in_parts, insert_new
 from testbed.db.entities import Chunk
 from testbed.db.tables import ArtifactRow, EvaluationRow, OutputChunkRow, SampleErrorRow, SampleRow, ScoreRow, now
 from testbed.errors import StoreError
+from testbed.identity import digest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,8 +50,9 @@ class Outputs(StoreBase):
         uri = None
         if self.external is not None:
             with self.reading() as session:
-                fingerprint = session.get_one(EvaluationRow, chunk.evaluation_id).fingerprint
-            uri = self.external.write(fingerprint, chunk.kind, chunk.start, payload)
+                row = evaluation_row(session, chunk.evaluation_id)
+                owner = f"{row.fingerprint}-{digest([row.id, row.created_at.isoformat()])[:8]}"
+            uri = self.external.write(owner, chunk.kind, chunk.start, payload)
         return {
             "evaluation_id": chunk.evaluation_id,
             "kind": chunk.kind,
@@ -88,7 +90,7 @@ class Outputs(StoreBase):
     def kinds(self, evaluation_id: int) -> dict[str, str]:
         """The kinds of outputs of an evaluation (or of the one it was derived from), and their dtypes."""
         with self.reading() as session:
-            root = session.get_one(EvaluationRow, evaluation_id).derived_from_id or evaluation_id
+            root = evaluation_row(session, evaluation_id).derived_from_id or evaluation_id
             rows = session.execute(
                 sa.select(OutputChunkRow.kind, OutputChunkRow.dtype)
                 .where(OutputChunkRow.evaluation_id == root)
@@ -114,7 +116,7 @@ class Outputs(StoreBase):
             CorruptOutputError: If they differ from their checksum.
         """
         with self.reading() as session:
-            row = session.get_one(EvaluationRow, evaluation_id)
+            row = evaluation_row(session, evaluation_id)
             root, positions = evaluation_id, None
             if row.derived_from_id is not None:
                 root = row.derived_from_id
@@ -158,7 +160,7 @@ class Outputs(StoreBase):
     def sample_errors(self, evaluation_id: int) -> dict[int, str]:
         """Position → error of the samples that could not be read (of the source, if the evaluation is derived)."""
         with self.reading() as session:
-            row = session.get_one(EvaluationRow, evaluation_id)
+            row = evaluation_row(session, evaluation_id)
             root = row.derived_from_id or evaluation_id
             statement = sa.select(SampleErrorRow.position, SampleErrorRow.error)
             rows = session.execute(statement.where(SampleErrorRow.evaluation_id == root))
@@ -201,6 +203,18 @@ class Outputs(StoreBase):
                 "created_at": now(),
             }
             insert_new(session, ArtifactRow, [row])
+
+
+def evaluation_row(session: Session, evaluation_id: int) -> EvaluationRow:
+    """The row of an evaluation.
+
+    Raises:
+        StoreError: If there is none.
+    """
+    row = session.get(EvaluationRow, evaluation_id)
+    if row is None:
+        raise StoreError(f"the store has no evaluation {evaluation_id}")
+    return row
 
 
 def source_positions(session: Session, dataset_id: int | None, source_id: int | None) -> list[int]:
@@ -254,6 +268,8 @@ def _assemble(chunks: Iterator[Any], size: int, unreadable: Ranges, what: str, v
         data = payloads.read_uri(uri) if uri else payload
         if verify:
             payloads.verify(data, checksum, f"{what}, samples {start} to {start + count - 1}")
+        if start + count > size:
+            raise StoreError(f"{what}: outputs of {size} samples were expected, some reach to {start + count}")
         if whole is None:
             whole = np.empty((size, *shape), dtype=payloads.result_dtype(dtype))
         whole[start : start + count] = payloads.decode(data, dtype, count, shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import CorruptOutputError, StoreError
@@ -27,8 +28,14 @@ class Payload:
 
 
 def encode(values: Any) -> Payload:
-    """Encodes a numpy array or a CPU torch tensor of shape [count, …] at its own precision."""
+    """Encodes a numpy array or a CPU torch tensor of shape [count, …] at its own precision.
+
+    Raises:
+        StoreError: If it holds anything but numbers and truth values.
+    """
     dtype, array = _as_numpy(values)
+    if array.dtype.kind not in "biufc":
+        raise StoreError(f"outputs and scores are arrays of numbers; this one has the type {array.dtype}")
     data = array.data.cast("B") if array.size else memoryview(b"")
     return Payload(data, dtype, len(array), array.shape[1:], digest_bytes(data))
 
@@ -86,17 +93,34 @@ class External:
     """Payloads kept outside the database, below an fsspec URL such as ``s3://bucket/outputs`` or ``file:///mnt/lab``."""
 
     def __init__(self, base: str) -> None:
-        self.base = base.rstrip("/")
+        self.base = _absolute(base).rstrip("/")
 
-    def write(self, fingerprint: str, kind: str, start: int, payload: Payload) -> str:
-        """Stores a payload under a name that its content decides, and returns its URI."""
-        uri = f"{self.base}/{fingerprint}/{kind}-{start}-{payload.checksum}.bin"
+    def write(self, owner: str, kind: str, start: int, payload: Payload) -> str:
+        """Stores a payload of an evaluation and returns its URI.
+
+        Args:
+            owner: A name that no other evaluation has, in this store or in another one that shares the place: who
+                deletes its files must not delete another's.
+            kind: Such as ``logits``.
+            start: The first sample.
+            payload: What to write.
+        """
+        uri = f"{self.base}/{owner}/{kind}-{start}-{payload.checksum}.bin"
         try:
             with _open(uri, "wb") as file:
                 file.write(payload.data)
         except (OSError, ImportError, ValueError) as error:
             raise StoreError(f"outputs cannot be written to {uri}: {error}") from error
         return uri
+
+
+def _absolute(base: str) -> str:
+    """A place that means the same from any working folder; other URLs than those of files do so already."""
+    scheme, separator, path = base.partition("://")
+    if separator and scheme != "file":
+        return base
+    folder = Path(path if separator else base).expanduser().absolute()
+    return f"{scheme}://{folder}" if separator else str(folder)
 
 
 def read_uri(uri: str) -> bytes:

@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.db.base import StoreBase
-from testbed.db.evaluations import with_names
 from testbed.db.names import row_of
 from testbed.db.payloads import delete_uri
+from testbed.db.rows import with_names
 from testbed.db.tables import EvalSettingRow, EvaluationRow, ModelRow, OutputChunkRow, now
 from testbed.errors import StoreError, UnknownNameError
 
@@ -37,9 +37,14 @@ class Removal(StoreBase):
         """Undoes the last `hide_evaluations` of a cell; returns how many came back.
 
         Raises:
-            StoreError: If the cell was run again meanwhile.
+            StoreError: If the cell was run again meanwhile, or its model or its setting is removed as well.
         """
         with self.writing() as session:
+            for kind, name in (("model", model), ("eval setting", eval_setting)):
+                if row_of(session, kind, name, hidden=None).hidden_at is not None:
+                    raise StoreError(
+                        f"the {kind} {name} is removed itself; restore it first: --restore-{kind.replace(' ', '-')}"
+                    )
             ids = self._ids(session, model, eval_setting, hidden=True)
             rows = list(session.scalars(sa.select(EvaluationRow).where(EvaluationRow.id.in_(ids))))
             if not rows:

@@ -10,7 +10,8 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine
 
-from testbed.db.engine import display_url
+from testbed.db.engine import keep_write_ahead_log
+from testbed.db.urls import display_url
 from testbed.errors import SchemaError
 
 REVISIONS = ("0001",)  # oldest first; a test compares them with the files in migrations/versions
@@ -51,23 +52,35 @@ def require_head(connection: Connection, url: URL) -> None:
 
 
 def is_empty(connection: Connection) -> bool:
-    """Whether a database has no table at all."""
-    return not sa.inspect(connection).get_table_names()
+    """Whether a database has no table at all, but the one for the version."""
+    return set(sa.inspect(connection).get_table_names()) <= {"alembic_version"}
 
 
-def create_or_upgrade(engine: Engine, target: str = HEAD) -> tuple[str | None, str]:
-    """Brings a database to a schema version in one transaction.
+def create_or_upgrade(engine: Engine, url: URL, new: bool = False) -> tuple[str | None, str]:
+    """Brings a database to this testbed's schema version in one transaction.
+
+    Args:
+        engine: One that may write.
+        url: The database, for messages.
+        new: Whether a database without tables is to become a store.
 
     Returns:
         The version before (None for a new store) and after.
+
+    Raises:
+        SchemaError: If it holds tables that are not testbed's.
     """
     with engine.execution_options(testbed_mode="write").connect() as connection, connection.begin():
         if connection.dialect.name == "postgresql":
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
         before = current_revision(connection)
-        if before != target:
-            _migrate(connection, target)
-        return before, target
+        if before is None and not (new and is_empty(connection)):
+            require_head(connection, url)
+        if before != HEAD:
+            _migrate(connection, HEAD)
+    if new:
+        keep_write_ahead_log(engine)
+    return before, HEAD
 
 
 def _migrate(connection: Connection, target: str) -> None:

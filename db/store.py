@@ -8,17 +8,23 @@ with Store.open("sqlite:///testbed.db") as store:
 from __future__ import annotations
 
 import os
+from pathlib import Path
+
+from sqlalchemy.engine import URL
 
 from testbed.db import schema
-from testbed.db.engine import Mode, clear_errors, connect, display_url, resolve_url
+from testbed.db.engine import Mode, connect, keep_write_ahead_log
 from testbed.db.evaluations import Evaluations
+from testbed.db.faults import clear_errors
 from testbed.db.names import Names
 from testbed.db.removal import Removal
 from testbed.db.results import Results
+from testbed.db.soundness import Soundness
+from testbed.db.urls import display_url, full_url, resolve_url
 from testbed.paths import ENV_PAYLOADS
 
 
-class Store(Names, Evaluations, Results, Removal):
+class Store(Names, Evaluations, Results, Removal, Soundness):
     """Everything that was evaluated: models, settings, samples, outputs, scores, metrics."""
 
     @classmethod
@@ -34,29 +40,52 @@ class Store(Names, Evaluations, Results, Removal):
             StoreError: If there is none, or it cannot be reached.
             SchemaError: If it has another schema version; nothing is changed.
         """
-        resolved = resolve_url(url)
-        engine = connect(resolved, mode)
-        with clear_errors(resolved), engine.connect() as connection:
-            schema.require_head(connection, resolved)
-        return cls(engine, resolved, mode, payload_url or os.environ.get(ENV_PAYLOADS))
+        return cls._open(resolve_url(url), mode, payload_url)
 
     @classmethod
     def create(cls, url: str | None = None, payload_url: str | None = None) -> Store:
         """Opens a store for writing; makes it first if the database is new or empty."""
         resolved = resolve_url(url)
-        engine = connect(resolved, "write")
-        with clear_errors(resolved):
-            with engine.connect() as connection:
-                empty = schema.is_empty(connection)
-            if empty:
-                schema.create_or_upgrade(engine)
-        engine.dispose()
-        return cls.open(url, "write", payload_url)
+        if _is_new(resolved):
+            engine = connect(resolved, "create")
+            with clear_errors(resolved):
+                schema.create_or_upgrade(engine, resolved, new=True)
+            engine.dispose()
+        return cls._open(resolved, "write", payload_url)
+
+    @classmethod
+    def _open(cls, url: URL, mode: Mode, payload_url: str | None) -> Store:
+        # Looking first, without a right to write, leaves a file that is not ours as it is.
+        engine = connect(url, "read")
+        with clear_errors(url), engine.connect() as connection:
+            schema.require_head(connection, url)
+        if mode == "write":
+            engine.dispose()
+            engine = connect(url, "write")
+            with clear_errors(url):
+                keep_write_ahead_log(engine)
+        return cls(engine, url, mode, payload_url or os.environ.get(ENV_PAYLOADS))
 
     @property
     def display_url(self) -> str:
         """The database as a person would write it, without the password."""
         return display_url(self.url)
+
+    @property
+    def full_url(self) -> str:
+        """The database for another process of this run, with the password; never to be shown."""
+        return full_url(self.url)
+
+
+def _is_new(url: URL) -> bool:
+    """Whether a store is to be made there: no file, or a database without any table."""
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
+        return True
+    engine = connect(url, "read")
+    with clear_errors(url), engine.connect() as connection:
+        empty = schema.is_empty(connection)
+    engine.dispose()
+    return empty
 
 
 def upgrade(url: str | None = None) -> tuple[str | None, str]:
@@ -75,8 +104,10 @@ def upgrade(url: str | None = None) -> tuple[str | None, str]:
         if revision not in schema.REVISIONS:
             schema.require_head(connection, resolved)
     probe.dispose()
+    if revision == schema.HEAD:
+        return revision, revision
     engine = connect(resolved, "write")
     with clear_errors(resolved):
-        versions = schema.create_or_upgrade(engine)
+        versions = schema.create_or_upgrade(engine, resolved)
     engine.dispose()
     return versions

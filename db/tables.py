@@ -224,6 +224,7 @@ class MetricRow(Base):
     unit: Mapped[str] = mapped_column(String(32))
     n: Mapped[int | None]
     stderr: Mapped[float | None] = mapped_column(Double)
+    published: Mapped[str | None] = mapped_column(Text)
 
 
 class ArtifactRow(Base):

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
 
 from testbed.db.entities import FRACTION
+from testbed.jsontext import to_json
 
 
 def print_json(value: Any) -> None:
-    """Prints a value as JSON; a number that is none (NaN, infinite) as null, since JSON has no word for it."""
-    click.echo(json.dumps(_finite(value), indent=2, ensure_ascii=False, default=str))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value
+    """Prints a value as JSON."""
+    click.echo(to_json(value))
 
 
 def percent(value: float | None, digits: int = 2) -> str:

@@ -245,7 +245,7 @@ class Run:
 
     def _execute(self) -> None:
         assert self._scheduler is not None
-        url = self.store.url.render_as_string(hide_password=False)
+        url = self.store.full_url
         job = Job(self.options, url, tuple(self._passes), self.resources.data_workers, self.resources.threads)
         if self.options.executor == "inline":
             from testbed.runner.inline import run_inline

@@ -209,11 +209,6 @@ def import_while_another_holds(url: str, insert: sa.TextClause) -> Any:
     return outcome[0]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="a deadlock of two imports on Postgres is neither tried again nor explained",
-)
 def test_two_imports_in_another_order_do_not_end_with_a_database_error(postgres_store_url: str, raw: Any) -> None:
     with raw(postgres_store_url) as connection:
         for table in ("evaluations", "models", "eval_settings"):

@@ -118,7 +118,6 @@ def test_a_changed_byte_is_noticed() -> None:
         payloads.verify(bytes(data), payload.checksum, "outputs")
 
 
-@pytest.mark.xfail(strict=True, reason="what cannot be read again is taken; of objects, their addresses are stored")
 @pytest.mark.parametrize(
     "values",
     [np.array([{"a": 1}, None], dtype=object), np.array(["a", "bb"]), np.array([b"a"]), np.zeros(2, [("a", "f4")])],
@@ -237,7 +236,6 @@ def test_the_variable_names_where_outputs_go(
     assert len(files(str(tmp_path / "by-variable"))) == 1
 
 
-@pytest.mark.xfail(strict=True, reason="a path relative to the working folder is stored as it was given")
 @pytest.mark.parametrize("place", ["outputs", "./outputs", "file://outputs"])
 def test_outputs_in_a_relative_folder_are_found_from_everywhere(
     store_url: str, builder: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
@@ -322,7 +320,6 @@ def test_a_purge_that_is_refused_deletes_no_file(outside: Store, builder: Any, p
     assert len(files(payload_url)) == 1
 
 
-@pytest.mark.xfail(strict=True, reason="the file of a cell that was run again has the same name, and is deleted too")
 def test_purging_leaves_the_files_of_a_cell_that_was_run_again(outside: Store, builder: Any) -> None:
     build = builder(outside)
     values = build.logits()
@@ -333,9 +330,6 @@ def test_purging_leaves_the_files_of_a_cell_that_was_run_again(outside: Store, b
     assert outside.read_outputs(again.id, "logits").tobytes() == values.tobytes()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="stores that share a place and ran the same cell share its files; one deletes them"
-)
 def test_purging_leaves_the_files_of_another_store(
     outside: Store, builder: Any, payload_url: str, tmp_path: Path
 ) -> None:

@@ -23,10 +23,11 @@ from alembic.script import ScriptDirectory
 
 import testbed.db
 from testbed.db import schema
-from testbed.db.engine import connect, resolve_url
+from testbed.db.engine import connect
 from testbed.db.entities import DatasetInfo, Metric, SampleInfo
 from testbed.db.store import Store, upgrade
 from testbed.db.tables import Base
+from testbed.db.urls import resolve_url
 from testbed.errors import SchemaError, StoreError
 
 MIGRATIONS = Path(testbed.db.__file__).parent / "migrations"
@@ -199,7 +200,7 @@ def test_up_down_and_up_again(empty_url: str) -> None:
     with engine.connect() as connection:
         assert sa.inspect(connection).get_view_names() == []
         assert schema.current_revision(connection) is None
-    assert schema.create_or_upgrade(engine) == (None, schema.HEAD)
+    assert schema.create_or_upgrade(engine, resolve_url(empty_url), new=True) == (None, schema.HEAD)
     engine.dispose()
     assert tables_of(empty_url) == before
     with Store.open(empty_url, "write") as store:
@@ -245,7 +246,6 @@ def next_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[s
         monkeypatch.setattr(schema, "__file__", str(tmp_path / "schema.py"))
         monkeypatch.setattr(schema, "REVISIONS", (*schema.REVISIONS, "9999"))
         monkeypatch.setattr(schema, "HEAD", "9999")
-        monkeypatch.setattr(schema.create_or_upgrade, "__defaults__", ("9999",))
 
     return pretend
 
@@ -326,10 +326,6 @@ def foreign_url(empty_url: str, raw: Any) -> str:
     return empty_url
 
 
-def opens_for_writing_on_sqlite(url: str, opening: str) -> bool:
-    return url.startswith("sqlite") and opening in ("open to write", "create")
-
-
 @pytest.mark.parametrize("opening", OPENINGS)
 def test_a_foreign_database_is_refused(foreign_url: str, opening: str) -> None:
     with pytest.raises(SchemaError, match=r"is a database, but holds no results of testbed"):
@@ -338,13 +334,7 @@ def test_a_foreign_database_is_refused(foreign_url: str, opening: str) -> None:
 
 
 @pytest.mark.parametrize("opening", OPENINGS)
-def test_a_foreign_database_is_left_alone(request: pytest.FixtureRequest, foreign_url: str, opening: str) -> None:
-    if opens_for_writing_on_sqlite(foreign_url, opening):
-        request.applymarker(
-            pytest.mark.xfail(
-                strict=True, reason="connecting to write turns any SQLite file to WAL before looking at it"
-            )
-        )
+def test_a_foreign_database_is_left_alone(foreign_url: str, opening: str) -> None:
     before = state(foreign_url)
     with pytest.raises(SchemaError):
         OPENINGS[opening](foreign_url)
@@ -361,13 +351,7 @@ def test_an_empty_database_is_no_store(empty_url: str, opening: str) -> None:
 
 
 @pytest.mark.parametrize("opening", ["open to read", "open to write", "upgrade"])
-def test_an_empty_database_is_left_alone(request: pytest.FixtureRequest, empty_url: str, opening: str) -> None:
-    if opens_for_writing_on_sqlite(empty_url, opening):
-        request.applymarker(
-            pytest.mark.xfail(
-                strict=True, reason="connecting to write turns any SQLite file to WAL before looking at it"
-            )
-        )
+def test_an_empty_database_is_left_alone(empty_url: str, opening: str) -> None:
     if empty_url.startswith("sqlite"):
         Path(resolve_url(empty_url).database or "").touch()
     before = state(empty_url)
@@ -391,7 +375,6 @@ def test_upgrading_a_store_that_does_not_exist_makes_none(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.xfail(strict=True, reason="opening a missing SQLite store for writing makes an empty file of it")
 def test_opening_a_missing_store_for_writing_makes_none(tmp_path: Path) -> None:
     with pytest.raises(StoreError):
         Store.open(str(tmp_path / "store.db"), "write")
@@ -430,10 +413,6 @@ def test_processes_that_make_one_store_at_the_same_moment_all_succeed(empty_url:
         assert [each.name for each in store.list_names("model")] == ["model-0", "model-1", "model-2"]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="SQLite does not wait for a lock when a new file is switched to WAL: 'database is locked' at once",
-)
 def test_making_a_store_waits_for_a_process_that_is_at_it(tmp_path: Path) -> None:
     """The moment in which another process holds the lock of a new file, made as long as to be met."""
     path = tmp_path / "store.db"

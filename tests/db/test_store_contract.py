@@ -1321,7 +1321,6 @@ def test_a_complete_evaluation_with_unreadable_samples_is_sound(store: Store, bu
     assert list(store.check()) == []
 
 
-@pytest.mark.xfail(strict=True, reason="check() forgets that samples recorded as unreadable have no outputs")
 def test_a_range_of_which_no_sample_could_be_read_is_sound(store: Store, build: Any) -> None:
     evaluation = build.begin()
     chunk = Chunk(evaluation.id, "logits", 2, build.logits(2))
@@ -1346,7 +1345,6 @@ def test_check_names_a_changed_score(store: Store, build: Any, raw: Any) -> None
     assert f"evaluation {evaluation.id}, score s" in fault
 
 
-@pytest.mark.xfail(strict=True, reason="check() does not look at artifacts, though their error says that it lists them")
 def test_check_names_a_changed_artifact(store: Store, build: Any, raw: Any) -> None:
     sound(store, build)
     flip(raw, store, "artifacts", "fingerprint = 'f'")
@@ -1383,7 +1381,6 @@ def test_check_names_missing_outputs(store: Store, build: Any, raw: Any, lost: i
     assert f"outputs end at {lost} of 4" in fault
 
 
-@pytest.mark.xfail(strict=True, reason="check() mixes the kinds of outputs: one that is whole hides one that is not")
 def test_check_names_missing_outputs_of_a_second_kind(store: Store, build: Any) -> None:
     evaluation = build.begin()
     chunks = [

@@ -18,7 +18,8 @@ SELECT models.name AS model, eval_settings.name AS eval_setting, metrics.name AS
        metrics.value AS value, metrics.n AS n, metrics.stderr AS stderr, metrics.unit AS unit,
        metrics.scorer AS scorer, ranked.origin AS origin, models.model_type AS model_type, ranked.dtype AS dtype,
        ranked.sample_limit AS sample_limit, ranked.random_weights AS random_weights,
-       ranked.id AS evaluation_id, ranked.completed_at AS completed_at
+       ranked.id AS evaluation_id, ranked.completed_at AS completed_at,
+       metrics.published AS published
 FROM (
     SELECT evaluations.*, ROW_NUMBER() OVER (
         PARTITION BY evaluations.model_id, evaluations.eval_setting_id,
@@ -192,6 +193,7 @@ def _create_outputs() -> None:
         sa.Column("unit", sa.String(32), nullable=False),
         sa.Column("n", sa.Integer()),
         sa.Column("stderr", sa.Double()),
+        sa.Column("published", sa.Text()),
         sa.PrimaryKeyConstraint("evaluation_id", "scorer", "name", "slice", name="pk_metrics"),
         _of_evaluation("metrics"),
     )

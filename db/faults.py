@@ -1,0 +1,117 @@
+"""What the database drivers' errors mean to a user."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import exc
+from sqlalchemy.engine import URL
+
+from testbed.db.urls import display_url
+from testbed.errors import ReadOnlyStoreError, StoreError, StoreFullError
+
+_KEEPS = "Nothing that was stored before is lost."
+_SMALL = 256 * 1024  # SQLite needs some room beside the file to read and write it; with less, a disk counts as full
+
+# SQLSTATEs of Postgres: https://www.postgresql.org/docs/current/errcodes-appendix.html
+_FULL = ("53100",)
+_READ_ONLY = ("25006", "42501")
+_CONFLICT = ("40001", "40P01")
+_UNREACHABLE = ("08", "28", "3D", "57P")  # beginnings: the connection, the login, the database, a server going down
+
+
+@contextmanager
+def clear_errors(url: URL) -> Iterator[None]:
+    """Turns the database drivers' errors that a user can cause or repair into errors that say what to do.
+
+    Raises:
+        StoreFullError: The disk is full.
+        ReadOnlyStoreError: The file or the database cannot be written.
+        StoreError: It cannot be reached, is locked, or is no database.
+    """
+    try:
+        yield
+    except exc.StatementError as error:
+        if isinstance(error.orig, StoreError):  # what a value's own conversion said
+            raise error.orig from None
+        clear = explain(error.orig, url)
+        if clear is None:
+            raise
+        raise clear from error
+    except (sqlite3.Error, OSError) as error:
+        clear = explain(error, url)
+        if clear is None:
+            raise
+        raise clear from error
+
+
+def explain(error: BaseException | None, url: URL) -> StoreError | None:
+    """The error to show in place of a driver's; None for one that no user can repair."""
+    text, where = str(error), display_url(url)
+    if isinstance(error, sqlite3.Error):
+        return _explain_sqlite(text, where, Path(url.database or ""))
+    state = getattr(error, "sqlstate", None)
+    if state in _FULL or getattr(error, "errno", None) == 28:
+        return _full(where)
+    if state in _READ_ONLY:
+        return _read_only(text, where)
+    if state in _CONFLICT:
+        return StoreError(
+            f"another program changed the same rows of {where} at the same moment. {_KEEPS} Run the command again."
+        )
+    lost = state is None and type(error).__name__ in ("OperationalError", "InterfaceError")
+    if lost or isinstance(error, OSError) or (state or "").startswith(_UNREACHABLE):
+        return StoreError(f"the store {where} cannot be reached: {_first_line(text)}")
+    return None
+
+
+def _explain_sqlite(text: str, where: str, path: Path) -> StoreError | None:
+    if "database or disk is full" in text:
+        return _full(where)
+    if "readonly database" in text:
+        return _read_only(text, where)
+    if "database is locked" in text:
+        return StoreError(
+            f"another program held the store {where} for longer than one waits here. {_KEEPS} Run the command again"
+            " when it has finished, or use Postgres for many writers."
+        )
+    if "not a database" in text:
+        return StoreError(f"{where} is a file, but no SQLite database; give another path")
+    if "disk I/O error" in text and _free_bytes(path.parent) < _SMALL:
+        return _full(where)
+    if "malformed" in text or "disk I/O error" in text:
+        return StoreError(
+            f"the store {where} is damaged or its disk fails ({text}); python db.py --check says what can be read"
+        )
+    if "unable to open database file" in text:
+        if _free_bytes(path.parent) < _SMALL:
+            return _full(where)
+        return StoreError(f"the store {where} cannot be opened; check its path and its permissions")
+    return None
+
+
+def _full(where: str) -> StoreFullError:
+    return StoreFullError(
+        f"no space is left for the store {where}. {_KEEPS} Free some space, then run the same command again."
+    )
+
+
+def _read_only(text: str, where: str) -> ReadOnlyStoreError:
+    return ReadOnlyStoreError(f"the store {where} cannot be written ({_first_line(text)}). {_KEEPS}")
+
+
+def _free_bytes(folder: Path) -> float:
+    """The free space of a file system; without end where it cannot be told."""
+    try:
+        usage = os.statvfs(folder)
+    except (OSError, AttributeError):
+        return float("inf")
+    return usage.f_bavail * usage.f_frsize
+
+
+def _first_line(text: str) -> str:
+    return text.strip().splitlines()[0] if text.strip() else "no reason given"
