@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from testbed.errors import DataError, DefinitionError
 from testbed.eval_settings.metric_base import Percent, accuracy_topk
-from testbed.eval_settings.perturbation_base import gpu_call, parameters, sample_seed
+from testbed.eval_settings.perturbation_base import check_cpu_call, gpu_call, parameters, sample_seed
 from testbed.paths import ENV_DATA, data_root
 
 if TYPE_CHECKING:
@@ -166,11 +166,13 @@ class EvalSetting:
             function = getattr(self, what)
             if function is not None and not callable(function):
                 raise DefinitionError(f"{where}: {what} is a function of images, not {function!r}")
-        if self.perturbation_fn_gpu is not None:
-            try:
+        try:
+            if self.perturbation_fn_cpu is not None:
+                check_cpu_call(self.perturbation_fn_cpu)
+            if self.perturbation_fn_gpu is not None:
                 gpu_call(self.perturbation_fn_gpu)
-            except DefinitionError as error:
-                raise DefinitionError(f"{where}: {error}") from None
+        except DefinitionError as error:
+            raise DefinitionError(f"{where}: {error}") from None
 
     # What is evaluated --------------------------------------------------------------------------------------------
 

@@ -35,6 +35,21 @@ def _signature(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
         return None
 
 
+def check_cpu_call(function: Callable[..., Any]) -> None:
+    """Checks that a ``perturbation_fn_cpu`` can be called with one image.
+
+    Raises:
+        DefinitionError: If it takes none, or needs more.
+    """
+    signature = _signature(function)
+    try:
+        if signature is not None:
+            inspect.Signature(signature).bind("image")
+    except TypeError:
+        names = ", ".join(each.name for each in signature or ())
+        raise DefinitionError(f"a perturbation_fn_cpu takes one image by place; this one takes ({names})") from None
+
+
 @dataclass(frozen=True)
 class GpuCall:
     """How a ``perturbation_fn_gpu`` is called.

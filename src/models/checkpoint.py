@@ -94,7 +94,7 @@ def head_size(network: Any, state: dict[str, Any]) -> int | None:
     """
     own = network.state_dict()
     classes = getattr(network, "num_classes", PUBLISHED_CLASSES)
-    sizes = set()
+    sizes: dict[str, int] = {}
     for name in own:
         if name not in state or state[name].shape == own[name].shape:
             continue
@@ -103,10 +103,11 @@ def head_size(network: Any, state: dict[str, Any]) -> int | None:
                 f"the checkpoint does not fit the architecture: {name} is {tuple(state[name].shape)},"
                 f" not {tuple(own[name].shape)}"
             )
-        sizes.add(int(state[name].shape[0]))
-    if len(sizes) > 1:
-        raise WeightsError(f"the checkpoint does not fit the architecture: its heads have {sorted(sizes)} classes")
-    return sizes.pop() if sizes else None
+        sizes[name] = int(state[name].shape[0])
+    if len(set(sizes.values())) > 1:
+        found = ", ".join(f"{name} of {size}" for name, size in sizes.items())
+        raise WeightsError(f"the checkpoint does not fit the architecture: it has heads for different classes: {found}")
+    return next(iter(sizes.values()), None)
 
 
 class CheckpointFamily:
@@ -123,6 +124,7 @@ class CheckpointFamily:
         arch, comma, path = name.partition(",")
         if not comma or not ("/" in path or Path(path).suffix) or "," in arch:
             return None
+        from testbed.models.open_clip_models import tags_of
         from testbed.models.timm_models import PREFIX, TimmFamily
         from testbed.models.torchvision_models import TorchvisionFamily
 
@@ -132,6 +134,8 @@ class CheckpointFamily:
             return None
         # A tag of timm's decides the preprocessing; torchvision's plain name means its first weights anyway.
         written = arch if arch.startswith(PREFIX) else known
+        if tags_of(known) is not None:  # open_clip has an architecture of that name, and takes checkpoints too
+            written = f"torchvision/{known}"
         return f"{written},{Path(path).expanduser().absolute()}"
 
     def build(self, name: str) -> Model:

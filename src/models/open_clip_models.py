@@ -23,6 +23,7 @@ from testbed.registry import registry
 from testbed.registry.library_names import library_names
 
 EVAL_BATCH_SIZE = 128
+PREFIX = "open_clip/"
 HUB = "hf-hub:"
 FOLDER = "local-dir:"
 CONFIG_FILE = "open_clip_config.json"
@@ -164,19 +165,23 @@ class OpenClipFamily:
             return name
         if name.startswith(FOLDER):
             return FOLDER + str(Path(name.removeprefix(FOLDER)).expanduser().absolute())
-        architecture, comma, tag = name.removeprefix("open_clip/").partition(",")
+        architecture, comma, tag = name.removeprefix(PREFIX).partition(",")
         tags = tags_of(architecture) if comma else None
         if tags is None:
             return None
         if not tag or tag in tags:
             return f"{architecture},{tag}"
-        if "/" in tag or Path(tag).suffix:
-            return f"{architecture},{Path(tag).expanduser().absolute()}"
-        return None
+        if not ("/" in tag or Path(tag).suffix):
+            return None
+        from testbed.models.torchvision_models import TorchvisionFamily
+
+        shared = TorchvisionFamily().canonical(architecture) is not None  # which takes checkpoints too
+        return f"{PREFIX if shared else ''}{architecture},{Path(tag).expanduser().absolute()}"
 
     def build(self, name: str) -> DualEncoder:
         """The definition, with the preprocessing that its weights were trained with."""
-        config, pretrained = _configuration(name)
+        source = name.removeprefix(PREFIX)
+        config, pretrained = _configuration(source)
         quick_gelu = bool(pretrained.get("quick_gelu"))
         given = {key: pretrained[key] for key in DEFAULT_PREPROCESSING if pretrained.get(key) is not None}
         preprocessing = {**DEFAULT_PREPROCESSING, **given}
@@ -189,12 +194,12 @@ class OpenClipFamily:
                 preprocessing["resize_mode"],
             ),
             normalization=StandardNormalization(preprocessing["mean"], preprocessing["std"]),
-            encoder_loader=lambda: _load(name, quick_gelu),
-            random_loader=lambda: _untrained(name, quick_gelu),
+            encoder_loader=lambda: _load(source, quick_gelu),
+            random_loader=lambda: _untrained(source, quick_gelu),
             eval_batch_size=EVAL_BATCH_SIZE,
-            arch=name.partition(",")[0],
+            arch=source.partition(",")[0],
             architecture={"library": "open_clip", "config": config, "quick_gelu": quick_gelu},
-            weights=_weights(name),
+            weights=_weights(source),
         )
 
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import top_k_accuracy_score
 
 from testbed.metrics import classification
-from testbed.metrics.classification import target_ranks, topk_correct
+from testbed.metrics.classification import NEVER, target_ranks, topk_correct
 
 
 def ranks_by_stable_sort(logits, targets):
@@ -70,7 +70,7 @@ def test_a_row_with_nan_is_wrong_for_every_k_up_to_the_number_of_classes(where):
     logits = np.array([[5.0, 1.0, 0.0], [5.0, 1.0, 0.0]])
     logits[0, where] = np.nan
     ranks = target_ranks(logits, np.array([0, 0]))
-    assert ranks.tolist() == [3, 0]
+    assert ranks.tolist() == [NEVER, 0]
     for k in (1, 2, 3):
         assert topk_correct(ranks, k).tolist() == [False, True]
 
@@ -115,7 +115,7 @@ def test_nan_rows_are_found_in_every_block():
     bad = [0, classification._BLOCK - 1, classification._BLOCK, n - 1]
     logits[bad, 1] = np.nan
     ranks = target_ranks(logits, np.zeros(n, dtype=np.int64))
-    assert np.flatnonzero(ranks == 3).tolist() == bad
+    assert np.flatnonzero(ranks == NEVER).tolist() == bad
     assert (np.delete(ranks, bad) == 0).all()
 
 

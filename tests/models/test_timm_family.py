@@ -102,6 +102,7 @@ def test_the_transform_is_plain_data_and_travels(pictures):
         "interpolation": "bicubic",
         "crop_pct": 0.875,
         "crop_mode": "center",
+        "fill": None,
     }
     torch.testing.assert_close(pickle.loads(pickle.dumps(transform))(pictures[3]), before, rtol=0, atol=0)
 
