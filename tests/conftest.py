@@ -24,8 +24,10 @@ BACKENDS = ("sqlite", "postgres")
 @pytest.fixture(scope="session", autouse=True)
 def _own_surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test reads or leaves anything in the user's folders or follows the user's variables."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base  # by the processes of one test run
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TESTBED_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("TESTBED_CACHE", str(shared / "cache"))
         for name in ("TESTBED_DB", "TESTBED_DATA", "TESTBED_PAYLOADS", "TESTBED_NO_PLUGINS", "CUDA_VISIBLE_DEVICES"):
             patch.delenv(name, raising=False)
         yield

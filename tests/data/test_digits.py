@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits as theirs
 
+from testbed.data import digits
 from testbed.data.digits import CLASS_NAMES, Digits, load_digits, split_indices
-from testbed.errors import DefinitionError
+from testbed.errors import DataError, DefinitionError
 
 BUNCH = theirs()
 
@@ -25,6 +27,38 @@ def test_the_images_are_scikit_learns_in_256_grey_levels():
     np.testing.assert_array_equal(labels, BUNCH.target)
     expected = np.array([0, 16, 32, 48, 64, 80, 96, 112, 128, 143, 159, 175, 191, 207, 223, 239, 255])
     np.testing.assert_array_equal(images, expected[BUNCH.images.astype(int)])
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "text", "changed"])
+def test_digits_are_kept_and_loaded_again_when_what_is_kept_is_damaged(tmp_path, monkeypatch, damage):
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))
+    images, _ = load_digits.__wrapped__()
+    (kept,) = (tmp_path / "digits").iterdir()
+    if damage == "missing":
+        kept.unlink()
+    elif damage == "cut":
+        kept.write_bytes(kept.read_bytes()[:1000])
+    elif damage == "text":
+        kept.write_text("no zip file")
+    else:
+        np.savez(kept, images=images[::-1], labels=BUNCH.target)
+    np.testing.assert_array_equal(load_digits.__wrapped__()[0], images)
+    np.testing.assert_array_equal(np.load(kept)["images"], images)
+
+
+def test_what_is_kept_is_read_without_scikit_learn(tmp_path, monkeypatch):
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))
+    load_digits.__wrapped__()
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    assert len(load_digits.__wrapped__()[0]) == 1797
+
+
+def test_other_digits_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))
+    monkeypatch.setattr(digits, "_load", lambda: (np.zeros((1797, 8, 8), np.uint8), BUNCH.target))
+    with pytest.raises(DataError, match="scikit-learn"):
+        load_digits.__wrapped__()
+    assert list((tmp_path / "digits").iterdir()) == []
 
 
 def test_the_splits_are_disjoint_and_cover_everything():
