@@ -105,10 +105,8 @@ def wait_until(condition, seconds=120, process=None):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--cpu-processes", "2"),
-        ("--workers", "2"),
-        ("--batch-size", "7"),
-        ("--batch-size", "256", "--no-shared-pass", "--cpu-processes", "2", "--workers", "1"),
+        ("--cpu-processes", "2", "--batch-size", "7"),
+        ("--workers", "2", "--batch-size", "256", "--no-shared-pass"),
     ],
     ids=" ".join,
 )
