@@ -157,7 +157,7 @@ def _write(store: Store, evaluation: Evaluation, path: Path, form: Format) -> di
     try:
         if form == "npz":
             with temporary.open("wb") as file:
-                np.savez(file, **arrays)
+                np.savez(file, **arrays)  # type: ignore[arg-type]
         else:
             _write_table(temporary, arrays, form)
         temporary.replace(path)

@@ -88,6 +88,7 @@ class Names(StoreBase):
 
     def add_name(self, kind: Kind, name: str, **fields: Any) -> bool:
         """Adds a model or an eval setting; returns whether it was new or hidden before."""
+        check_name(kind, name)
         table = TABLES[kind]
         with self.writing() as session:
             row = session.scalar(sa.select(table).where(table.name == name))

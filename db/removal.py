@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.db.base import StoreBase
-from testbed.db.names import row_of
+from testbed.db.names import Kind, row_of
 from testbed.db.payloads import delete_uri
 from testbed.db.rows import with_names
 from testbed.db.tables import EvalSettingRow, EvaluationRow, ModelRow, OutputChunkRow, now
@@ -40,7 +40,8 @@ class Removal(StoreBase):
             StoreError: If the cell was run again meanwhile, or its model or its setting is removed as well.
         """
         with self.writing() as session:
-            for kind, name in (("model", model), ("eval setting", eval_setting)):
+            cell: list[tuple[Kind, str]] = [("model", model), ("eval setting", eval_setting)]
+            for kind, name in cell:
                 if row_of(session, kind, name, hidden=None).hidden_at is not None:
                     raise StoreError(
                         f"the {kind} {name} is removed itself; restore it first: --restore-{kind.replace(' ', '-')}"

@@ -118,6 +118,11 @@ def test_a_name_may_be_that_of_anothers_file() -> None:
     assert safe_name(safe_name("a/b")) != safe_name("a/b")
 
 
+def test_the_names_of_a_setting_and_a_model_cannot_be_taken_apart_in_two_ways() -> None:
+    assert "__".join(map(safe_name, ("a", "b__c"))) != "__".join(map(safe_name, ("a__b", "c")))
+    assert "__".join(map(safe_name, ("a_", "b"))) != "__".join(map(safe_name, ("a", "_b")))
+
+
 # Logits -----------------------------------------------------------------------------------------------------------
 
 CLASSES = ["ant", "bee", "cat", "dog", "elk", "fox"]

@@ -395,11 +395,6 @@ print("made", flush=True)
 
 
 def test_processes_that_make_one_store_at_the_same_moment_all_succeed(empty_url: str, start_python: Any) -> None:
-    if empty_url.startswith("sqlite"):
-        # The switch of a new file to WAL is the subject of the next test: here it is done.
-        with sqlite3.connect(resolve_url(empty_url).database or "") as connection:
-            connection.execute("PRAGMA journal_mode=WAL")
-        connection.close()
     started = [start_python(CREATE, empty_url, f"model-{number}") for number in range(3)]
     for process in started:
         assert process.stdout.readline() == "ready\n"

@@ -248,6 +248,29 @@ def test_unhiding_suggests_among_the_removed_names(store: Store) -> None:
         store.unhide(MODEL, "here-net")
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("", "empty"), (" ", "empty"), ("x" * 513, "too long: 513"), ("a\0b", "NUL"), ("a\nb", "printed")],
+)
+@pytest.mark.parametrize("kind", [MODEL, SETTING])
+def test_names_that_no_database_or_terminal_could_hold_are_refused(
+    store: Store, build: Any, kind: Any, name: str, words: str
+) -> None:
+    store.add_name(kind, "old")
+    with pytest.raises(StoreError, match=words):
+        store.add_name(kind, name)
+    with pytest.raises(StoreError, match=words):
+        store.rename(kind, "old", name)
+    with pytest.raises(StoreError, match=words):
+        build.begin(name, "val") if kind == MODEL else build.begin("net", name)
+    assert [each.name for each in store.list_names(kind)] == ["old"]
+
+
+def test_the_longest_name_is_kept_whole(store: Store) -> None:
+    store.add_name(MODEL, "x" * 512)
+    assert [each.name for each in store.list_names(MODEL)] == ["x" * 512]
+
+
 # Data sets --------------------------------------------------------------------------------------------------------
 
 
@@ -420,6 +443,16 @@ def test_evaluations_are_found_by_model_and_setting_oldest_first(store: Store, b
 def test_an_evaluation_that_is_not_there_is_an_error(store: Store) -> None:
     with pytest.raises(StoreError, match="no evaluation 4711"):
         store.evaluation(4711)
+
+
+def test_beginning_completes_what_a_failed_try_knew(store: Store, build: Any) -> None:
+    """A cell may fail at planning, before its data are opened; the same row is used when it runs at last."""
+    store.record_failure(CellRecord("net", "val", "f"), "failed", "no data", {}, {})
+    begun = build.begin("net", "val", fingerprint="f", size=4, sample_limit=4, dtype="bfloat16", identity=IDENTITY)
+    assert (begun.status, begun.error) == ("running", None)
+    assert (begun.size, begun.sample_limit, begun.dtype) == (4, 4, "bfloat16")
+    assert store.identity(store.evaluation(begun.id)) == IDENTITY
+    assert len(store.evaluations()) == 1
 
 
 # Failing ----------------------------------------------------------------------------------------------------------
@@ -717,6 +750,25 @@ def test_a_shortened_payload_is_noticed(store: Store, build: Any, raw: Any) -> N
         store.read_outputs(evaluation.id, "logits")
 
 
+def test_an_evaluation_that_does_not_exist_is_told(store: Store) -> None:
+    for ask in (
+        lambda: store.read_outputs(4711, "logits"),
+        lambda: store.kinds(4711),
+        lambda: store.sample_errors(4711),
+        lambda: store.complete(4711, [], []),
+        lambda: store.evaluation(4711),
+    ):
+        with pytest.raises(StoreError, match="no evaluation 4711"):
+            ask()
+
+
+def test_outputs_beyond_the_last_sample_are_told(store: Store, build: Any) -> None:
+    evaluation = build.begin(size=4)
+    store.append([Chunk(evaluation.id, "logits", 2, build.logits(3))])
+    with pytest.raises(StoreError, match="outputs of 4 samples were expected, some reach to 5"):
+        store.read_outputs(evaluation.id, "logits")
+
+
 # Derived evaluations ----------------------------------------------------------------------------------------------
 
 
@@ -873,6 +925,21 @@ def test_a_corrupt_score_is_noticed(store: Store, build: Any, raw: Any) -> None:
     flip(raw, store, "scores", f"evaluation_id = {evaluation.id}")
     with pytest.raises(CorruptOutputError, match="score s"):
         store.scores(evaluation.id)
+
+
+def test_two_metrics_or_scores_of_one_name_are_refused(store: Store, build: Any) -> None:
+    evaluation = build.begin()
+    with pytest.raises(StoreError, match="two metrics own / top1 / overall"):
+        store.complete(evaluation.id, [], [Metric("top1", 0.5, scorer="own"), Metric("top1", 0.6, scorer="own")])
+    scores = [Score("top1", np.ones(4), "own"), Score("top1", np.zeros(4), "own")]
+    with pytest.raises(StoreError, match="two scores own / top1"):
+        store.complete(evaluation.id, scores, [])
+    assert store.evaluation(evaluation.id).status == "running"
+
+
+def test_targets_that_are_no_number_are_refused_alike_on_both_databases(store: Store, build: Any) -> None:
+    with pytest.raises(StoreError, match="no number .*cannot be stored"):
+        build.dataset(2, targets=[0.5, float("nan")])
 
 
 # Results ----------------------------------------------------------------------------------------------------------
@@ -1292,6 +1359,15 @@ def test_purging_is_refused_while_a_visible_evaluation_needs_the_outputs(store: 
     store.hide_evaluations("net", "part")
     assert store.purge_hidden() == (2, 0)
     assert store.evaluations(hidden=True) == []
+
+
+@pytest.mark.parametrize("kind", [MODEL, SETTING])
+def test_a_cell_is_not_brought_back_without_its_model_and_setting(store: Store, build: Any, kind: Any) -> None:
+    build.complete("net", "val")
+    store.hide_evaluations("net", "val")
+    store.hide(kind, "net" if kind == MODEL else "val")
+    with pytest.raises(StoreError, match=f"--restore-{kind.replace(' ', '-')}"):
+        store.unhide_evaluations("net", "val")
 
 
 # Checking ---------------------------------------------------------------------------------------------------------
