@@ -938,7 +938,7 @@ def test_two_metrics_or_scores_of_one_name_are_refused(store: Store, build: Any)
 
 
 def test_targets_that_are_no_number_are_refused_alike_on_both_databases(store: Store, build: Any) -> None:
-    with pytest.raises(StoreError, match="no number .*cannot be stored"):
+    with pytest.raises(StoreError, match=r"no number .*cannot be stored"):
         build.dataset(2, targets=[0.5, float("nan")])
 
 
