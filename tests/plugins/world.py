@@ -57,10 +57,11 @@ class Network(torch.nn.Module):
 
 
 class Slow(Network):
-    """Takes a second for 256 images, and writes down which batches it computed."""
+    """Takes as many seconds for 256 images as a file says, and writes down which batches it computed."""
 
     def forward(self, images):
-        time.sleep(len(images) / 256)
+        pace = MARKS / "pace"
+        time.sleep(float(pace.read_text()) * len(images) / 256 if pace.exists() else 0)
         with (MARKS / "batches").open("a") as file:
             file.write(f"{len(images)}\n")
         return super().forward(images)

@@ -73,6 +73,10 @@ class Bench:
             return sum(stop - start for pieces in ranges.values() for start, stop in pieces)
         return 0
 
+    def set_pace(self, seconds: float) -> None:
+        """How long the slow network takes for 256 images from now on."""
+        (self.folder / "pace").write_text(str(seconds))
+
     def computed(self) -> int:
         """How many samples the slow network has computed in all runs."""
         return sum(int(line) for line in (self.folder / "batches").read_text().split())
@@ -123,6 +127,7 @@ def test_results_do_not_depend_on_processes_workers_or_batches(bench, reference,
 def test_a_run_killed_at_random_moments_goes_on_and_ends_bit_equal(bench, reference):
     arguments = ("--models", "world-slow", "--eval-settings", "world", "world-dark")
     generator = random.Random(os.getpid())
+    bench.set_pace(2)
     for kill in range(3):
         process = bench.start(*arguments)
         goal = bench.stored_samples("world-slow") + CHUNK
@@ -133,6 +138,7 @@ def test_a_run_killed_at_random_moments_goes_on_and_ends_bit_equal(bench, refere
         assert process.returncode == -signal.SIGKILL, f"it had ended before it was killed the {kill + 1}. time"
     before = bench.stored_samples("world-slow")
     computed = bench.computed()
+    bench.set_pace(0)
     _, err = bench.run(*arguments)
     assert before >= 2 * CHUNK
     assert f"outputs of {before:,} of {2 * COUNT:,}" in err
@@ -144,6 +150,7 @@ def test_a_run_killed_at_random_moments_goes_on_and_ends_bit_equal(bench, refere
 
 @pytest.mark.slow
 def test_workers_end_when_the_run_is_killed(bench):
+    bench.set_pace(2)
     process = bench.start("--models", "world-slow", "--eval-settings", "world", "--cpu-processes", "2")
     wait_until(lambda: bench.stored_samples("world-slow") >= CHUNK, process=process)
     children = _descendants(process.pid)
@@ -156,6 +163,7 @@ def test_workers_end_when_the_run_is_killed(bench):
 @pytest.mark.slow
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(bench, reference):
     arguments = ("--models", "world-slow", "--eval-settings", "world")
+    bench.set_pace(5)
     process = bench.start(*arguments)
     wait_until(lambda: bench.stored_samples("world-slow") >= CHUNK, process=process)
     process.send_signal(signal.SIGINT)
@@ -165,6 +173,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(bench, reference):
     assert "Traceback" not in err
     kept = bench.stored_samples("world-slow")
     assert 0 < kept < COUNT
+    bench.set_pace(0)
     bench.run(*arguments)
     np.testing.assert_array_equal(bench.logits("world-slow", "world"), reference.logits("world-slow", "world"))
 

@@ -1,0 +1,70 @@
+"""The store against plain files: logits of a whole ImageNet validation run, written in chunks and read back.
+
+    python benchmarks/bench_store.py [--samples 50000] [--classes 1000] [--db-url postgresql://…]
+
+The bare way is a `.npy` file for each chunk, flushed to the disk as a commit is, and no checksums.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from itertools import count
+from pathlib import Path
+
+import click
+import numpy as np
+from paired import compare, machine
+
+from testbed.db.entities import CellRecord, Chunk, DatasetInfo, Metric, SampleInfo
+from testbed.db.store import Store
+
+CHUNK = 2048
+
+
+@click.command()
+@click.option("--samples", default=50_000, show_default=True)
+@click.option("--classes", default=1000, show_default=True)
+@click.option("--repeats", default=3, show_default=True)
+@click.option("--db-url", help="An empty database; default: a SQLite file.")
+def main(samples: int, classes: int, repeats: int, db_url: str | None) -> None:
+    """Prints the ratios of writing and of reading."""
+    click.echo(machine())
+    logits = np.random.default_rng(0).standard_normal((samples, classes)).astype(np.float32)
+    click.echo(f"{samples:,} × {classes:,} float32: {logits.nbytes / 1e6:.0f} MB in chunks of {CHUNK:,}")
+    infos = [SampleInfo(f"{index:05d}", f"{index:032x}", index % classes) for index in range(samples)]
+    numbers = count()
+    last: list[int] = []
+    with tempfile.TemporaryDirectory() as place:
+        root = Path(place)
+        with Store.create(db_url or str(root / "store.db")) as store:
+            dataset = store.ensure_dataset(DatasetInfo("bench", "bench", infos))
+
+            def write() -> None:
+                record = CellRecord("net", "val", f"bench-{os.getpid()}-{next(numbers)}", size=samples)
+                evaluation = store.begin(record, dataset, {}, {})
+                for start in range(0, samples, CHUNK):
+                    store.append([Chunk(evaluation.id, "logits", start, logits[start : start + CHUNK])])
+                store.complete(evaluation.id, [], [Metric("top1", 0.5, samples)])
+                last[:] = [evaluation.id]
+
+            def write_files() -> None:
+                for start in range(0, samples, CHUNK):
+                    with (root / f"{start}.npy").open("wb") as file:
+                        np.save(file, logits[start : start + CHUNK])
+                        file.flush()
+                        os.fsync(file.fileno())
+
+            def read() -> None:
+                assert (store.read_outputs(last[0], "logits")[-1] == logits[-1]).all()
+
+            def read_files() -> None:
+                whole = np.concatenate([np.load(root / f"{start}.npy") for start in range(0, samples, CHUNK)])
+                assert (whole[-1] == logits[-1]).all()
+
+            compare("writing", write, write_files, repeats)
+            compare("reading, checksums compared", read, read_files, repeats)
+
+
+if __name__ == "__main__":
+    main()
