@@ -13,6 +13,7 @@ from testbed.db.base import in_parts, insert_new
 from testbed.db.entities import CellRecord, DatasetInfo, Evaluation, Metric, SampleInfo, Score, Status
 from testbed.db.names import TABLES, Kind, check_name, ensure_row
 from testbed.db.outputs import Outputs, evaluation_row
+from testbed.db.payloads import delete_uri
 from testbed.db.rows import columns, entity, metric_row, normalized, sample_row, score_row, with_names
 from testbed.db.tables import (
     DatasetRow,
@@ -21,6 +22,8 @@ from testbed.db.tables import (
     EvaluationRow,
     MetricRow,
     ModelRow,
+    OutputChunkRow,
+    SampleErrorRow,
     SampleRow,
     ScoreRow,
     now,
@@ -59,6 +62,8 @@ class Evaluations(Outputs):
     ) -> Evaluation:
         """Begins an evaluation, or goes on with the one that has the same fingerprint.
 
+        Samples that could not be read by an earlier try are read again.
+
         Args:
             record: The cell.
             dataset_id: From `ensure_dataset`.
@@ -68,16 +73,21 @@ class Evaluations(Outputs):
         Returns:
             The evaluation; its status is ``running``, or ``complete`` when somebody has done it already.
         """
+        gone: list[str] = []
         with self.writing() as session:
             row = self._row_for(session, record, model, eval_setting)
             if row.status != "complete":
+                gone = _forget_unread(session, row.id)
                 row.status, row.error, row.updated_at = "running", None, now()
                 row.dataset_id = dataset_id
                 row.derived_from_id = record.derived_from
                 for field, value in columns(record).items():  # the row may be of a try that failed before all was known
                     setattr(row, field, value)
             session.flush()
-            return entity(row, record.model, record.eval_setting)
+            begun = entity(row, record.model, record.eval_setting)
+        for uri in gone:
+            delete_uri(uri)
+        return begun
 
     def record_failure(
         self,
@@ -274,6 +284,25 @@ class Evaluations(Outputs):
                 EvaluationRow.hidden_at.is_(None),
             )
         ).one()
+
+
+def _forget_unread(session: Session, evaluation_id: int) -> list[str]:
+    """Drops the errors of samples, and the chunks in which these samples are missing; returns the chunks' URIs."""
+    errors, chunk = SampleErrorRow, OutputChunkRow
+    lacking = sa.select(chunk.start).where(
+        chunk.evaluation_id == evaluation_id,
+        sa.exists().where(
+            errors.evaluation_id == evaluation_id,
+            errors.position >= chunk.start,
+            errors.position < chunk.start + chunk.count,
+        ),
+    )
+    starts = list(session.scalars(lacking))
+    of_them = (chunk.evaluation_id == evaluation_id, chunk.start.in_(starts))
+    uris = [uri for uri in session.scalars(sa.select(chunk.uri).where(*of_them)) if uri is not None]
+    session.execute(sa.delete(chunk).where(*of_them))
+    session.execute(sa.delete(errors).where(errors.evaluation_id == evaluation_id))
+    return uris
 
 
 def _require_distinct(what: str, keys: Sequence[tuple[str, ...]]) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import StoreBase, insert_new
+from testbed.db.base import StoreBase, in_parts, insert_new
 from testbed.db.entities import Named
 from testbed.db.tables import EvalSettingRow, EvaluationRow, ModelRow, now
 from testbed.errors import DuplicateNameError, StoreError, unknown_name
@@ -128,16 +128,37 @@ class Names(StoreBase):
             return int(hidden.rowcount)  # type: ignore[attr-defined]
 
     def unhide(self, kind: Kind, name: str) -> int:
-        """Undoes `hide`; returns how many evaluations came back."""
+        """Undoes the last `hide`; returns how many evaluations came back.
+
+        A name may have come back by itself, because it was run again. Then its evaluations that were removed last come
+        back, but for those that were run again.
+
+        Raises:
+            StoreError: If nothing of that name is removed.
+        """
         with self.writing() as session:
-            row = row_of(session, kind, name, hidden=True)
-            shown = session.execute(
-                sa.update(EvaluationRow)
-                .where(_of(kind, row.id), EvaluationRow.hidden_at == row.hidden_at)
-                .values(hidden_at=None)
+            table = TABLES[kind]
+            row = session.scalar(sa.select(table).where(table.name == name)) or row_of(session, kind, name, hidden=True)
+            of_it = sa.select(sa.func.max(EvaluationRow.hidden_at)).where(_of(kind, row.id))
+            last = row.hidden_at or session.scalar(of_it)
+            if last is None:
+                raise StoreError(f"nothing of the {kind} {name} is removed")
+            own, other = sa.orm.aliased(EvaluationRow), sa.orm.aliased(EvaluationRow)
+            back = sa.select(own.id).where(
+                (own.model_id if kind == "model" else own.eval_setting_id) == row.id,
+                own.hidden_at == last,
+                ~sa.exists().where(
+                    other.model_id == own.model_id,
+                    other.eval_setting_id == own.eval_setting_id,
+                    other.fingerprint == own.fingerprint,
+                    other.hidden_at.is_(None),
+                ),
             )
+            ids = list(session.scalars(back))
+            for part in in_parts(ids):
+                session.execute(sa.update(EvaluationRow).where(EvaluationRow.id.in_(part)).values(hidden_at=None))
             row.hidden_at = None
-            return int(shown.rowcount)  # type: ignore[attr-defined]
+            return len(ids)
 
     def require_name(self, kind: Kind, name: str) -> None:
         """Checks that a visible model or eval setting has that name.

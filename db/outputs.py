@@ -34,11 +34,13 @@ class Outputs(StoreBase):
         Returns:
             The number of bytes of the outputs.
         """
+        # In one order, as every writer has it: else two runs of the same cells could wait for each other.
+        chunks = sorted(chunks, key=lambda chunk: (chunk.evaluation_id, chunk.kind, chunk.start))
         rows = [self._chunk_row(chunk) for chunk in chunks]
         failed = [
             {"evaluation_id": evaluation_id, "position": position, "error": error}
-            for evaluation_id, positions in (errors or {}).items()
-            for position, error in positions.items()
+            for evaluation_id, positions in sorted((errors or {}).items())
+            for position, error in sorted(positions.items())
         ]
         with self.writing() as session:
             insert_new(session, OutputChunkRow, rows)

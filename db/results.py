@@ -8,9 +8,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from testbed.db.base import StoreBase
+from testbed.db.base import StoreBase, in_parts
 from testbed.db.entities import Metric, Result
-from testbed.db.tables import MetricRow, UtcDateTime
+from testbed.db.tables import EvalSettingRow, EvaluationRow, MetricRow, ModelRow, SampleErrorRow, UtcDateTime
 
 _TYPES: dict[str, Any] = {"completed_at": UtcDateTime(), "random_weights": sa.Boolean()}
 RESULTS = sa.table("results", *(sa.column(field.name, _TYPES.get(field.name)) for field in fields(Result)))
@@ -42,6 +42,35 @@ class Results(StoreBase):
         with self.reading() as session:
             return [Result(**row) for row in session.execute(statement).mappings()]
 
+    def results_of(self, evaluation_ids: Iterable[int]) -> list[Result]:
+        """The metrics of these evaluations, whether or not they are the ones that count."""
+        found: list[Result] = []
+        with self.reading() as session:
+            for part in in_parts(evaluation_ids):
+                statement = (
+                    sa.select(MetricRow, EvaluationRow, ModelRow, EvalSettingRow.name)
+                    .join(EvaluationRow, EvaluationRow.id == MetricRow.evaluation_id)
+                    .join(ModelRow, ModelRow.id == EvaluationRow.model_id)
+                    .join(EvalSettingRow, EvalSettingRow.id == EvaluationRow.eval_setting_id)
+                    .where(MetricRow.evaluation_id.in_(part))
+                    .order_by(MetricRow.evaluation_id, MetricRow.name, MetricRow.slice)
+                )
+                found += [_result(*row) for row in session.execute(statement)]
+        return found
+
+    def unreadable(self, evaluation_ids: Iterable[int]) -> dict[int, int]:
+        """How many samples could not be read, for those of these evaluations that have such samples."""
+        counts: dict[int, int] = {}
+        with self.reading() as session:
+            for part in in_parts(evaluation_ids):
+                statement = (
+                    sa.select(SampleErrorRow.evaluation_id, sa.func.count())
+                    .where(SampleErrorRow.evaluation_id.in_(part))
+                    .group_by(SampleErrorRow.evaluation_id)
+                )
+                counts.update((row[0], row[1]) for row in session.execute(statement))
+        return counts
+
     def metrics(self, evaluation_id: int) -> list[Metric]:
         """The metrics of one evaluation, whether or not it is the one that counts."""
         statement = sa.select(
@@ -56,3 +85,25 @@ class Results(StoreBase):
         ).where(MetricRow.evaluation_id == evaluation_id)
         with self.reading() as session:
             return [Metric(*row) for row in session.execute(statement.order_by(MetricRow.name, MetricRow.slice))]
+
+
+def _result(metric: MetricRow, evaluation: EvaluationRow, model: ModelRow, eval_setting: str) -> Result:
+    return Result(
+        model=model.name,
+        eval_setting=eval_setting,
+        metric=metric.name,
+        slice=metric.slice,
+        value=metric.value,
+        n=metric.n,
+        stderr=metric.stderr,
+        unit=metric.unit,
+        scorer=metric.scorer,
+        origin=evaluation.origin,  # type: ignore[arg-type]
+        model_type=model.model_type,
+        dtype=evaluation.dtype,
+        sample_limit=evaluation.sample_limit,
+        random_weights=evaluation.random_weights,
+        evaluation_id=evaluation.id,
+        completed_at=evaluation.completed_at,
+        published=metric.published,
+    )

@@ -34,7 +34,8 @@ class Store(Names, Evaluations, Results, Removal, Soundness):
         Args:
             url: A database URL or a path; None means ``$TESTBED_DB``, else ``testbed.db`` in the working folder.
             mode: ``"read"`` never writes, and works on a file that cannot be written.
-            payload_url: Where new outputs go (fsspec); None means ``$TESTBED_PAYLOADS``, else the database itself.
+            payload_url: Where new outputs go (fsspec); None means ``$TESTBED_PAYLOADS``, and where that is not set, or
+                with an empty text, the database itself.
 
         Raises:
             StoreError: If there is none, or it cannot be reached.
@@ -64,7 +65,7 @@ class Store(Names, Evaluations, Results, Removal, Soundness):
             engine = connect(url, "write")
             with clear_errors(url):
                 keep_write_ahead_log(engine)
-        return cls(engine, url, mode, payload_url or os.environ.get(ENV_PAYLOADS))
+        return cls(engine, url, mode, os.environ.get(ENV_PAYLOADS) if payload_url is None else payload_url)
 
     @property
     def display_url(self) -> str:

@@ -43,11 +43,6 @@ def is_own(module: str | None, file: str | None) -> bool:
     return file is not None and not file.startswith(_library_folders())
 
 
-def is_own_module(module: types.ModuleType) -> bool:
-    """Whether a module is a user's own."""
-    return is_own(module.__name__, getattr(module, "__file__", None))
-
-
 def is_own_class(kind: type) -> bool:
     """Whether a class is a user's own."""
     module = sys.modules.get(kind.__module__)

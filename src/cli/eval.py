@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 POSITIVE = click.IntRange(min=1)
 SHOWN_REASONS = 10
+FINISHED = ("complete", "stored", "derived")  # how cells end that have results
 
 
 @click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -52,7 +53,9 @@ SHOWN_REASONS = 10
     metavar="NAME",
     help="Eval settings: names, patterns ('digits-c.*'), collections (demo), or a text file of these.",
 )
-@click.option("--gpus", cls=ManyWords, type=int, metavar="ID", help="GPUs to use.  [default: all, else the CPU]")
+@click.option(
+    "--gpus", cls=ManyWords, type=click.IntRange(min=0), metavar="ID", help="GPUs to use.  [default: all, else the CPU]"
+)
 @click.option("--db/--no-db", default=True, help="Whether to store the results.  [default: --db]")
 @click.option(
     "--logdir", type=click.Path(file_okay=False, path_type=Path), help="Also write metrics.json and the outputs there."
@@ -118,22 +121,22 @@ def command(
 
     use_data_root(data_root)
     set_up_logging(verbose, lambda line: click.echo(line, err=True))
-    options = _options(given)
+    options = _options(given, verbose)
     registry.load(options.plugins)
     chosen_models = select(registry.models, registry.model_collections, models)
     chosen_settings = select(registry.eval_settings, registry.eval_setting_collections, eval_settings)
     if dry_run:
         return _dry_run(registry, options, chosen_models, chosen_settings, as_json)
     if db:
-        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, verbose)
+        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json)
     with tempfile.TemporaryDirectory(prefix="testbed-") as folder:
         from dataclasses import replace
 
-        options = replace(options, db_url=str(Path(folder) / "results.db"), payload_url=None)
-        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, verbose, kept=False)
+        options = replace(options, db_url=str(Path(folder) / "results.db"), payload_url="")
+        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, kept=False)
 
 
-def _options(given: dict[str, Any]) -> RunOptions:
+def _options(given: dict[str, Any], verbose: bool) -> RunOptions:
     from testbed.runner.options import RunOptions
 
     return RunOptions(
@@ -152,6 +155,7 @@ def _options(given: dict[str, Any]) -> RunOptions:
         share_passes=not given["no_shared_pass"],
         override=given["override"],
         executor=given["executor"],
+        verbose=verbose,
     )
 
 
@@ -249,32 +253,38 @@ def _run(
     settings: Sequence[str],
     logdir: Path | None,
     as_json: bool,
-    verbose: bool,
     kept: bool = True,
 ) -> int:
     from testbed.db.store import Store
     from testbed.runner.run import run
 
     progress = _progress()
-    set_up_logging(verbose, progress.note)
+    set_up_logging(options.verbose, progress.note)
     try:
         report = run(catalog, options, models, settings, progress)
     finally:
         progress.close()
     with Store.open(options.db_url) as store:
-        results = store.results(models, settings)
+        finished = [each.evaluation_id for each in report.of(*FINISHED) if each.evaluation_id is not None]
+        results = store.results_of(finished)
+        unreadable = store.unreadable(finished)
         if logdir is not None:
             _write_logdir(store, report, logdir)
         if as_json:
             print_json(
                 {
-                    "outcomes": [vars(outcome) for outcome in report.outcomes],
+                    "outcomes": [
+                        {**vars(outcome), "unreadable": unreadable.get(outcome.evaluation_id or 0, 0)}
+                        for outcome in report.outcomes
+                    ],
                     "results": [vars(result) for result in results],
                     "store": store.display_url if kept else None,
                 }
             )
         else:
-            _print_report(report, results, models, settings, store.display_url if kept else None)
+            _print_table(report, results, models, settings)
+            _print_unreadable(report, unreadable)
+            _print_summary(report, options.override, store.display_url if kept else None)
     if report.interrupted:
         return EXIT_INTERRUPTED
     return 0 if report.ok else EXIT_ERROR
@@ -293,7 +303,7 @@ def _progress() -> Any:
 def _write_logdir(store: Any, report: Report, logdir: Path) -> None:
     from testbed.db.export import write_run
 
-    finished = [each.evaluation_id for each in report.of("stored", "complete", "derived") if each.evaluation_id]
+    finished = [each.evaluation_id for each in report.of(*FINISHED) if each.evaluation_id]
     try:
         files = write_run(store, finished, logdir)
     except OSError as error:
@@ -301,13 +311,12 @@ def _write_logdir(store: Any, report: Report, logdir: Path) -> None:
     click.echo(f"Wrote metrics.json and {count(files, 'file')} of outputs to {logdir}", err=True)
 
 
-def _print_report(
-    report: Report, results: Sequence[Any], models: Sequence[str], settings: Sequence[str], where: str | None
-) -> None:
+def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], settings: Sequence[str]) -> None:
+    """Top-1 of the evaluations of this very run, and the reasons where there is none."""
     cells = {
         (each.model, each.eval_setting): percent(each.value)
         for each in results
-        if each.metric == "top1" and each.slice == "overall" and each.origin != "imported"
+        if each.metric == "top1" and each.slice == "overall"
     }
     for outcome in report.of("unsupported", "failed", "stopped"):
         cells[outcome.model, outcome.setting] = outcome.status
@@ -316,6 +325,19 @@ def _print_report(
         click.echo()
     for status, heading in (("unsupported", "Not supported"), ("failed", "Failed")):
         _print_reasons(heading, report.of(status))
+
+
+def _print_unreadable(report: Report, unreadable: dict[int, int]) -> None:
+    """Whose samples could not be read: numbers that a reader should not take for a model's fault."""
+    cells = [each for each in report.outcomes if each.evaluation_id in unreadable]
+    for each in cells[:SHOWN_REASONS]:
+        samples = count(unreadable[each.evaluation_id or 0], "sample")
+        click.echo(f"Unreadable: {each.model} on {each.setting}: {samples} could not be read and counted as wrong")
+    if len(cells) > SHOWN_REASONS:
+        click.echo(f"Unreadable: samples of {len(cells) - SHOWN_REASONS} more cells; db.py --print-eval shows them")
+
+
+def _print_summary(report: Report, override: bool, where: str | None) -> None:
     counted = Counter(outcome.status for outcome in report.outcomes)
     said = [
         f"{counted[status]:,} {text}"
@@ -331,12 +353,13 @@ def _print_report(
     ]
     click.echo(f"{count(len(report.outcomes), 'cell')}: {', '.join(said)}.")
     if report.interrupted:
-        click.echo("The run was stopped; what is computed is stored. To go on, give the same command again.")
+        again = "the same command without --override" if override else "the same command again"
+        click.echo(f"The run was stopped; what is computed is stored. To go on, give {again}.")
     elif not report.passes and not counted["derived"] and counted["stored"]:
         click.echo("All of it was stored already; nothing was computed.")
     if where:
         click.echo(f"The results are in {where}")
-        finished = report.of("complete", "stored", "derived")
+        finished = report.of(*FINISHED)
         if finished:
             click.echo(f"  python db.py --print-eval '{finished[0].model}' '{finished[0].setting}'")
 

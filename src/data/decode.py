@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.errors import SampleError
+from testbed.errors import DataError, SampleError
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -15,16 +16,25 @@ DECODER = "pillow-rgb"  # Pillow's default decoding, then convert("RGB"); no EXI
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 
+# With these another try may do better: the sample must not be taken for a bad one.
+_FAULTS_OF_THE_MACHINE = {
+    *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT),
+    *(errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ECONNABORTED, errno.ECONNRESET),
+}
+
 
 def decode_file(path: Path) -> Image.Image:
     """The RGB image in a file.
 
     Raises:
         SampleError: If the file is missing, truncated or no image.
+        DataError: If the machine cannot read any file just now (too many are open, a network folder is away).
     """
     try:
         data = path.read_bytes()
     except OSError as error:
+        if error.errno in _FAULTS_OF_THE_MACHINE:
+            raise DataError(f"{path} cannot be read now: {error.strerror}; the file may well be sound") from error
         raise SampleError(f"{path} cannot be read: {error.strerror}") from error
     return decode_bytes(data, str(path))
 
@@ -40,6 +50,8 @@ def decode_bytes(data: bytes, what: str) -> Image.Image:
     try:
         with Image.open(io.BytesIO(data)) as image:
             return image.convert("RGB")
+    except MemoryError:
+        raise
     except UnidentifiedImageError as error:
         raise SampleError(f"{what} cannot be decoded: it is no image of a known kind") from error
     except Exception as error:  # Pillow's plug-ins raise almost anything on damaged files

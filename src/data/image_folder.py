@@ -51,6 +51,9 @@ class ImageFolder(ImageSource):
                 f"data set {name!r}: {root} holds {found}; it should hold one folder per class with the images in it"
                 f" (CLASS/IMAGE.jpg; extensions {' '.join(IMAGE_EXTENSIONS)})"
             )
+        odd = next((each for each in ids if any("\ud800" <= character <= "\udfff" for character in each)), None)
+        if odd is not None:
+            raise DataError(f"data set {name!r}: the file name {os.fsencode(odd)!r} is not UTF-8; rename the file")
         self.ids = ids
         self.targets = targets
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import DefinitionError, WeightsError
 from testbed.models.capability_base import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, LOGITS
 from testbed.models.transform_base import StandardNormalization, StandardTransform, Transform
-from testbed.models.weights_base import LocalFiles, Weights, WeightsSource, loading, of_files, of_network
+from testbed.models.weights_base import LocalFiles, Weights, WeightsSource, loading, no_downloads, of_files, of_network
 
 if TYPE_CHECKING:
     from testbed.models.runtime_base import LoadedClassifier, LoadedDualEncoder, LoadedImageEncoder
@@ -132,8 +132,14 @@ class ModelDefinition(ABC):
         if self._weights is not None:
             files = self._weights.files(fetch)
             return of_files(files) if files is not None else None
-        with loading(self.name):
-            return of_network(self.make_network())
+        if fetch:
+            with loading(self.name):
+                return of_network(self.make_network())
+        try:
+            with no_downloads():
+                return of_network(self.make_network())
+        except Exception:  # whatever the loader makes of that; the run itself will tell
+            return None
 
     def make_random_network(self, seed: int) -> Any:
         """The network with random weights, the same for the same seed.

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from testbed.errors import RunError
+from testbed.models.transform_base import StandardNormalization
 
 if TYPE_CHECKING:
     from testbed.models.model_base import DualEncoder, LoadOptions, Model, ModelDefinition
@@ -62,8 +63,7 @@ class ImageClassifier(nn.Module):
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Float images [B, 3, H, W] in [0, 1] to logits [B, C]."""
         model = self.definition
-        if model.normalization is not None:
-            images = model.normalization(images)
+        images = _normalized(model, images)
         with autocast(self.options):
             logits = self._classify(images)
         if self.class_sublist is not None and not model.handles_class_sublist:
@@ -118,8 +118,7 @@ class LoadedImageEncoder:
 
     def embed_image(self, images: torch.Tensor) -> torch.Tensor:
         """Images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
-        if self.definition.normalization is not None:
-            images = self.definition.normalization(images)
+        images = _normalized(self.definition, images)
         with autocast(self.options):
             embeddings: torch.Tensor = self.network(images)
         return embeddings
@@ -136,8 +135,7 @@ class LoadedDualEncoder:
 
     def embed_image(self, images: torch.Tensor) -> torch.Tensor:
         """Images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
-        if self.definition.normalization is not None:
-            images = self.definition.normalization(images)
+        images = _normalized(self.definition, images)
         with autocast(self.options):
             embeddings: torch.Tensor = self.network.encode_image(images)
         return embeddings
@@ -151,6 +149,14 @@ class LoadedDualEncoder:
             with torch.no_grad(), autocast(self.options):
                 parts.append(self.network.encode_text(tokens.to(self.options.device)))
         return torch.cat(parts)
+
+
+def _normalized(definition: Any, images: torch.Tensor) -> torch.Tensor:
+    """Images as the network wants them, a copy, since it may work in place"""
+    normalization = definition.normalization
+    if not isinstance(normalization, StandardNormalization):
+        images = images.clone()
+    return images if normalization is None else normalization(images)
 
 
 class ZeroShotClassifier(nn.Module):

@@ -150,6 +150,31 @@ def loading(name: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def no_downloads() -> Iterator[None]:
+    """Refuses every connection that this thread's Python code opens, and silences what loaders print."""
+    hub = sys.modules.get("huggingface_hub.constants")
+    offline = getattr(hub, "HF_HUB_OFFLINE", None)
+    connect, owner = socket.socket.connect, threading.get_ident()
+
+    def refuse(self: socket.socket, address: Any) -> None:
+        if threading.get_ident() != owner:
+            return connect(self, address)
+        raise ConnectionRefusedError("downloads are not allowed now")
+
+    quiet = io.StringIO()
+    socket.socket.connect = refuse  # type: ignore[method-assign, assignment]
+    if hub is not None:
+        hub.HF_HUB_OFFLINE = True  # type: ignore[attr-defined]
+    try:
+        with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
+            yield
+    finally:
+        socket.socket.connect = connect  # type: ignore[method-assign]
+        if hub is not None:
+            hub.HF_HUB_OFFLINE = offline  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
 def only_weights() -> Iterator[None]:
     """Makes torch.load take nothing but tensors, whatever its caller says: some libraries still let it run code."""
     name = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"

@@ -21,6 +21,10 @@ class Channel(Protocol):
         """The next task of a pass; None when none is left."""
         ...
 
+    def task_begun(self, task_id: int) -> None:
+        """The samples of a task are being computed."""
+        ...
+
     def task_done(self, task_id: int, stored_bytes: int) -> None:
         """The outputs of a task are stored."""
         ...
@@ -71,6 +75,10 @@ class RemoteChannel(ABC):
         """The next task of a pass; None when none is left."""
         answer: Task | None = self.ask("next_task", pass_id)
         return answer
+
+    def task_begun(self, task_id: int) -> None:
+        """The samples of a task are being computed."""
+        self.tell("task_begun", task_id)
 
     def task_done(self, task_id: int, stored_bytes: int) -> None:
         """The outputs of a task are stored."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+
 from testbed.db.store import Store
 from testbed.errors import StoreError, TestbedError
 from testbed.registry.catalog import Catalog
 from testbed.tasks.task_base import Outputs, get_task
+
+log = logging.getLogger("testbed")
 
 
 def finish(store: Store, catalog: Catalog, evaluation_id: int) -> str | None:
@@ -29,6 +33,7 @@ def finish(store: Store, catalog: Catalog, evaluation_id: int) -> str | None:
     except TestbedError as error:
         reason = str(error)
     except Exception as error:  # a setting's own metrics_fn may raise anything
+        log.debug("evaluation %d cannot be scored", evaluation_id, exc_info=True)
         first = (str(error).strip().splitlines() or [""])[0]
         reason = f"scoring failed: {type(error).__name__}: {first}"
     else:

@@ -32,6 +32,9 @@ class InlineChannel:
         self.settle()
         return self._scheduler.next_task(0, pass_id)
 
+    def task_begun(self, task_id: int) -> None:
+        """Of no interest: nobody would be left to replace this process."""
+
     def task_done(self, task_id: int, stored_bytes: int) -> None:
         """Told by the writing thread; dealt with in the main one, by `settle`."""
         self._done.append((task_id, stored_bytes))
@@ -68,6 +71,9 @@ def run_inline(
     """
     import torch
 
+    from testbed.runner.work import settle
+
+    settle(device, job.threads)
     channel = InlineChannel(scheduler, events, progress)
     while not scheduler.finished:
         before = scheduler.tasks_done

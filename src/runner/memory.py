@@ -12,9 +12,17 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     text = str(error)
-    return isinstance(error, RuntimeError) and (
-        "not enough memory" in text or "can't allocate memory" in text or "CUBLAS_STATUS_ALLOC_FAILED" in text
-    )
+    words = ("out of memory", "not enough memory", "can't allocate memory", "ALLOC_FAILED")
+    return isinstance(error, RuntimeError) and any(each in text for each in words)
+
+
+class DeviceError(RuntimeError):
+    """The device answers nothing but errors to this process any more; another process may use it."""
+
+
+def is_device_error(error: BaseException) -> bool:
+    """Whether an error of one kernel, such as a failed assertion, has made the GPU unusable for this process."""
+    return isinstance(error, RuntimeError) and "CUDA error" in str(error) and not is_out_of_memory(error)
 
 
 class InPieces:
@@ -50,10 +58,20 @@ class InPieces:
                 continue
             # Outside the except block: there the traceback would keep the tensors that did not fit alive.
             self._shrink(failed)
-        return parts[0] if len(parts) == 1 else torch.cat(parts)
+        return parts[0] if len(parts) == 1 else _joined(parts)
 
     def _shrink(self, failed: int) -> None:
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         self.size = max(failed // 2, 1)
         self._note(f"a batch of {failed} does not fit into memory; going on with {self.size} at a time")
+
+
+def _joined(parts: list[torch.Tensor]) -> torch.Tensor:
+    """The parts as one tensor: in the machine's memory if the device's does not suffice for them twice."""
+    try:
+        return torch.cat(parts)
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+    return torch.cat([part.cpu() for part in parts])

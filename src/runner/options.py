@@ -14,7 +14,7 @@ class RunOptions:
 
     Attributes:
         db_url: The store; None takes the default.
-        payload_url: Where outputs go (fsspec); None keeps them in the database.
+        payload_url: Where outputs go (fsspec); None takes the default, an empty text the database.
         plugins: Definition files to load.
         limit: At most so many samples of each setting, evenly spread.
         batch_size: Images at once; None takes each model's own number.
@@ -27,6 +27,7 @@ class RunOptions:
         strict: Whether an unreadable sample ends the run instead of counting as wrong.
         share_passes: Whether cells that read the same pixels are computed in one pass.
         override: Whether to run again what is stored already; the stored evaluations are set aside.
+        verbose: Whether workers tell where errors come from.
         executor: Where cells are computed: in processes of their own, or in this one.
     """
 
@@ -45,6 +46,7 @@ class RunOptions:
     share_passes: bool = True
     override: bool = False
     executor: Executor = "processes"
+    verbose: bool = False
 
     @property
     def random_seed(self) -> int | None:

@@ -121,6 +121,8 @@ class Planner:
             cell.action, cell.reason = Action.UNSUPPORTED, str(error)
         except TestbedError as error:
             cell.action, cell.reason = Action.FAILED, str(error)
+        except Exception as error:  # a family may be a plug-in's
+            cell.action, cell.reason = Action.FAILED, f"it cannot be defined: {type(error).__name__}: {error}"
         return cell.action is Action.RUN
 
     def _identify(self, cell: Cell, model: OpenedModel | str, setting: OpenedSetting | str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,7 +13,11 @@ from testbed.runner.cells import Job, Task
 from testbed.runner.progress import Progress
 from testbed.runner.scheduler import Scheduler, Wait
 
-MAX_IDLE_DEATHS = 3  # deaths in a row without a task done, after which a place is not filled again
+# Deaths in a row without a task done, after which a place is not filled again: so many while tasks are computed, where
+# the cell that kills its workers is given up in the end, and a quarter of that before any is.
+MAX_DEATHS = 12
+IDLE_DEATH = 4
+STOP_SECONDS = 60.0  # how long workers may take to store what they have computed, when the user interrupts
 
 
 class Events(Protocol):
@@ -57,8 +62,8 @@ class Transport(Protocol):
         """Starts a worker at a place."""
         ...
 
-    def wait(self) -> Iterable[Message | Ended]:
-        """What has come from workers; waits until something has."""
+    def wait(self, seconds: float | None = None) -> Iterable[Message | Ended]:
+        """What has come from workers; waits until something has, or for so long."""
         ...
 
     def send(self, place: int, answer: Any) -> None:
@@ -69,8 +74,8 @@ class Transport(Protocol):
         """Tells all workers to stop when their batch is done."""
         ...
 
-    def close(self, gently: bool) -> None:
-        """Ends all workers: gently, so that what is computed gets stored, or at once."""
+    def close(self) -> None:
+        """Ends all workers that have not ended by themselves, at once."""
         ...
 
 
@@ -110,19 +115,12 @@ class Pool:
             for place in range(len(self.transport.devices)):
                 self._start(place)
             while self._working:
-                for message in self.transport.wait():
-                    if isinstance(message, Ended):
-                        self._ended(message)
-                    elif message.place in self._working:
-                        handler: Callable[..., None] = getattr(self, f"_on_{message.kind}")
-                        handler(message.place, *message.arguments)
+                self._serve()
         except KeyboardInterrupt:
-            self.transport.close(gently=True)
+            self._stop_gently()
             raise
-        except BaseException:
-            self.transport.close(gently=False)
-            raise
-        self.transport.close(gently=True)
+        finally:
+            self.transport.close()
         if self._fatal is not None:
             raise RunError(self._fatal)
         if not self.scheduler.finished:
@@ -130,6 +128,24 @@ class Pool:
                 "the workers ended before all was done, each time without a word (killed for their memory, perhaps:"
                 " try a smaller --batch-size, fewer --cpu-processes or fewer --workers)"
             )
+
+    def _serve(self, seconds: float | None = None) -> None:
+        """Deals with what has come from workers."""
+        for message in self.transport.wait(seconds):
+            if isinstance(message, Ended):
+                self._ended(message)
+            elif message.place in self._working:
+                handler: Callable[..., None] = getattr(self, f"_on_{message.kind}")
+                handler(message.place, *message.arguments)
+
+    def _stop_gently(self) -> None:
+        """Lets the workers store what they have computed, while they are listened to. A second Ctrl-C ends them."""
+        self._stopping = True
+        self.transport.ask_to_stop()
+        self._wake()
+        end = time.monotonic() + STOP_SECONDS
+        while self._working and (left := end - time.monotonic()) > 0:
+            self._serve(left)
 
     def _start(self, place: int) -> None:
         self._working.add(place)
@@ -152,6 +168,9 @@ class Pool:
     def _on_next_task(self, place: int, pass_id: int) -> None:
         task: Task | None = None if self._stopping else self.scheduler.next_task(place, pass_id)
         self.transport.send(place, task)
+
+    def _on_task_begun(self, place: int, task_id: int) -> None:
+        self.scheduler.task_begun(place, task_id)
 
     def _on_task_done(self, place: int, task_id: int, stored_bytes: int) -> None:
         self._deaths[place] = 0
@@ -186,14 +205,16 @@ class Pool:
         place = message.place
         self._working.discard(place)
         self._waiting.discard(place)
-        if message.cause is None or self._stopping:
+        holds = self.scheduler.holds_tasks(place)
+        cause = message.cause or ("it ended itself" if holds else None)
+        if cause is None or self._stopping:
             return
-        self._deaths[place] += 1
+        self._deaths[place] += 1 if holds else IDLE_DEATH
         for given_up in self.scheduler.worker_lost(place):
-            self.events.cell_failed(given_up.evaluation_id, f"{given_up.reason} ({message.cause})")
-        again = self._deaths[place] < MAX_IDLE_DEATHS and not self.scheduler.finished
+            self.events.cell_failed(given_up.evaluation_id, f"{given_up.reason} ({cause})")
+        again = self._deaths[place] < MAX_DEATHS and not self.scheduler.finished
         self.progress.note(
-            f"a worker on {self.transport.devices[place]} died ({message.cause}); "
+            f"a worker on {self.transport.devices[place]} died ({cause}); "
             + ("another one takes its place, and what it had begun" if again else "its place is not filled again")
         )
         if again:

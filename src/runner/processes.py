@@ -14,7 +14,7 @@ from typing import Any
 from testbed.runner.channel import PipeChannel
 from testbed.runner.pool import Ended, Message
 
-STOP_SECONDS = 30.0
+END_SECONDS = 10.0  # a process that has said its last word needs a moment to end
 
 
 class Processes:
@@ -41,10 +41,10 @@ class Processes:
         theirs.close()
         self._processes[place], self._connections[place] = process, ours
 
-    def wait(self) -> Iterator[Message | Ended]:
+    def wait(self, seconds: float | None = None) -> Iterator[Message | Ended]:
         """What has come through the pipes; a pipe's end is its process's end."""
         places = {connection: place for place, connection in self._connections.items()}
-        for ready in multiprocessing.connection.wait(list(places)):
+        for ready in multiprocessing.connection.wait(list(places), seconds):
             place = places[ready]
             try:
                 kind, *arguments = self._connections[place].recv()
@@ -62,16 +62,11 @@ class Processes:
         """Sets the event that workers look at after each batch."""
         self._stop.set()
 
-    def close(self, gently: bool) -> None:
-        """Ends all processes; those that do not end by themselves within a while are killed."""
+    def close(self) -> None:
+        """Ends all processes that are still there."""
         self._stop.set()
-        try:
-            for connection in self._connections.values():
-                connection.close()
-            for process in self._processes.values():
-                process.join(STOP_SECONDS if gently else 0)
-        except KeyboardInterrupt:  # a second Ctrl-C: at once, then
-            pass
+        for connection in self._connections.values():
+            connection.close()
         for process in self._processes.values():
             if process.is_alive():
                 process.kill()
@@ -82,7 +77,10 @@ class Processes:
     def _ended(self, place: int) -> Ended:
         self._connections.pop(place).close()
         process = self._processes.pop(place)
-        process.join()
+        process.join(END_SECONDS)
+        if process.is_alive():  # its end of the pipe is closed, but something keeps it
+            process.kill()
+            process.join()
         return Ended(place, _cause(process.exitcode))
 
 
@@ -106,7 +104,9 @@ def worker_main(connection: Any, stop: Any, device: str) -> None:
     """What a worker's process does."""
     from testbed.runner.work import work
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the run tells its workers to stop
+    # Ctrl-C reaches all processes, and so does a batch system's SIGTERM; the run tells its workers to stop.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _end_with_parent()
     try:
         sound = work(PipeChannel(connection, stop), device)

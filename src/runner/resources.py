@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import platform
 from dataclasses import dataclass
-from pathlib import Path
 
 from testbed.errors import RunError
 from testbed.runner.options import RunOptions
 
 MAX_DATA_WORKERS = 8
+_GPU_FILES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # NVIDIA's, AMD's, and Windows' for its Linux subsystem
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def visible_gpus() -> int:
     """How many GPUs torch can use. Where the machine has no such device, torch is not imported to find out."""
     if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
         return 0
-    if platform.system() == "Linux" and not (Path("/dev/nvidiactl").exists() or Path("/dev/kfd").exists()):
+    if platform.system() == "Linux" and not any(map(os.path.exists, _GPU_FILES)):
         return 0
     import torch
 

@@ -41,6 +41,7 @@ class Scheduler:
         self.passes = {each.id: each for each in passes}
         self._waiting: dict[int, deque[Task]] = {each.id: deque() for each in passes}
         self._under_way: dict[int, tuple[int, Task]] = {}  # task id → (worker, task)
+        self._begun: dict[int, int] = {}  # worker → the task that it computes; others it has only taken ahead
         self._open: dict[int, int] = {cell.evaluation_id: 0 for each in passes for cell in each.cells}
         self._failed: set[int] = set()
         self._last_pass: dict[int, int] = {}
@@ -83,6 +84,14 @@ class Scheduler:
         self._under_way[task.id] = (worker, task)
         return task
 
+    def task_begun(self, worker: int, task_id: int) -> None:
+        """Notes which task a worker computes now."""
+        self._begun[worker] = task_id
+
+    def holds_tasks(self, worker: int) -> bool:
+        """Whether a worker has taken tasks whose outputs are not stored."""
+        return any(owner == worker for owner, _ in self._under_way.values())
+
     def task_done(self, task_id: int) -> list[int]:
         """Notes a task whose outputs are stored; returns the evaluations that have no open task left."""
         _, task = self._under_way.pop(task_id)
@@ -94,13 +103,19 @@ class Scheduler:
         self._failed.add(evaluation_id)
 
     def worker_lost(self, worker: int) -> list[GivenUp]:
-        """Takes back the tasks of a worker that died; returns the cells that are given up."""
+        """Takes back the tasks of a worker that died; returns the cells that are given up.
+
+        Only the task that it computed is held against its cells.
+        """
         lost = [task for owner, task in self._under_way.values() if owner == worker]
+        begun = self._begun.pop(worker, None)
         given_up: list[GivenUp] = []
-        for task in lost:
+        for task in reversed(lost):
             del self._under_way[task.id]
-            task.attempts += 1
-            if task.attempts >= MAX_ATTEMPTS and len(task.cells) == 1:
+            task.attempts += task.id == begun
+            if task.id != begun:
+                self._waiting[task.pass_id].appendleft(task)
+            elif task.attempts >= MAX_ATTEMPTS and len(task.cells) == 1:
                 self._close(task)
                 reason = f"the worker died {task.attempts} times on samples {task.start} to {task.stop - 1}"
                 given_up.append(GivenUp(task.cells[0], reason))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,11 +14,13 @@ import torch
 from testbed.data.reader import Batch, seed_everything
 from testbed.data.source import ImageSource
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.eval_settings.perturbation_base import gpu_call
+from testbed.eval_settings.perturbation_base import gpu_call, sample_seed
 from testbed.models.model_base import ModelDefinition
 from testbed.runner.cells import PassCell
-from testbed.runner.memory import InPieces
+from testbed.runner.memory import DeviceError, InPieces, is_device_error, is_out_of_memory
 from testbed.tasks.task_base import BoundCell
+
+log = logging.getLogger("testbed")
 
 
 @dataclass
@@ -92,11 +95,11 @@ class Variants:
                 if setting.name in batch.faults:
                     self._fail_all(members, batch.faults[setting.name], fail)
                     continue
-                images = batch.perturbed[setting.name].to(self.device, non_blocking=True)
+                images = self._to_device(batch.perturbed[setting.name])
             else:
                 if plain is None:
                     assert batch.images is not None
-                    plain = batch.images.to(self.device, non_blocking=True)
+                    plain = self._to_device(batch.images)
                 images = plain
             self._variant(members, images, batch, deliver, fail)
 
@@ -119,14 +122,37 @@ class Variants:
         for cell in shared:
             by_features[cell.cell.model, cell.bound.feature_key].append(cell)
         for group in by_features.values():
-            self._guard(group, fail, partial(self._features, group, images, deliver, fail))
+            self._guard(group, fail, partial(self._features, group, images, batch, deliver, fail))
 
-    def _features(self, group: Sequence[ReadyCell], images: torch.Tensor, deliver: Deliver, fail: Fail) -> None:
+    def _to_device(self, images: torch.Tensor) -> torch.Tensor:
+        """A batch on the device; where it does not fit as a whole it stays, and its pieces are copied one by one."""
+        try:
+            return images.to(self.device, non_blocking=True)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+        torch.cuda.empty_cache()
+        return images
+
+    def _piece(self, images: torch.Tensor, piece: slice) -> torch.Tensor:
+        return images[piece].to(self.device, non_blocking=True)
+
+    def _features(
+        self, group: Sequence[ReadyCell], images: torch.Tensor, batch: Batch, deliver: Deliver, fail: Fail
+    ) -> None:
         """The features of one model, computed once, and from them the outputs of each of its cells."""
         first = group[0]
         handles = first.setting.adversarial_attack is not None and first.perturbation is None
+
+        def piece_features(piece: slice) -> torch.Tensor:
+            if getattr(first.model, "classify", None) is not None:
+                # It may draw random numbers: then at least the same batch gives the same ones, in whatever setting.
+                sample = self.source.ids[self.positions[batch.good[piece][0]]]
+                seed_everything(sample_seed("classify", sample, self.seed))
+            return first.bound.features(self._piece(images, piece)).detach()
+
         with torch.set_grad_enabled(handles):  # a classify that handles an attack itself needs gradients
-            features = first.pieces(len(images), lambda piece: first.bound.features(images[piece]).detach())
+            features = first.pieces(len(images), piece_features)
         for cell in group:
             self._guard([cell], fail, partial(_deliver_outputs, cell, features, deliver))
 
@@ -135,14 +161,16 @@ class Variants:
         model = cell.bound.attacked_model()
 
         def piece_outputs(piece: slice) -> torch.Tensor:
-            perturbed = self._perturb(cell, images[piece], batch.good[piece], model)
+            perturbed = self._perturb(cell, self._piece(images, piece), batch.good[piece], model)
             with torch.no_grad():
                 return cell.bound.outputs(cell.bound.features(perturbed))
 
         deliver(cell, cell.pieces(len(images), piece_outputs).to("cpu"))
 
     def _perturb_all(self, cell: ReadyCell, images: torch.Tensor, batch: Batch) -> torch.Tensor:
-        return cell.pieces(len(images), lambda piece: self._perturb(cell, images[piece], batch.good[piece], None))
+        return cell.pieces(
+            len(images), lambda piece: self._perturb(cell, self._piece(images, piece), batch.good[piece], None)
+        )
 
     def _perturb(self, cell: ReadyCell, images: torch.Tensor, indices: Sequence[int], model: Any) -> torch.Tensor:
         """Calls the setting's perturbation with what it asks for."""
@@ -154,7 +182,7 @@ class Variants:
             # It may draw from torch's own generator: then at least the same batch gives the same numbers.
             seed_everything(seeds[0])
         offered = {
-            "images": images,
+            "images": images.clone(),  # it may work in place, and others see the same pixels
             "model": model,
             "seeds": seeds,
             "targets": torch.tensor([self.targets[index] for index in indices], device=images.device)
@@ -174,9 +202,14 @@ class Variants:
         try:
             with torch.no_grad():
                 return compute()
+        except DeviceError:
+            raise
         except Exception as error:  # models and settings are users' code: what they raise ends their cell, not the run
+            log.debug("%s on %s failed", cells[0].cell.model, cells[0].cell.setting, exc_info=True)
             first = (str(error).strip().splitlines() or [""])[0]
             self._fail_all(cells, f"{type(error).__name__}: {first}", fail)
+            if is_device_error(error):
+                raise DeviceError(first) from error
             return None
 
     @staticmethod

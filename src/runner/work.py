@@ -37,10 +37,25 @@ def _work(channel: RemoteChannel, job: Job, device: str) -> None:
     from testbed.registry import registry
     from testbed.runner.worker import Worker
 
+    if job.options.verbose:
+        log.addHandler(_ToRun(channel))
+        log.setLevel(logging.DEBUG)
     settle(device, job.threads)
     registry.load(job.options.plugins)
     with Store.open(job.db_url, "write", job.options.payload_url) as store, torch.no_grad():
         Worker(job, registry, store, channel, device).run()
+
+
+class _ToRun(logging.Handler):
+    """Sends log lines to the run, which shows them."""
+
+    def __init__(self, channel: RemoteChannel) -> None:
+        super().__init__()
+        self._channel = channel
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Tells a line, with its traceback if it has one."""
+        self._channel.note(self.format(record))
 
 
 def settle(device: str, threads: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,6 +21,8 @@ from testbed.runner.memory import InPieces
 from testbed.runner.variants import ReadyCell, Variants
 from testbed.runner.writer import Writer
 from testbed.tasks.task_base import PrepareContext, get_task
+
+log = logging.getLogger("testbed")
 
 
 class Worker:
@@ -69,7 +72,8 @@ class Worker:
                 try:
                     self._loaded[name] = self.catalog.get_model(name).load(options)
                 except Exception as error:
-                    self._loaded[name] = error
+                    log.debug("%s cannot be loaded", name, exc_info=True)
+                    self._loaded[name] = error.with_traceback(None)  # which would keep half of a network alive
         return dict(self._loaded)
 
 
@@ -95,11 +99,15 @@ class PassRun:
             for batch in self._batches():
                 self._compute(variants, batch)
                 if self.worker.channel.stopping():
+                    self._store_begun()
                     return
         except RunError as error:
             if self.options.strict:
                 raise
+            log.debug("a pass failed", exc_info=True)
             self._fail_rest(str(error))
+        finally:
+            self.ready.clear()  # so that the networks are gone before the next ones are loaded
 
     # Preparing ----------------------------------------------------------------------------------------------------
 
@@ -113,6 +121,7 @@ class PassRun:
                     raise model
                 self.ready[cell.evaluation_id] = self._bind(cell, model)
             except Exception as error:
+                log.debug("%s on %s cannot be prepared", cell.model, cell.setting, exc_info=True)
                 first = (str(error).strip().splitlines() or [""])[0]
                 self._fail(cell.evaluation_id, f"{type(error).__name__}: {first}")
 
@@ -124,7 +133,8 @@ class PassRun:
         )
         bound = get_task(setting.task).bind(loaded, setting, context)
         size = loaded.definition.batch_size(setting.adversarial_attack is not None, self.options.batch_size)
-        pieces = InPieces(size, lambda text: self.worker.channel.note(f"{cell.model} on {cell.setting}: {text}"))
+        channel = self.worker.channel
+        pieces = InPieces(size, lambda text: channel.note(f"{cell.model} on {cell.setting}: {text}"))
         return ReadyCell(cell, loaded.definition, setting, bound, pieces)
 
     # Reading ------------------------------------------------------------------------------------------------------
@@ -173,6 +183,8 @@ class PassRun:
                 batch = next(iterator, None)
             except Exception as error:  # what a transform raises comes out of the loader
                 # From a data worker it comes with its traceback as text; the last line says what it was.
+                if "DataLoader worker" in str(error):  # killed, by the system perhaps: a new worker may do better
+                    raise
                 last = (str(error).strip().splitlines() or [""])[-1]
                 raise RunError(f"reading failed: {type(error).__name__}: {last}") from error
             if batch is None:
@@ -201,6 +213,8 @@ class PassRun:
             for evaluation_id in buffer.task.cells
             if evaluation_id in self.ready and evaluation_id not in self.failed
         ]
+        if buffer.read == 0:
+            self.worker.channel.task_begun(batch.task)
         if batch.good:
             variants.compute(
                 cells,
@@ -212,9 +226,17 @@ class PassRun:
         self.worker.channel.progress(self.one_pass.id, len(batch.indices))
         if buffer.complete:
             del self.tasks[batch.task]
-            alive = [cell.cell.evaluation_id for cell in cells if cell.cell.evaluation_id not in self.failed]
-            chunks, errors = buffer.chunks(alive, get_task(cells[0].setting.task).output_kind if cells else "")
-            self.worker.writer.submit(buffer.task.id, chunks, errors)
+            self.worker.writer.submit(buffer.task.id, *self._outputs(buffer))
+
+    def _outputs(self, buffer: TaskBuffer) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
+        alive = [evaluation_id for evaluation_id in buffer.task.cells if evaluation_id in self.ready]
+        return buffer.chunks(alive, get_task(self.ready[alive[0]].setting.task).output_kind if alive else "")
+
+    def _store_begun(self) -> None:
+        """Stores the beginnings of tasks when the run is stopped; the rest of each is for another run."""
+        for buffer in self.tasks.values():
+            if buffer.read:
+                self.worker.store.append(*self._outputs(buffer))
 
     # Failing ------------------------------------------------------------------------------------------------------
 
@@ -269,9 +291,9 @@ class TaskBuffer:
         self.errors.update(batch.errors)
 
     def chunks(self, evaluation_ids: Sequence[int], kind: str) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
-        """The outputs of these evaluations, and the errors of unreadable samples for each."""
+        """What was read so far: the outputs of these evaluations, and the errors of unreadable samples for each."""
         chunks = [
-            Chunk(evaluation_id, kind, self.task.start, self.arrays[evaluation_id])
+            Chunk(evaluation_id, kind, self.task.start, self.arrays[evaluation_id][: self.read])
             for evaluation_id in evaluation_ids
             if evaluation_id in self.arrays
         ]

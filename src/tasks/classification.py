@@ -65,6 +65,8 @@ class Classification(Task):
             spec["perturbation_cpu"] = setting.perturbation_fn_cpu
             spec["perturbation_gpu"] = setting.perturbation_fn_gpu
             spec["noise"] = [setting.noise_key, seed]
+        if getattr(model, "classify", None) is not None:
+            spec["classify_seed"] = seed
         if setting.adversarial_attack is not None:
             spec["attack"] = setting.adversarial_attack
         if setting.class_sublist is not None and (setting.perturbation_needs_model or self.restricts(model, setting)):

@@ -26,10 +26,12 @@ def warm_python() -> Iterator[WarmPython]:
 def program(warm_python: WarmPython, root: Path, tmp_path: Path) -> Program:
     """A function that runs ``eval.py`` or ``db.py`` with words, in a folder of its own; no traceback may ever show."""
 
-    def run(script: str, *words: str, code: int | None = 0, **variables: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        script: str, *words: str, code: int | None = 0, traceback: bool = False, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "WORLD_MARKS": str(tmp_path), **variables}
         done = warm_python.run(root / script, words, tmp_path, environment)
-        assert "Traceback" not in done.stderr, done.stderr
+        assert traceback or "Traceback" not in done.stderr, done.stderr
         assert code is None or done.returncode == code, f"{done.stdout}\n{done.stderr}"
         return done
 

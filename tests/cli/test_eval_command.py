@@ -32,6 +32,47 @@ def test_json_has_outcomes_and_results(program):
     assert answer["store"].endswith("testbed.db")
 
 
+def test_the_table_shows_the_evaluations_of_this_run(program):
+    """A limited run does not count beside a whole one, but it is the one that was asked for."""
+    words = ("--plugin", WORLD_CELLS[1], "--models", "world-plain", "--eval-settings", "world", "--executor", "inline")
+    whole = json.loads(program("eval.py", *words, "--json").stdout)["results"]
+    limited = json.loads(program("eval.py", *words, "--limit", "7", "--json").stdout)["results"]
+    assert {each["n"] for each in whole if each["metric"] == "top1"} == {1100}
+    assert {each["n"] for each in limited if each["metric"] == "top1"} == {7}
+    top1 = next(each["value"] for each in limited if each["metric"] == "top1")
+    assert f"{100 * top1:.2f}" in program("eval.py", *words, "--limit", "7").stdout
+    shown = json.loads(program("db.py", "--print-eval", "world-plain", "world", "--json").stdout)
+    assert {each["n"] for each in shown} == {1100}
+
+
+def test_no_db_leaves_nothing_at_the_payload_url_of_the_variable(program, tmp_path):
+    eval_inline(program, "--no-db", TESTBED_PAYLOADS=str(tmp_path / "outputs"))
+    assert not (tmp_path / "outputs").exists()
+
+
+def test_verbose_shows_where_an_error_comes_from(program, tmp_path):
+    (tmp_path / "bad.py").write_text(
+        "from testbed.registry import registry\n"
+        "from testbed.eval_settings.eval_setting_base import EvalSetting\n"
+        "def deep_inside(images):\n    raise KeyError('gone')\n"
+        "world = registry.get_eval_setting('world')\n"
+        "registry.add_eval_setting(EvalSetting(\n"
+        "    name='bad', dataset=world.dataset, size=world.size, perturbation_fn_gpu=deep_inside))\n"
+    )
+    words = ("--plugin", WORLD_CELLS[1], "bad.py", "--models", "world-plain", "--eval-settings", "bad", "--limit", "9")
+    for executor in ("inline", "processes"):
+        url = f"{executor}.db"
+        quiet = eval_failing(program, *words, "--executor", executor, "--db-url", url)
+        assert "KeyError: 'gone'" in quiet.stdout
+        assert "deep_inside" not in quiet.stderr
+        told = eval_failing(program, *words, "--executor", executor, "--db-url", url, "-v")
+        assert "in deep_inside" in told.stderr
+
+
+def eval_failing(program, *words):
+    return program("eval.py", *words, code=1, traceback=True)
+
+
 def test_variables_name_the_store(program, tmp_path):
     program("eval.py", *WORLD_CELLS, "--executor", "inline", "--limit", "20", TESTBED_DB=str(tmp_path / "named.db"))
     assert (tmp_path / "named.db").exists()

@@ -108,7 +108,8 @@ def corrupt_tree(tmp_path, make_tree):
 def test_a_corrupt_image_counts_as_wrong_and_is_told(program, tmp_path, make_tree):
     plugin = corrupt_tree(tmp_path, make_tree)
     words = ("--plugin", WORLD, str(plugin), "--models", "world-plain", "--eval-settings", "photos")
-    program("eval.py", *words, "--executor", "inline")
+    done = program("eval.py", *words, "--executor", "inline")
+    assert "Unreadable: world-plain on photos: 1 sample could not be read and counted as wrong" in done.stdout
     shown = program("db.py", "--print-eval", "world-plain", "photos").stdout
     assert "1 sample could not be read and counted as wrong" in shown
     with Store.open(str(tmp_path / "testbed.db")) as store:
@@ -179,6 +180,10 @@ def test_a_store_in_a_folder_that_does_not_exist(program, tmp_path):
 def test_a_gpu_that_is_not_there(program):
     done = program("eval.py", *LOGREG, "--gpus", "97", code=1)
     assert "GPU 97" in error_of(done)
+
+
+def test_a_gpu_that_cannot_be(program):
+    assert "-1 is not in the range" in program("eval.py", *LOGREG, "--gpus", "-1", code=2).stderr
 
 
 def test_a_broken_plugin(program, tmp_path):

@@ -378,7 +378,7 @@ def test_removing_and_restoring_a_model(db: Db, build: Any, store: Store) -> Non
     assert db("--list-models-db").out == ""
     assert db("--restore-model", "net").out == "model net and 2 evaluations restored\n"
     assert {each.model for each in store.results()} == {"net"}
-    fails(db("--restore-model", "net"), "unknown model 'net'", "removed ones")
+    fails(db("--restore-model", "net"), "nothing of the model net is removed")
 
 
 def test_removing_and_restoring_a_setting(db: Db, build: Any, store: Store) -> None:

@@ -244,8 +244,18 @@ def test_unhiding_suggests_among_the_removed_names(store: Store) -> None:
     with pytest.raises(UnknownNameError, match=r"store's removed ones; did you mean 'gone-net'") as caught:
         store.unhide(MODEL, "gonenet")
     assert "here-net" not in str(caught.value)
-    with pytest.raises(UnknownNameError):
+    with pytest.raises(StoreError, match="nothing of the model here-net is removed"):
         store.unhide(MODEL, "here-net")
+
+
+def test_what_was_removed_comes_back_though_the_name_was_used_again(store: Store, build: Any) -> None:
+    build.complete("net", "val", 0.25, fingerprint="f")
+    build.complete("net", "sketch", 0.5, fingerprint="g")
+    store.hide(MODEL, "net")
+    build.complete("net", "val", 0.75, fingerprint="f")  # run again, which makes the name visible
+    assert store.unhide(MODEL, "net") == 1
+    assert {(each.eval_setting, each.value) for each in store.results()} == {("val", 0.75), ("sketch", 0.5)}
+    assert store.unhide(MODEL, "net") == 0, "the other one was run again"
 
 
 @pytest.mark.parametrize(
@@ -453,6 +463,26 @@ def test_beginning_completes_what_a_failed_try_knew(store: Store, build: Any) ->
     assert (begun.size, begun.sample_limit, begun.dtype) == (4, 4, "bfloat16")
     assert store.identity(store.evaluation(begun.id)) == IDENTITY
     assert len(store.evaluations()) == 1
+
+
+def test_samples_that_could_not_be_read_are_read_again(store: Store, build: Any) -> None:
+    evaluation = build.begin("net", "val", fingerprint="f", size=6)
+    whole, lacking = (Chunk(evaluation.id, "logits", start, build.logits(2)) for start in (0, 2))
+    store.append([whole, lacking], {evaluation.id: {3: "away", 4: "away", 5: "away"}})
+    assert store.stored_ranges([evaluation.id]) == {evaluation.id: [(0, 6)]}
+    again = build.begin("net", "val", fingerprint="f", size=6)
+    assert again.id == evaluation.id
+    assert store.sample_errors(evaluation.id) == {}
+    assert store.stored_ranges([evaluation.id]) == {evaluation.id: [(0, 2)]}
+
+
+def test_unreadable_samples_of_a_complete_evaluation_stay(store: Store, build: Any) -> None:
+    evaluation = build.begin("net", "val", fingerprint="f", size=4)
+    store.append([Chunk(evaluation.id, "logits", 0, build.logits(4))], {evaluation.id: {3: "broken"}})
+    store.complete(evaluation.id, [], [Metric("top1", 0.5)])
+    assert build.begin("net", "val", fingerprint="f", size=4).status == "complete"
+    assert store.sample_errors(evaluation.id) == {3: "broken"}
+    assert store.unreadable([evaluation.id, 4711]) == {evaluation.id: 1}
 
 
 # Failing ----------------------------------------------------------------------------------------------------------
@@ -1106,6 +1136,16 @@ def test_any_sql_client_can_read_the_view(store: Store, build: Any, raw: Any) ->
     with raw(store) as connection:
         row = connection.execute(sa.text("SELECT model, eval_setting, metric, value FROM results")).one()
     assert tuple(row) == ("net", "val", "top1", 0.125)
+
+
+def test_results_of_an_evaluation_that_is_not_the_one_that_counts(store: Store, build: Any) -> None:
+    limited = build.complete("net", "val", 0.25, sample_limit=4)
+    whole = build.complete("net", "val", 0.5)
+    assert [each.value for each in store.results()] == [0.5]
+    assert store.results_of([whole.id]) == store.results()
+    (result,) = store.results_of([limited.id])
+    assert (result.value, result.sample_limit, result.evaluation_id) == (0.25, 4, limited.id)
+    assert store.results_of([]) == []
 
 
 # Sources of derived evaluations -----------------------------------------------------------------------------------

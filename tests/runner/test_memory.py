@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from testbed.runner.memory import InPieces, is_out_of_memory
+from testbed.runner.memory import InPieces, is_device_error, is_out_of_memory
 
 
 def limited(limit, calls):
@@ -60,12 +60,28 @@ def test_other_errors_are_not_retried():
         (MemoryError(), True),
         (RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"), True),
         (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED"), True),
+        (RuntimeError("CUDA error: out of memory"), True),
+        (RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"), True),
+        (RuntimeError("CUDA error: device-side assert triggered"), False),
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
         (ValueError("not enough memory of the past"), False),
     ],
 )
 def test_what_counts_as_out_of_memory(error, expected):
     assert is_out_of_memory(error) is expected
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (RuntimeError("CUDA error: device-side assert triggered"), True),
+        (RuntimeError("CUDA error: out of memory"), False),
+        (RuntimeError("shapes do not match"), False),
+        (ValueError("CUDA error"), False),
+    ],
+)
+def test_what_makes_a_device_useless(error, expected):
+    assert is_device_error(error) is expected
 
 
 def test_a_real_allocation_failure_is_recognised():

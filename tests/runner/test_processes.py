@@ -173,6 +173,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(bench, reference):
     assert "Traceback" not in err
     kept = bench.stored_samples("world-slow")
     assert 0 < kept < COUNT
+    assert kept == bench.computed(), "what was computed is stored, the batch under way too"
     bench.set_pace(0)
     bench.run(*arguments)
     np.testing.assert_array_equal(bench.logits("world-slow", "world"), reference.logits("world-slow", "world"))
@@ -190,7 +191,7 @@ def test_a_worker_that_dies_is_replaced(bench, reference):
 def test_a_cell_that_kills_every_worker_is_given_up_and_the_others_complete(bench, reference):
     out, _ = bench.run(
         *("--models", "world-stubborn", "world-plain", "--eval-settings", "world", "--json"),
-        *("--cpu-processes", "2", "--limit", "200"),
+        *("--cpu-processes", "1", "--limit", "200"),
         code=1,
     )
     outcomes = {each["model"]: each for each in json.loads(out)["outcomes"]}

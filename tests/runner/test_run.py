@@ -12,6 +12,7 @@ from toy import SIZE, ToyDataset, ToyNetwork, darker, noisy, toy_catalog, toy_mo
 from testbed.corruptions.adversarial import PGD
 from testbed.errors import RunError
 from testbed.metrics import Metric
+from testbed.runner.memory import DeviceError
 
 
 def plain_loop(setting, network=None, perturb=lambda images: images, positions=None):
@@ -522,3 +523,91 @@ def test_outputs_can_live_outside_the_database(lab, tmp_path):
 
 def test_image_size_of_the_toy_world():
     assert toy.ToyDataset(1).open().image(0).size == (SIZE, SIZE)
+
+
+# What users' functions may do -------------------------------------------------------------------------------------
+
+
+def darker_in_place(images):
+    return images.mul_(0.5)
+
+
+class InPlace(ToyNetwork):
+    def forward(self, images):
+        return super().forward(images.mul_(2).sub_(1))
+
+
+def test_functions_that_work_in_place_do_not_change_what_others_see(new_lab):
+    models = toy_model("a", 1), toy_model("b", classifier_loader=lambda: InPlace(2)), toy_model("c", 3)
+    settings = toy_setting("dark", perturbation_fn_gpu=darker_in_place), toy_setting("plain")
+    together = new_lab("together")
+    assert together.run(toy_catalog(*models, *settings)).passes == 1
+    for model in models:
+        for setting in settings:
+            alone = new_lab(f"{model.name}-{setting.name}")
+            alone.run(toy_catalog(model, setting))
+            np.testing.assert_array_equal(
+                together.logits(model.name, setting.name), alone.logits(model.name, setting.name)
+            )
+
+
+def drawing(images, model):
+    return model(images + 0.1 * torch.randn_like(images))
+
+
+def test_a_classify_that_draws_gives_the_same_numbers_in_every_run_and_others_for_another_seed(new_lab):
+    def logits(name, settings=(), **given):
+        lab = new_lab(name)
+        lab.run(toy_catalog(toy_model(classify=drawing), toy_setting(), *settings), **given)
+        with lab.open() as store:
+            (evaluation,) = store.evaluations(["toy"], ["toy-all"])
+        return lab.logits("toy", "toy-all"), evaluation.fingerprint
+
+    once, again, beside, other = (
+        logits("once"),
+        logits("again"),
+        logits("beside", [toy_setting("dark", perturbation_fn_gpu=darker)]),
+        logits("other", seed=1),
+    )
+    np.testing.assert_array_equal(once[0], again[0])
+    np.testing.assert_array_equal(once[0], beside[0])
+    assert once[1] == again[1] != other[1]
+    assert (once[0] != other[0]).any()
+
+
+class Fragile(ToyDataset):
+    """Images some of which cannot be read until the folder is there again; their content is known from before."""
+
+    away = True
+
+    def open(self):
+        images = super().open()
+        images.broken = set(range(600)) if Fragile.away == "all" else {3, 300} if Fragile.away else set()
+        return images
+
+
+@pytest.mark.parametrize("away", ["all", "some"])
+def test_samples_that_could_not_be_read_are_read_again_when_the_cell_is(lab, away, monkeypatch):
+    monkeypatch.setattr(Fragile, "away", away)
+    if away == "some":  # interrupted before it was complete: here by a metric that fails
+        monkeypatch.setattr("testbed.runner.run.finish", lambda store, *_: store.fail(1, "stopped") or "stopped")
+    catalog = toy_catalog(toy_model(), toy_setting(dataset=Fragile()))
+    assert [each.status for each in lab.run(catalog).outcomes] == ["failed"]
+    monkeypatch.undo()
+    monkeypatch.setattr(Fragile, "away", False)
+    assert lab.run(catalog).ok
+    np.testing.assert_allclose(lab.logits("toy", "toy-all"), plain_loop(toy_setting()), atol=1e-5)
+    with lab.open() as store:
+        assert store.unreadable([1]) == {}
+
+
+def test_a_device_that_answers_nothing_but_errors_ends_the_worker_and_fails_one_cell_only(lab):
+    def fails(images):
+        raise RuntimeError("CUDA error: device-side assert triggered")
+
+    settings = toy_setting("bad", perturbation_fn_gpu=fails), toy_setting("good")
+    with pytest.raises(DeviceError):
+        lab.run(toy_catalog(toy_model(), *settings))
+    with lab.open() as store:
+        statuses = {each.eval_setting: each.status for each in store.evaluations()}
+    assert statuses == {"bad": "failed", "good": "running"}  # which another worker would go on with

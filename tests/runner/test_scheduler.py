@@ -67,7 +67,10 @@ def test_a_worker_rather_stays_with_the_models_it_has_loaded():
 def test_the_task_of_a_dead_worker_goes_to_another_one():
     scheduler = one_pass_with_two_tasks()
     task = scheduler.next_task(0, 0)
+    scheduler.task_begun(0, task.id)
+    assert scheduler.holds_tasks(0)
     assert scheduler.worker_lost(0) == []
+    assert not scheduler.holds_tasks(0)
     again = scheduler.next_task(1, 0)
     assert (again.start, again.stop, again.cells) == (task.start, task.stop, task.cells)
     assert again.attempts == 1
@@ -81,6 +84,7 @@ def test_a_task_that_kills_workers_is_split_and_its_guilty_cell_given_up():
         assert worker < 20
         scheduler.next_pass(worker)
         task = scheduler.next_task(worker, 0)
+        scheduler.task_begun(worker, task.id)
         if 1 in task.cells:
             given_up += scheduler.worker_lost(worker)
         else:
@@ -89,6 +93,30 @@ def test_a_task_that_kills_workers_is_split_and_its_guilty_cell_given_up():
     assert [each.evaluation_id for each in given_up] == [1]
     assert "samples 0 to 9" in given_up[0].reason
     assert complete == [2]
+
+
+def test_tasks_that_were_only_taken_ahead_are_not_held_against_their_cells():
+    """Cell 1 kills every worker that begins it, each of which has taken the tasks of cell 2 as well."""
+    tasks = [*make_tasks(0, [1], [(0, 10)]), *make_tasks(0, [2], [(0, 10), (10, 20)], first=1)]
+    scheduler = Scheduler([make_pass(0, [1, 2])], tasks)
+    given_up = []
+    for worker in range(3):
+        taken = [scheduler.next_task(worker, 0) for _ in range(3)]
+        assert [(task.start, task.cells) for task in taken] == [(0, (1,)), (0, (2,)), (10, (2,))]
+        scheduler.task_begun(worker, taken[0].id)
+        given_up += scheduler.worker_lost(worker)
+    assert [each.evaluation_id for each in given_up] == [1]
+    left = [scheduler.next_task(3, 0), scheduler.next_task(3, 0)]
+    assert [task.attempts for task in left] == [0, 0]
+    assert [scheduler.task_done(task.id) for task in left] == [[], [2]]
+
+
+def test_a_worker_that_dies_before_it_computes_anything_blames_nobody():
+    scheduler = one_pass_with_two_tasks()
+    for worker in range(10):
+        scheduler.next_task(worker, 0)
+        assert scheduler.worker_lost(worker) == []
+    assert scheduler.next_task(10, 0).attempts == 0
 
 
 def test_a_failed_cell_is_dropped_from_the_tasks_that_are_left():
