@@ -168,6 +168,20 @@ class Planner:
             cell.stored = by_cell.get((cell.model, cell.setting, cell.fingerprint or ""))
             if cell.stored is not None and cell.stored.status == "complete" and not self.options.override:
                 cell.action = Action.DONE
+        if self.options.strict:
+            self._refuse_unread([cell for cell in cells if cell.action is Action.DONE])
+
+    def _refuse_unread(self, cells: Sequence[Cell]) -> None:
+        """Under --strict, an evaluation some of whose samples could not be read is as good as none."""
+        assert self.store is not None
+        unread = self.store.unreadable([cell.stored.id for cell in cells if cell.stored is not None])
+        for cell in cells:
+            if cell.stored is not None and cell.stored.id in unread:
+                cell.action = Action.FAILED
+                cell.reason = (
+                    f"{unread[cell.stored.id]} samples of the stored evaluation could not be read, and --strict is"
+                    " given; --override runs it again"
+                )
 
     def _find_sources(self, cells: Sequence[Cell]) -> None:
         """Marks the cells whose outputs are stored under another name, or will be when another cell has been run.

@@ -127,6 +127,16 @@ def test_strict_stops_at_a_corrupt_image(program, tmp_path, make_tree):
     assert "--strict" in error_of(done)
 
 
+def test_strict_does_not_take_what_was_stored_with_a_corrupt_image(program, tmp_path, make_tree):
+    plugin = corrupt_tree(tmp_path, make_tree)
+    words = ("--plugin", WORLD, str(plugin), "--models", "world-plain", "--eval-settings", "photos")
+    program("eval.py", *words, "--executor", "inline")
+    done = program("eval.py", *words, "--executor", "inline", "--strict", code=1)
+    assert "1 samples of the stored evaluation could not be read" in done.stdout
+    with Store.open(str(tmp_path / "testbed.db")) as store:
+        assert [each.status for each in store.evaluations()] == ["complete"]
+
+
 def test_a_database_of_a_newer_schema(program, tmp_path):
     import sqlite3
 
