@@ -169,7 +169,7 @@ def no_downloads() -> Iterator[None]:
         with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
             yield
     finally:
-        socket.socket.connect = connect  # type: ignore[method-assign]
+        del socket.socket.connect  # the one that it inherits, in C, is seen again
         if hub is not None:
             hub.HF_HUB_OFFLINE = offline  # type: ignore[attr-defined]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 import torch
 from torch import nn
@@ -386,3 +388,30 @@ def test_random_weights_follow_from_the_architecture(arch):
 def test_random_weights_of_what_nobody_can_build_are_refused(arch):
     with pytest.raises(WeightsError, match=r"m: --random-weights needs random_loader=.*arch="):
         model(arch=arch).make_random_network(0)
+
+
+# Weights that may not be fetched ----------------------------------------------------------------------------------
+
+
+def test_a_loader_tells_its_weights_when_nothing_may_be_fetched():
+    model = Model("own", StandardTransform(8, 8), lambda: torch.nn.Linear(2, 2), 4)
+    torch.manual_seed(0)
+    told = model.weights(fetch=False)
+    torch.manual_seed(0)
+    assert told == model.weights()
+
+
+def test_a_loader_that_wants_to_download_is_refused_when_nothing_may_be_fetched(capsys):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/weights.pt"
+
+        def load():
+            print("Downloading:", url)
+            return torch.hub.load_state_dict_from_url(url)
+
+        assert Model("own", StandardTransform(8, 8), load, 4).weights(fetch=False) is None
+        server.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            server.accept()
+    assert capsys.readouterr().out == ""
+    assert "connect" not in vars(socket.socket)
