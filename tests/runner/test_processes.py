@@ -23,6 +23,11 @@ CHUNK = 256
 COUNT = 1100
 
 
+def _heed_ctrl_c() -> None:
+    """What a shell starts in the background ignores Ctrl-C, and so would its children; these tests may be such."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Bench:
     """A working folder with a store, in which eval.py is run."""
 
@@ -44,7 +49,13 @@ class Bench:
             *arguments,
         ]
         return subprocess.Popen(
-            command, cwd=self.folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            command,
+            cwd=self.folder,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=_heed_ctrl_c,
         )
 
     def run(self, *arguments: str, code: int = 0) -> tuple[str, str]:
