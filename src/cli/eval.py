@@ -67,7 +67,9 @@ FINISHED = ("complete", "stored", "derived")  # how cells end that have results
 @data_root_option
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @click.option("--limit", type=POSITIVE, metavar="N", help="At most N samples of each setting, evenly spread.")
-@click.option("--batch-size", type=POSITIVE, metavar="N", help="Images at once.  [default: each model's own]")
+@click.option(
+    "--batch-size", type=POSITIVE, metavar="N", help="Images at once, but under attack.  [default: each model's own]"
+)
 @click.option(
     "--workers", type=click.IntRange(min=0), metavar="N", help="Data-loading processes for each evaluation process."
 )

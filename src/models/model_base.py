@@ -93,12 +93,16 @@ class ModelDefinition(ABC):
         self._random_loader = random_loader
 
     def batch_size(self, adversarial: bool, override: int | None = None) -> int:
-        """How many images at once: ``override``, else the definition's; under attack fewer."""
+        """How many images at once: ``override``, else the definition's; under attack fewer.
+
+        An attack's many steps magnify the rounding errors of a batch's size, so that its images are the same for every
+        ``--batch-size`` only if that does not apply to them.
+        """
         if not adversarial:
             return override or self.eval_batch_size
-        if self.adversarial_batch_size is not None and override is None:
+        if self.adversarial_batch_size is not None:
             return self.adversarial_batch_size
-        return max((override or self.eval_batch_size) // self.ADVERSARIAL_BATCH_SIZE_REDUCTION_FACTOR, 1)
+        return max(self.eval_batch_size // self.ADVERSARIAL_BATCH_SIZE_REDUCTION_FACTOR, 1)
 
     @abstractmethod
     def spec(self) -> dict[str, Any]:

@@ -56,8 +56,11 @@ def _pixels(cell: Cell) -> str:
 
 
 def _batch_size(cell: Cell, override: int | None) -> int:
+    """Images read at once; under attack the model's own number, of which its smaller batches are parts."""
     assert cell.opened_model is not None
-    return cell.opened_model.definition.batch_size(adversarial=False, override=override)
+    assert cell.opened_setting is not None
+    attacked = cell.opened_setting.setting.adversarial_attack is not None
+    return cell.opened_model.definition.batch_size(adversarial=False, override=None if attacked else override)
 
 
 def _pack(members: Sequence[tuple[Cell, int]]) -> list[list[tuple[Cell, int]]]:

@@ -138,8 +138,8 @@ def test_the_arguments_of_imagenet_testbed_are_taken_by_position():
         ({"eval_batch_size": 20}, None, 20, 2),
         ({"eval_batch_size": 7}, None, 7, 1),
         ({"eval_batch_size": 256, "adversarial_batch_size": 5}, None, 256, 5),
-        ({"eval_batch_size": 256, "adversarial_batch_size": 5}, 64, 64, 8),
-        ({"eval_batch_size": 256}, 4, 4, 1),
+        ({"eval_batch_size": 256, "adversarial_batch_size": 5}, 64, 64, 5),
+        ({"eval_batch_size": 256}, 4, 4, 32),
     ],
 )
 def test_batches_are_an_eighth_under_attack_unless_it_is_said(options, override, plain, under_attack):
