@@ -152,7 +152,7 @@ class LoadedDualEncoder:
 
 
 def _normalized(definition: Any, images: torch.Tensor) -> torch.Tensor:
-    """Images as the network wants them, a copy, since it may work in place"""
+    """Images as the network wants them, in memory that nobody else reads: it may work in place."""
     normalization = definition.normalization
     if not isinstance(normalization, StandardNormalization):
         images = images.clone()
