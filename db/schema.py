@@ -10,12 +10,10 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine
 
+from testbed.db import migrations
 from testbed.db.engine import keep_write_ahead_log
 from testbed.db.urls import display_url
 from testbed.errors import SchemaError
-
-REVISIONS = ("0001",)  # oldest first; a test compares them with the files in migrations/versions
-HEAD = REVISIONS[-1]
 
 _LOCK = 7261829  # any number, the same in every process: one of them makes the tables, the others wait
 
@@ -35,19 +33,19 @@ def require_head(connection: Connection, url: URL) -> None:
         SchemaError: If it is older, newer, or not testbed's; says what to run.
     """
     revision = current_revision(connection)
-    if revision == HEAD:
+    if revision == migrations.HEAD:
         return
     where = display_url(url)
     if revision is None:
         raise SchemaError(f"{where} is a database, but holds no results of testbed; python eval.py makes a new store")
-    if revision in REVISIONS:
+    if revision in migrations.REVISIONS:
         raise SchemaError(
-            f"the store {where} has schema version {revision}, this testbed works with {HEAD}; nothing was changed."
-            f" Make a backup, then run: python db.py --upgrade --db-url {where}"
+            f"the store {where} has schema version {revision}, this testbed works with {migrations.HEAD}; nothing was"
+            f" changed. Make a backup, then run: python db.py --upgrade --db-url {where}"
         )
     raise SchemaError(
-        f"the store {where} has schema version {revision}, which this testbed (up to {HEAD}) does not know: a newer"
-        " testbed made it. Nothing was changed; upgrade testbed, or name another store with --db-url"
+        f"the store {where} has schema version {revision}, which this testbed (up to {migrations.HEAD}) does not know: a"
+        " newer testbed made it. Nothing was changed; upgrade testbed, or name another store with --db-url"
     )
 
 
@@ -76,11 +74,11 @@ def create_or_upgrade(engine: Engine, url: URL, new: bool = False) -> tuple[str 
         before = current_revision(connection)
         if before is None and not (new and is_empty(connection)):
             require_head(connection, url)
-        if before != HEAD:
-            _migrate(connection, HEAD)
+        if before != migrations.HEAD:
+            _migrate(connection, migrations.HEAD)
     if new:
         keep_write_ahead_log(engine)
-    return before, HEAD
+    return before, migrations.HEAD
 
 
 def _migrate(connection: Connection, target: str) -> None:

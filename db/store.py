@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sqlalchemy.engine import URL
 
-from testbed.db import schema
+from testbed.db import migrations, schema
 from testbed.db.engine import Mode, connect, keep_write_ahead_log
 from testbed.db.evaluations import Evaluations
 from testbed.db.faults import clear_errors
@@ -102,10 +102,10 @@ def upgrade(url: str | None = None) -> tuple[str | None, str]:
     probe = connect(resolved, "read")
     with clear_errors(resolved), probe.connect() as connection:
         revision = schema.current_revision(connection)
-        if revision not in schema.REVISIONS:
+        if revision not in migrations.REVISIONS:
             schema.require_head(connection, resolved)
     probe.dispose()
-    if revision == schema.HEAD:
+    if revision == migrations.HEAD:
         return revision, revision
     engine = connect(resolved, "write")
     with clear_errors(resolved):

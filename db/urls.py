@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 
 from sqlalchemy import exc
 from sqlalchemy.engine import URL, make_url
 
+from testbed.db.sqlite_file import given_url, sqlite_path
 from testbed.errors import StoreError
-from testbed.paths import ENV_DB
-
-DEFAULT_URL = "sqlite:///testbed.db"
 
 _PASSWORD_PARAMETER = re.compile(r"([?&](?:ssl)?password=)[^&]*", re.IGNORECASE)
 
@@ -26,14 +22,12 @@ def resolve_url(given: str | None = None) -> URL:
     Raises:
         StoreError: If it is neither SQLite nor Postgres.
     """
-    text = given or os.environ.get(ENV_DB) or DEFAULT_URL
-    scheme, separator, rest = text.partition("://")
-    if not separator:
-        return _file(text)
-    if re.fullmatch(r"sqlite(\+\w+)?", scheme):
-        return _file(rest.removeprefix("/"))
-    if scheme == "postgres":
-        text = f"postgresql://{rest}"
+    text = given_url(given)
+    path = sqlite_path(text)
+    if path is not None:
+        return URL.create("sqlite", database=str(path))
+    if text.startswith("postgres://"):
+        text = text.replace("postgres", "postgresql", 1)
     try:
         url = make_url(text)
     except (exc.ArgumentError, ValueError):
@@ -46,12 +40,6 @@ def resolve_url(given: str | None = None) -> URL:
     raise StoreError(
         f"the store runs on SQLite and Postgres, not on {url.get_backend_name()!r} ({url.render_as_string()})"
     )
-
-
-def _file(path: str) -> URL:
-    if path in ("", ":memory:"):
-        raise StoreError("a store in memory would be gone with the process; give a file: sqlite:///PATH")
-    return URL.create("sqlite", database=str(Path(path).expanduser().absolute()))
 
 
 def full_url(url: URL) -> str:

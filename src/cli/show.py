@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from testbed.cli.output import count, metric_value, print_json, table
+from testbed.db import lookup
 from testbed.db.entities import Evaluation, Metric, current
-from testbed.db.store import Store
+from testbed.db.lookup import StoredCell, complete_cells_of
 from testbed.errors import StoreError, UnknownNameError
+
+if TYPE_CHECKING:
+    from testbed.db.store import Store
 
 
 def print_evaluation(db_url: str | None, model: str, eval_setting: str, everything: bool, as_json: bool) -> int:
@@ -26,33 +30,34 @@ def print_evaluation(db_url: str | None, model: str, eval_setting: str, everythi
         UnknownNameError: If there is no such model or setting, or no evaluation of the cell.
         StoreError: If the cell has no complete evaluation; says why.
     """
-    with Store.open(db_url) as store:
-        shown = _chosen(store, model, eval_setting, everything)
-        metrics = {evaluation.id: store.metrics(evaluation.id) for evaluation in shown}
-        errors = {evaluation.id: len(store.sample_errors(evaluation.id)) for evaluation in shown}
-        others = len(_complete(store, model, eval_setting)) - len(shown)
+    cells = lookup.complete_cells(db_url, model, eval_setting)
+    if cells is None:
+        cells = _ask_store(db_url, model, eval_setting)
+    counting = {each.id for each in current(cell.evaluation for cell in cells)}
+    shown = [cell for cell in cells if everything or cell.evaluation.id in counting]
     if as_json:
-        print_json([_as_object(each, metric) for each in shown for metric in metrics[each.id]])
+        print_json([_as_object(cell.evaluation, metric) for cell in shown for metric in cell.metrics])
         return 0
-    for evaluation in shown:
-        click.echo(_headline(evaluation, errors[evaluation.id]))
-        click.echo(_metrics_table(metrics[evaluation.id]))
-    if others > 0:
-        click.echo(f"{count(others, 'more evaluation')} of this cell stored; --all shows them too", err=True)
+    for cell in shown:
+        click.echo(_headline(cell.evaluation, cell.unreadable))
+        click.echo(_metrics_table(cell.metrics))
+    if len(cells) > len(shown):
+        click.echo(
+            f"{count(len(cells) - len(shown), 'more evaluation')} of this cell stored; --all shows them too", err=True
+        )
     return 0
 
 
-def _complete(store: Store, model: str, eval_setting: str) -> list[Evaluation]:
-    return [each for each in store.evaluations([model], [eval_setting]) if each.status == "complete"]
+def _ask_store(db_url: str | None, model: str, eval_setting: str) -> list[StoredCell]:
+    from testbed.db.store import Store
 
-
-def _chosen(store: Store, model: str, eval_setting: str, everything: bool) -> list[Evaluation]:
-    complete = _complete(store, model, eval_setting)
-    if not complete:
-        store.require_name("model", model)
-        store.require_name("eval setting", eval_setting)
-        _explain_absence(store, model, eval_setting)
-    return complete if everything else current(complete)
+    with Store.open(db_url) as store:
+        cells = complete_cells_of(store, model, eval_setting)
+        if not cells:
+            store.require_name("model", model)
+            store.require_name("eval setting", eval_setting)
+            _explain_absence(store, model, eval_setting)
+        return cells
 
 
 def _explain_absence(store: Store, model: str, eval_setting: str) -> None:

@@ -20,10 +20,11 @@ import postgres_server
 import pytest
 import sqlalchemy as sa
 
-from testbed.db import engine
-from testbed.db.engine import connect, file_system_of
+from testbed.db import sqlite_file
+from testbed.db.engine import connect
 from testbed.db.entities import Chunk
 from testbed.db.faults import clear_errors
+from testbed.db.sqlite_file import file_system_of
 from testbed.db.store import Store, upgrade
 from testbed.db.urls import display_url, full_url, resolve_url
 from testbed.errors import MissingExtraError, ReadOnlyStoreError, SchemaError, StoreError, StoreFullError
@@ -282,7 +283,7 @@ def test_a_reader_does_not_wait_for_a_writer(sqlite_store: Store, locked: sqlite
 def test_a_writer_that_waited_too_long_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "store.db"
     Store.create(str(path)).close()
-    monkeypatch.setattr(engine, "BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(sqlite_file, "BUSY_SECONDS", 0.1)
     other = sqlite3.connect(path, isolation_level=None)
     with Store.open(str(path), "write") as store:
         other.execute("BEGIN IMMEDIATE")
@@ -531,15 +532,15 @@ def test_the_mounts_of_linux_are_read_with_their_escapes(tmp_path: Path, monkeyp
         b"\n"
     )
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(engine, "Path", lambda _: listed)
-    assert engine._mounts()[:4] == [
+    monkeypatch.setattr(sqlite_file, "Path", lambda _: listed)
+    assert sqlite_file._mounts()[:4] == [
         ("/", "ext4"),
         ("/mnt/with blank", "nfs4"),
         ("/mnt/tab\tnewline\nbackslash\\", "tmpfs"),
         ("/mnt/literal\\040", "tmpfs"),
     ]
     listed.unlink()
-    assert engine._mounts() == []
+    assert sqlite_file._mounts() == []
 
 
 def test_the_mounts_of_macos_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -551,7 +552,7 @@ def test_the_mounts_of_macos_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, listed, ""))
-    assert engine._mounts() == [
+    assert sqlite_file._mounts() == [
         ("/", "apfs"),
         ("/dev", "devfs"),
         ("/Volumes/My share (old)", "smbfs"),
@@ -561,16 +562,18 @@ def test_the_mounts_of_macos_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_the_mounts_of_this_machine_have_a_root() -> None:
-    kind = file_system_of(Path("/nothing"), engine._mounts())
+    kind = file_system_of(Path("/nothing"), sqlite_file._mounts())
     assert kind
-    assert engine.network_file_system(Path("/proc/store.db")) is None
-    assert file_system_of(Path("/proc/store.db"), engine._mounts()) == "proc"
+    assert sqlite_file.network_file_system(Path("/proc/store.db")) is None
+    assert file_system_of(Path("/proc/store.db"), sqlite_file._mounts()) == "proc"
 
 
 @pytest.fixture
 def mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """A function that makes this test's folder seem to lie on a file system of that type."""
-    return lambda kind: monkeypatch.setattr(engine, "_mounts", lambda: [("/", "ext4"), (str(tmp_path.resolve()), kind)])
+    return lambda kind: monkeypatch.setattr(
+        sqlite_file, "_mounts", lambda: [("/", "ext4"), (str(tmp_path.resolve()), kind)]
+    )
 
 
 @pytest.mark.parametrize(

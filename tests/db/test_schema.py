@@ -22,7 +22,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 import testbed.db
-from testbed.db import schema
+from testbed.db import migrations, schema
 from testbed.db.engine import connect
 from testbed.db.entities import DatasetInfo, Metric, SampleInfo
 from testbed.db.store import Store, upgrade
@@ -170,10 +170,10 @@ def test_payloads_are_not_compressed_in_postgres(postgres_store_url: str, raw: A
 def test_the_revisions_are_those_of_the_files_and_the_head_is_alembics() -> None:
     script = ScriptDirectory(str(MIGRATIONS))
     walked = [revision.revision for revision in script.walk_revisions()][::-1]
-    assert tuple(walked) == schema.REVISIONS
-    assert script.get_current_head() == schema.HEAD == schema.REVISIONS[-1]
-    assert len(VERSIONS) == len(schema.REVISIONS)
-    for path, revision in zip(VERSIONS, schema.REVISIONS, strict=True):
+    assert tuple(walked) == migrations.REVISIONS
+    assert script.get_current_head() == migrations.HEAD == migrations.REVISIONS[-1]
+    assert len(VERSIONS) == len(migrations.REVISIONS)
+    for path, revision in zip(VERSIONS, migrations.REVISIONS, strict=True):
         assert path.name.startswith(f"v{revision}_")
 
 
@@ -200,7 +200,7 @@ def test_up_down_and_up_again(empty_url: str) -> None:
     with engine.connect() as connection:
         assert sa.inspect(connection).get_view_names() == []
         assert schema.current_revision(connection) is None
-    assert schema.create_or_upgrade(engine, resolve_url(empty_url), new=True) == (None, schema.HEAD)
+    assert schema.create_or_upgrade(engine, resolve_url(empty_url), new=True) == (None, migrations.HEAD)
     engine.dispose()
     assert tables_of(empty_url) == before
     with Store.open(empty_url, "write") as store:
@@ -212,7 +212,7 @@ def test_up_down_and_up_again(empty_url: str) -> None:
 def test_a_fresh_store_has_the_version_and_upgrading_it_changes_nothing(empty_url: str) -> None:
     Store.create(empty_url).close()
     before = state(empty_url)
-    assert upgrade(empty_url) == (schema.HEAD, schema.HEAD)
+    assert upgrade(empty_url) == (migrations.HEAD, migrations.HEAD)
     assert state(empty_url) == before
 
 
@@ -240,12 +240,12 @@ def next_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[s
         shutil.copytree(MIGRATIONS, tmp_path / "migrations", ignore=shutil.ignore_patterns("__pycache__"))
         (tmp_path / "migrations" / "versions" / "v9999_next.py").write_text(
             "import sqlalchemy as sa\nfrom alembic import op\n"
-            f"revision = '9999'\ndown_revision = {schema.HEAD!r}\nbranch_labels = depends_on = None\n"
+            f"revision = '9999'\ndown_revision = {migrations.HEAD!r}\nbranch_labels = depends_on = None\n"
             f"def upgrade():\n    {body}\n"
         )
         monkeypatch.setattr(schema, "__file__", str(tmp_path / "schema.py"))
-        monkeypatch.setattr(schema, "REVISIONS", (*schema.REVISIONS, "9999"))
-        monkeypatch.setattr(schema, "HEAD", "9999")
+        monkeypatch.setattr(migrations, "REVISIONS", (*migrations.REVISIONS, "9999"))
+        monkeypatch.setattr(migrations, "HEAD", "9999")
 
     return pretend
 
@@ -257,7 +257,7 @@ ADD_COLUMN = "op.add_column('models', sa.Column('note', sa.Text()))"
 def test_an_older_store_is_refused_with_the_command_that_upgrades_it(
     own_url: str, next_version: Callable[[str], None], opening: str
 ) -> None:
-    older = schema.HEAD
+    older = migrations.HEAD
     next_version(ADD_COLUMN)
     before = state(own_url)
     with pytest.raises(SchemaError) as caught:
@@ -274,7 +274,7 @@ def test_an_older_store_is_refused_with_the_command_that_upgrades_it(
 def test_upgrading_an_older_store_keeps_what_is_in_it(
     own_url: str, builder: Any, next_version: Callable[[str], None], raw: Any
 ) -> None:
-    older = schema.HEAD
+    older = migrations.HEAD
     with Store.open(own_url, "write") as store:
         evaluation = builder(store).complete("net", "val", 0.25)
     next_version(ADD_COLUMN)
@@ -288,7 +288,7 @@ def test_upgrading_an_older_store_keeps_what_is_in_it(
 
 
 def test_an_upgrade_that_fails_changes_nothing(own_url: str, next_version: Callable[[str], None]) -> None:
-    older = schema.HEAD
+    older = migrations.HEAD
     next_version(f"{ADD_COLUMN}; op.execute('SELECT nonsense FROM nowhere')")
     before = state(own_url)
     with pytest.raises(sa.exc.DBAPIError):
@@ -312,7 +312,7 @@ def test_a_newer_store_is_refused_and_left_alone(own_url: str, raw: Any, opening
     with pytest.raises(SchemaError) as caught:
         OPENINGS[opening](own_url)
     message = str(caught.value)
-    for words in ("schema version ffff", "newer testbed", "Nothing was changed", schema.HEAD, "--db-url"):
+    for words in ("schema version ffff", "newer testbed", "Nothing was changed", migrations.HEAD, "--db-url"):
         assert words in message
     assert state(own_url) == before
 
@@ -430,7 +430,7 @@ def old_store(tmp_path: Path) -> Store:
     """The store that was made once by ``assets/make_store_0001.py``, brought to this testbed's version."""
     path = shutil.copy(ASSET, tmp_path / "store.db")
     before, after = upgrade(str(path))
-    assert (before, after) == ("0001", schema.HEAD)
+    assert (before, after) == ("0001", migrations.HEAD)
     return Store.open(str(path))
 
 
@@ -547,4 +547,4 @@ def test_a_store_of_version_0001_can_be_gone_on_with(old_store: Store, tmp_path:
 def test_every_earlier_version_has_its_kept_store() -> None:
     """A new schema version needs a frozen store of the one before."""
     kept = {re.sub(r"\D", "", path.stem) for path in ASSET.parent.glob("store_*.db")}
-    assert kept >= set(schema.REVISIONS[:-1]) | {"0001"}
+    assert kept >= set(migrations.REVISIONS[:-1]) | {"0001"}

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from testbed.db.entities import CellRecord, Chunk, DatasetInfo, Metric, SampleInfo, Score
-from testbed.db.schema import HEAD
+from testbed.db.migrations import HEAD
 from testbed.db.store import Store
 
 IDENTITY = {

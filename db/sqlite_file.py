@@ -1,0 +1,168 @@
+"""The file of a SQLite store: which one a name means, on which file systems it may lie, how it is opened.
+
+Without SQLAlchemy, so that looking one number up (`lookup`) need not import it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+from testbed.errors import StoreError
+from testbed.paths import ENV_DB
+
+DEFAULT_URL = "sqlite:///testbed.db"
+BUSY_SECONDS = 120.0
+
+# File systems shared by several machines, on which SQLite's WAL corrupts: its lock table is memory of one machine.
+NETWORK_FILE_SYSTEMS = frozenset(
+    """
+    9p afs afpfs beegfs ceph cifs coda davfs fuse.ceph fuse.cephfs fuse.davfs2 fuse.gcsfuse fuse.glusterfs fuse.s3fs
+    fuse.sshfs gfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs3 nfs4 ocfs2 orangefs panfs pvfs2 smb2 smb3 smbfs virtiofs
+    wekafs
+    """.split()
+)
+
+
+def given_url(given: str | None = None) -> str:
+    """The database that is meant, as it was written: given, else ``$TESTBED_DB``, else `DEFAULT_URL`."""
+    return given or os.environ.get(ENV_DB) or DEFAULT_URL
+
+
+def sqlite_path(text: str) -> Path | None:
+    """The absolute path of the SQLite file that a path or ``sqlite:///PATH`` means; None for another database's URL.
+
+    Raises:
+        StoreError: If it means a store in memory.
+    """
+    scheme, separator, rest = text.partition("://")
+    if separator and not re.fullmatch(r"sqlite(\+\w+)?", scheme):
+        return None
+    path = rest.removeprefix("/") if separator else text
+    if path in ("", ":memory:"):
+        raise StoreError("a store in memory would be gone with the process; give a file: sqlite:///PATH")
+    return Path(path).expanduser().absolute()
+
+
+def opener(path: Path, mode: str) -> Callable[[], sqlite3.Connection]:
+    """A function that opens a SQLite file.
+
+    Args:
+        path: The file.
+        mode: ``"read"``, ``"write"``, or ``"create"``, which may make the file.
+
+    Raises:
+        StoreError: If there is no such file, or it lies on a network file system.
+    """
+    if path.is_dir() or (mode == "create" and not path.parent.is_dir()):
+        found = "is a folder" if path.is_dir() else "lies in a folder that does not exist"
+        raise StoreError(f"the store {path} {found}; give the path of a file in an existing folder")
+    if mode != "create" and not path.exists():
+        raise StoreError(
+            f"there is no results store at {path}; python eval.py makes one, and --db-url or {ENV_DB} names another"
+        )
+    frozen = mode == "read" and _is_frozen(path)
+    file_system = network_file_system(path)
+    if file_system and not frozen:
+        raise StoreError(
+            f"{path} lies on a network file system ({file_system}), where SQLite corrupts its data as soon as two"
+            " machines write. Put the file on a local disk, or share results through Postgres:"
+            " --db-url postgresql://USER@HOST/DATABASE"
+        )
+
+    def open_file() -> sqlite3.Connection:
+        if mode != "read":
+            connection = _open(path, "rwc" if mode == "create" else "rw")
+            connection.execute("PRAGMA synchronous=NORMAL")
+            return connection
+        return _open(path, "ro&immutable=1") if frozen else _open_to_read(path)
+
+    return open_file
+
+
+def _open(path: Path, mode: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"file:{quote(str(path))}?mode={mode}", uri=True, timeout=BUSY_SECONDS, check_same_thread=False
+    )
+    connection.isolation_level = None  # transactions begin by our own BEGIN
+    connection.execute("PRAGMA foreign_keys=ON")
+    return connection
+
+
+def _open_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that only reads.
+
+    SQLite reads a store with a write-ahead log through files beside it, which it makes if nobody has the store open.
+    On a full disk it cannot; but then nobody else can either, so nobody writes, and the file can be read by itself.
+    """
+    in_use = _is_in_use(path)
+    connection = _open(path, "ro")
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+    except sqlite3.OperationalError as error:
+        if "disk I/O error" not in str(error) or in_use:
+            return connection  # whoever uses it meets the error, and says what it means
+        connection.close()
+        return _open(path, "ro&immutable=1")
+    except sqlite3.DatabaseError:
+        pass
+    return connection
+
+
+def _is_frozen(path: Path) -> bool:
+    """Whether a SQLite file can be read without its write-ahead log: nobody can write it here, and no log is left."""
+    if _is_in_use(path):
+        return False
+    return not os.access(path.parent, os.W_OK) or network_file_system(path) is not None
+
+
+def _is_in_use(path: Path) -> bool:
+    """Whether a SQLite file has a log, or the index of one that a program keeps while it has the file open."""
+    beside = (path.with_name(f"{path.name}-{suffix}") for suffix in ("wal", "shm"))
+    return any(each.exists() and each.stat().st_size > 0 for each in beside)
+
+
+# Network file systems ---------------------------------------------------------------------------------------------
+
+
+def network_file_system(path: Path) -> str | None:
+    """The type of the file system that holds a path if several machines may share it, else None."""
+    kind = file_system_of(path, _mounts())
+    return kind if kind in NETWORK_FILE_SYSTEMS else None
+
+
+def file_system_of(path: Path, mounts: list[tuple[str, str]]) -> str | None:
+    """The type of the mount that a path lies on: of the deepest mount point above it, the last mounted one."""
+    resolved = path.resolve()
+    places = {str(resolved), *map(str, resolved.parents)}
+    above = [(len(point), index, kind) for index, (point, kind) in enumerate(mounts) if point in places]
+    return max(above)[2] if above else None
+
+
+def _mounts() -> list[tuple[str, str]]:
+    """Mount points and types, as Linux tells them in a file and macOS by a command."""
+    if sys.platform.startswith("linux"):
+        try:
+            lines = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return []
+        fields = [line.split(" ") for line in lines]
+        return [(_unescape(field[1]), field[2]) for field in fields if len(field) > 2]
+    if sys.platform == "darwin":
+        listed = subprocess.run(["/sbin/mount"], capture_output=True, text=True, check=False).stdout
+        pairs = [line.partition(" on ")[2].rpartition(" (") for line in listed.splitlines()]
+        return [(point, kind.split(",")[0].rstrip(")")) for point, _, kind in pairs]
+    return []
+
+
+def _unescape(point: str) -> str:
+    """/proc/mounts writes a blank as the four characters \\040, and so for tab, newline and backslash."""
+    for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        point = point.replace(code, character)
+    return point
