@@ -44,8 +44,8 @@ def require_head(connection: Connection, url: URL) -> None:
             f" changed. Make a backup, then run: python db.py --upgrade --db-url {where}"
         )
     raise SchemaError(
-        f"the store {where} has schema version {revision}, which this testbed (up to {migrations.HEAD}) does not know: a"
-        " newer testbed made it. Nothing was changed; upgrade testbed, or name another store with --db-url"
+        f"the store {where} has schema version {revision}, which this testbed (up to {migrations.HEAD}) does not know:"
+        " a newer testbed made it. Nothing was changed; upgrade testbed, or name another store with --db-url"
     )
 
 
