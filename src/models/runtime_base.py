@@ -179,9 +179,14 @@ class ZeroShotClassifier(nn.Module):
         self.class_sublist = list(class_sublist) if class_sublist is not None else None
 
     def from_embeddings(self, embeddings: torch.Tensor) -> torch.Tensor:
-        """Image embeddings [B, D] to logits [B, C], computed in float32 whatever the encoder's precision."""
-        normalized = nn.functional.normalize(embeddings.float(), dim=-1)
-        logits = self.LOGIT_SCALE * normalized @ self.head
+        """Image embeddings [B, D] to float32 logits [B, C], whatever the encoder's precision.
+
+        In float64, where the device has it: times 100, what a float32 product rounds differently from one batch size to
+        another would be seen in the fifth decimal.
+        """
+        exact = torch.float32 if embeddings.device.type == "mps" else torch.float64
+        normalized = nn.functional.normalize(embeddings.to(exact), dim=-1)
+        logits = (self.LOGIT_SCALE * normalized @ self.head.to(exact)).float()
         return logits if self.class_sublist is None else logits[:, self.class_sublist]
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:

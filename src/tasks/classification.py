@@ -11,6 +11,7 @@ from testbed.errors import DataError, UnsupportedError
 from testbed.eval_settings.metric_base import as_metrics
 from testbed.eval_settings.perturbation_base import parameters
 from testbed.models.capability_base import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, LOGITS
+from testbed.tasks import zero_shot
 from testbed.tasks.task_base import BoundCell, Outputs, PrepareContext, Task, require
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class Classification(Task):
             spec["class_sublist"] = setting.class_sublist
         if route == BY_ZERO_SHOT:
             spec["prompts"] = setting.prompt_spec(class_names)
+            spec["zero_shot_revision"] = zero_shot.REVISION
         return spec
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
@@ -143,11 +145,10 @@ class ZeroShotCell(BoundCell):
         context: PrepareContext,
     ) -> None:
         from testbed.models.runtime_base import ZeroShotClassifier
-        from testbed.tasks.zero_shot import prepared_head
 
         self.loaded = loaded
         self.setting = setting
-        head = prepared_head(loaded, prompts, context).to(loaded.options.device)
+        head = zero_shot.prepared_head(loaded, prompts, context).to(loaded.options.device)
         self.classifier: ZeroShotClassifier = ZeroShotClassifier(loaded, head)
 
     def features(self, images: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from testbed.tasks.task_base import PrepareContext
 
-REVISION = 1
+REVISION = 2  # of how heads are made and used; raised when the same prompts give other logits
 
 
 def head_fingerprint(model_identity: str, prompts: Sequence[Sequence[str]]) -> str:

@@ -11,6 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from testbed.data.digits import Digits
 from testbed.models import digits
 from testbed.models.model_base import LoadOptions
+from testbed.models.runtime_base import ZeroShotClassifier
 from testbed.models.weights_base import of_files
 from testbed.registry import registry
 from testbed.tasks.zero_shot import make_head
@@ -51,6 +52,12 @@ def test_the_digits_models_learn_and_are_trained_once(monkeypatch):
     head = make_head(clip, registry.get_eval_setting("digits").prompts(None))
     embeddings = torch.nn.functional.normalize(clip.embed_image(images), dim=1)
     assert accuracy(embeddings @ head, source) >= 0.90
+
+    # Its logits are equal to 1e-5 whatever the batch size, though they are large.
+    classifier = ZeroShotClassifier(clip, head)
+    by_seven = torch.cat([classifier(part) for part in images.split(7)])
+    assert by_seven.abs().max() > 64
+    torch.testing.assert_close(by_seven, classifier(images), rtol=0, atol=1e-5)
 
     # The two that scikit-learn knows too, on the means of 4 × 4 pixels: what is left of 32 × 32 at 8 × 8.
     train_images, train_source = split("train")
