@@ -1,10 +1,18 @@
-"""Corruptions and other perturbations: pure batched functions on image tensors in [0, 1]."""
+"""Corruptions and other perturbations: pure batched functions on image tensors in [0, 1].
+
+A corruption is a public function ``(images, severity, seeds)`` of a module of this package. It takes float images
+[B, 3, H, W] in [0, 1], a severity from 1 to 5, and one integer for each image, from which all that is random in it
+comes; it returns new images, on the same device.
+"""
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import inspect
-from collections.abc import Sequence
+import pkgutil
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DefinitionError
@@ -14,42 +22,131 @@ if TYPE_CHECKING:
 
 SEVERITIES = (1, 2, 3, 4, 5)
 
+# The 19 of ImageNet-C (Hendrycks & Dietterich 2019): 15, then the four that were held out for validation.
+IMAGENET_C = (
+    "gaussian_noise",
+    "shot_noise",
+    "impulse_noise",
+    "defocus_blur",
+    "glass_blur",
+    "motion_blur",
+    "zoom_blur",
+    "snow",
+    "frost",
+    "fog",
+    "brightness",
+    "contrast",
+    "elastic_transform",
+    "pixelate",
+    "jpeg_compression",
+    "speckle_noise",
+    "gaussian_blur",
+    "spatter",
+    "saturate",
+)
 
-def _parameters(thing: Any) -> list[str]:
-    return list(inspect.signature(thing).parameters) if inspect.isfunction(thing) else []
+Function = Callable[["torch.Tensor", int, Sequence[int]], "torch.Tensor"]
+
+
+@lru_cache(maxsize=1)
+def corruptions() -> dict[str, Function]:
+    """All corruptions of this package by name. Imports no torch."""
+    found: dict[str, Function] = {}
+    for module in pkgutil.iter_modules(__path__):
+        for name, function in vars(importlib.import_module(f"{__name__}.{module.name}")).items():
+            own = inspect.isfunction(function) and function.__module__ == f"{__name__}.{module.name}"
+            if own and not name.startswith("_") and list(inspect.signature(function).parameters) == _PARAMETERS:
+                if name in found:
+                    raise DefinitionError(
+                        f"two corruptions are called {name!r}: in {found[name].__module__} and {function.__module__}"
+                    )
+                found[name] = function
+    return found
+
+
+_PARAMETERS = ["images", "severity", "seeds"]
+
+
+def corrupt(images: torch.Tensor, corruption: str, severity: int, seeds: Sequence[int] | None = None) -> torch.Tensor:
+    """Corrupts a batch of images.
+
+    Args:
+        images: Float tensor [B, 3, H, W] with values in [0, 1].
+        corruption: One of `corruptions`, such as ``"fog"``.
+        severity: 1 to 5.
+        seeds: One integer from 0 to 2^63 − 1 for each image, from which its random numbers come; None means 0, 1, 2, …
+
+    Returns:
+        A new tensor of the same shape, type and device, with values in [0, 1].
+
+    Raises:
+        DefinitionError: If there is no such corruption or severity.
+        ValueError: If the images are not as above.
+    """
+    chosen = Corruption(corruption, severity)
+    if images.ndim != 4 or images.shape[1] != 3 or not images.is_floating_point():
+        raise ValueError(
+            f"expected float images [B, 3, H, W] in [0, 1], got {tuple(images.shape)} of type {images.dtype}"
+        )
+    seeds = range(len(images)) if seeds is None else seeds
+    if len(seeds) != len(images):
+        raise ValueError(f"expected one seed for each of {len(images)} images, got {len(seeds)}")
+    if len(images) and not (images.amin() >= 0 and images.amax() <= 1):
+        raise ValueError(f"expected values in [0, 1], got {images.amin():.4g} to {images.amax():.4g}")
+    return chosen(images, seeds)
 
 
 class Corruption:
     """A named corruption at a severity, as the ``perturbation_fn_gpu`` of a setting. Light: imports torch when called.
 
     Args:
-        name: The function, ``module.function`` below ``testbed.corruptions``, such as ``"noise.gaussian_noise"``.
+        name: One of `corruptions`, such as ``"fog"``.
         severity: 1 to 5.
     """
 
     def __init__(self, name: str, severity: int) -> None:
         if type(severity) is not int or severity not in SEVERITIES:
             raise DefinitionError(f"the severity of {name} is one of {SEVERITIES}, not {severity!r}")
+        if name not in corruptions():
+            near = difflib.get_close_matches(str(name), corruptions(), n=3)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise DefinitionError(
+                f"there is no corruption {name!r}{hint} There are: {', '.join(sorted(corruptions()))}"
+            )
         self.name = name
         self.severity = severity
-        module, _, function = name.rpartition(".")
-        try:
-            self._function: Any = getattr(importlib.import_module(f"testbed.corruptions.{module}"), function)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise DefinitionError(f"there is no corruption {name!r} in testbed.corruptions: {error}") from error
-        if not {"images", "severity", "seeds"} <= set(_parameters(self._function)):
-            raise DefinitionError(f"{name!r} in testbed.corruptions is no corruption: it takes no images and severity")
 
     @property
     def revision(self) -> int:
         """Raised when the corruption's numbers change."""
-        return int(getattr(self._function, "revision", 1))
+        return int(getattr(corruptions()[self.name], "revision", 1))
 
     def spec(self) -> dict[str, Any]:
-        """Name and severity, for the identity of a cell."""
-        return {"name": self.name, "severity": self.severity}
+        """Name and severity, for the identity of a cell, and the content of what the corruption reads beside them."""
+        spec: dict[str, Any] = {"name": self.name, "severity": self.severity}
+        if self._reads is not None:
+            spec["reads"] = self._reads()
+        return spec
+
+    def require(self) -> None:
+        """Checks that what the corruption reads beside the images is there.
+
+        Raises:
+            UnsupportedError: If it is not; says where it was looked for.
+        """
+        if self._reads is not None:
+            self._reads()
+
+    @property
+    def _reads(self) -> Callable[[], str] | None:
+        """Gives a digest of what the corruption reads beside the images; its module has it in ``READS``."""
+        found: Callable[[], str] | None = (
+            inspect.getmodule(corruptions()[self.name]).__dict__.get("READS", {}).get(self.name)
+        )
+        return found
 
     def __call__(self, images: torch.Tensor, seeds: Sequence[int]) -> torch.Tensor:
         """Corrupts float images [B, 3, H, W] in [0, 1]; ``seeds`` holds one integer for each."""
-        corrupted: torch.Tensor = self._function(images, self.severity, seeds)
-        return corrupted
+        if not len(images):
+            return images.clone()
+        return corruptions()[self.name](images.float(), self.severity, seeds).to(images.dtype)

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     import torch
 
 GAUSSIAN_STD = (0.08, 0.12, 0.18, 0.26, 0.38)
+SHOT_PHOTONS = (60.0, 25.0, 12.0, 5.0, 3.0)
 IMPULSE_SHARE = (0.03, 0.06, 0.09, 0.17, 0.27)
+SPECKLE_STD = (0.15, 0.2, 0.35, 0.45, 0.6)
 
 
 def gaussian_noise(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Tensor:
@@ -21,7 +23,16 @@ def gaussian_noise(images: torch.Tensor, severity: int, seeds: Sequence[int]) ->
     from testbed.corruptions.random import normal
 
     noise = normal(seeds, images.shape[1:], images.device)
-    return (images + GAUSSIAN_STD[severity - 1] * noise).clamp(0, 1)
+    return noise.mul_(GAUSSIAN_STD[severity - 1]).add_(images).clamp_(0, 1)
+
+
+def shot_noise(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Tensor:
+    """Counts photons: Poisson numbers around 60, 25, 12, 5, 3 for a white pixel, and divides by that."""
+    from testbed.corruptions.random import normal, poisson
+
+    photons = SHOT_PHOTONS[severity - 1]
+    ranks = normal(seeds, images.shape[1:], images.device)
+    return poisson(images * photons, ranks).div_(photons).clamp_(0, 1)
 
 
 def impulse_noise(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Tensor:
@@ -31,3 +42,11 @@ def impulse_noise(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> 
     share = IMPULSE_SHARE[severity - 1]
     chance = uniform(seeds, images.shape[1:], images.device)
     return images.masked_fill(chance < share, 0.0).masked_fill(chance < share / 2, 1.0)
+
+
+def speckle_noise(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Tensor:
+    """Multiplies by 1 + normal noise of standard deviation .15, .2, .35, .45, .6, then clips to [0, 1]."""
+    from testbed.corruptions.random import normal
+
+    noise = normal(seeds, images.shape[1:], images.device)
+    return noise.mul_(SPECKLE_STD[severity - 1]).add_(1).mul_(images).clamp_(0, 1)

@@ -24,11 +24,11 @@ COLLECTIONS = ("demo",)
 TEMPLATES = ["a photo of the digit {c}", "a handwritten {c}", "the number {c}", "an image of a {c}"]
 UNSEEN_TEMPLATE = "somebody wrote a {c} here"
 CORRUPTIONS = (
-    "noise.gaussian_noise",
-    "noise.impulse_noise",
-    "photometric.gaussian_blur",
-    "photometric.contrast",
-    "photometric.brightness",
+    "gaussian_noise",
+    "impulse_noise",
+    "gaussian_blur",
+    "contrast",
+    "brightness",
 )
 
 
@@ -92,11 +92,7 @@ def _register() -> None:
     ]
     for name in CORRUPTIONS:
         for severity in SEVERITIES:
-            settings.append(
-                _setting(
-                    f"digits-c.{name.rpartition('.')[2]}.{severity}", perturbation_fn_gpu=Corruption(name, severity)
-                )
-            )
+            settings.append(_setting(f"digits-c.{name}.{severity}", perturbation_fn_gpu=Corruption(name, severity)))
     for setting in settings:
         registry.add_eval_setting(setting, collections=COLLECTIONS)
     registry.add_eval_setting_collection("digits-c", ["digits-c.*"])

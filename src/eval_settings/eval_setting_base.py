@@ -228,6 +228,17 @@ class EvalSetting:
         """Whether the perturbation asks for the model."""
         return self.perturbation_fn_gpu is not None and "model" in gpu_call(self.perturbation_fn_gpu).arguments
 
+    def require(self) -> None:
+        """Checks that what the perturbations read beside the samples is there, such as pictures of frost.
+
+        Raises:
+            UnsupportedError: If it is not; says what is missing and where it was looked for.
+        """
+        for function in (self.perturbation_fn_cpu, self.perturbation_fn_gpu):
+            check = getattr(function, "require", None)
+            if callable(check):
+                check()
+
     # Zero-shot ----------------------------------------------------------------------------------------------------
 
     @property

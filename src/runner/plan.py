@@ -117,6 +117,7 @@ class Planner:
         try:
             model, setting = self.catalog.get_model(cell.model), self.catalog.get_eval_setting(cell.setting)
             get_task(setting.task).route(model, setting)
+            setting.require()
         except UnsupportedError as error:
             cell.action, cell.reason = Action.UNSUPPORTED, str(error)
         except TestbedError as error:

@@ -10,16 +10,25 @@ import sys
 import pytest
 import torch
 
-from testbed.corruptions import Corruption, noise, photometric
-from testbed.errors import DefinitionError
+from testbed.corruptions import (
+    IMAGENET_C,
+    Corruption,
+    blur,
+    corrupt,
+    corruptions,
+    frost_pictures,
+    noise,
+    photometric,
+)
+from testbed.errors import DefinitionError, UnsupportedError
 from testbed.identity import describe, digest
 
 NAMES = {
-    "noise.gaussian_noise": noise.gaussian_noise,
-    "noise.impulse_noise": noise.impulse_noise,
-    "photometric.gaussian_blur": photometric.gaussian_blur,
-    "photometric.contrast": photometric.contrast,
-    "photometric.brightness": photometric.brightness,
+    "gaussian_noise": noise.gaussian_noise,
+    "impulse_noise": noise.impulse_noise,
+    "gaussian_blur": blur.gaussian_blur,
+    "contrast": photometric.contrast,
+    "brightness": photometric.brightness,
 }
 
 
@@ -33,13 +42,13 @@ def test_a_corruption_is_its_function_at_its_severity(name, severity):
     assert Corruption(name, severity).spec() == {"name": name, "severity": severity}
 
 
-@pytest.mark.parametrize("name", ["gaussian_noise", "noise.fog", "weather.fog", "", "noise.", ".gaussian_noise"])
+@pytest.mark.parametrize("name", ["noise.gaussian_noise", "smoke", "", "noise.", "words", "_displaced"])
 def test_an_unknown_name_is_refused(name):
-    with pytest.raises(DefinitionError, match=f"no corruption '{name}' in testbed.corruptions"):
+    with pytest.raises(DefinitionError, match=f"no corruption '{name}'.*There are: brightness, "):
         Corruption(name, 1)
 
 
-@pytest.mark.parametrize("name", ["noise.GAUSSIAN_STD", "noise.__doc__"])
+@pytest.mark.parametrize("name", ["GAUSSIAN_STD", "__doc__", "rotate", "uniform"])
 def test_a_name_that_is_no_function_is_refused(name):
     with pytest.raises(DefinitionError, match="no corruption"):
         Corruption(name, 1)
@@ -48,13 +57,13 @@ def test_a_name_that_is_no_function_is_refused(name):
 @pytest.mark.parametrize("severity", [0, 6, -1, 1.5, "3", None])
 def test_an_unknown_severity_is_refused(severity):
     with pytest.raises(DefinitionError) as caught:
-        Corruption("noise.gaussian_noise", severity)
-    for word in ("severity", "noise.gaussian_noise", "(1, 2, 3, 4, 5)", repr(severity)):
+        Corruption("gaussian_noise", severity)
+    for word in ("severity", "gaussian_noise", "(1, 2, 3, 4, 5)", repr(severity)):
         assert word in str(caught.value)
 
 
 def test_the_revision_of_the_function_counts(monkeypatch):
-    corruption = Corruption("photometric.contrast", 1)
+    corruption = Corruption("contrast", 1)
     before = digest(corruption)
     assert corruption.revision == 1
     monkeypatch.setattr(photometric.contrast, "revision", 2, raising=False)
@@ -63,23 +72,93 @@ def test_the_revision_of_the_function_counts(monkeypatch):
 
 
 def test_identity_is_that_of_name_and_severity():
-    same = digest(Corruption("photometric.contrast", 2))
-    assert digest(Corruption("photometric.contrast", 2)) == same
-    assert digest(Corruption("photometric.contrast", 3)) != same
-    assert digest(Corruption("photometric.brightness", 2)) != same
-    json.dumps(describe(Corruption("photometric.contrast", 2)))
+    same = digest(Corruption("contrast", 2))
+    assert digest(Corruption("contrast", 2)) == same
+    assert digest(Corruption("contrast", 3)) != same
+    assert digest(Corruption("brightness", 2)) != same
+    json.dumps(describe(Corruption("contrast", 2)))
 
 
 def test_a_corruption_travels():
     images = torch.rand(1, 3, 8, 8, generator=torch.Generator().manual_seed(0))
-    copy = pickle.loads(pickle.dumps(Corruption("noise.impulse_noise", 2)))
-    torch.testing.assert_close(copy(images, [3]), Corruption("noise.impulse_noise", 2)(images, [3]), rtol=0, atol=0)
+    copy = pickle.loads(pickle.dumps(Corruption("impulse_noise", 2)))
+    torch.testing.assert_close(copy(images, [3]), Corruption("impulse_noise", 2)(images, [3]), rtol=0, atol=0)
 
 
 def test_defining_a_corruption_imports_no_torch():
     script = (
         "import sys; from testbed.corruptions import Corruption; from testbed.corruptions.adversarial import PGD;"
-        "Corruption('noise.gaussian_noise', 1); Corruption('photometric.contrast', 1); PGD('linf', 1, 1, 1);"
+        "Corruption('gaussian_noise', 1); Corruption('contrast', 1); PGD('linf', 1, 1, 1);"
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+# The library call ---------------------------------------------------------------------------------------------------
+
+
+def test_there_are_the_19_of_imagenet_c_and_one_more():
+    assert len(set(IMAGENET_C)) == 19
+    assert set(corruptions()) == {*IMAGENET_C, "elastic_transform_affine"}
+
+
+def test_images_get_the_seeds_0_1_2_where_none_are_given():
+    images = torch.rand(3, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(corrupt(images, "gaussian_noise", 2), corrupt(images, "gaussian_noise", 2, [0, 1, 2]))
+
+
+def test_lower_precision_goes_in_and_comes_out():
+    images = torch.rand(2, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    for dtype in (torch.float16, torch.bfloat16, torch.float64):
+        got = corrupt(images.to(dtype), "fog", 3)
+        assert got.dtype == dtype
+        torch.testing.assert_close(got.float(), corrupt(images.to(dtype).float(), "fog", 3), rtol=0, atol=0.005)
+
+
+def test_no_images_are_no_mistake():
+    for name in (*IMAGENET_C, "elastic_transform_affine"):
+        assert corrupt(torch.empty(0, 3, 8, 8), name, 1).shape == (0, 3, 8, 8)
+
+
+@pytest.mark.parametrize(
+    ("images", "words"),
+    [
+        (torch.zeros(3, 8, 8), r"\(3, 8, 8\)"),
+        (torch.zeros(1, 1, 8, 8), r"\(1, 1, 8, 8\)"),
+        (torch.zeros(1, 8, 8, 3), r"\(1, 8, 8, 3\)"),
+        (torch.zeros(1, 3, 8, 8, dtype=torch.uint8), "uint8"),
+        (torch.full((1, 3, 8, 8), 255.0), r"255 to 255"),
+        (torch.full((1, 3, 8, 8), -0.1), r"-0.1 to -0.1"),
+        (torch.full((1, 3, 8, 8), torch.nan), "nan"),
+    ],
+)
+def test_what_is_no_batch_of_images_is_refused(images, words):
+    with pytest.raises(ValueError, match=words):
+        corrupt(images, "contrast", 1)
+
+
+def test_each_image_needs_a_seed():
+    with pytest.raises(ValueError, match="one seed for each of 2 images, got 1"):
+        corrupt(torch.zeros(2, 3, 8, 8), "fog", 1, [4])
+
+
+def test_frost_without_its_pictures_says_where_they_belong(monkeypatch, tmp_path):
+    monkeypatch.setenv("TESTBED_DATA", str(tmp_path))
+    frost = Corruption("frost", 1)
+    with pytest.raises(UnsupportedError) as caught:
+        frost.require()
+    for words in ("frost1.png", str(tmp_path / "frost"), "imagecorruptions", "github.com/hendrycks"):
+        assert words in str(caught.value)
+    for name in set(IMAGENET_C) - {"frost"}:
+        Corruption(name, 1).require()
+
+
+def test_frosts_pictures_are_part_of_its_identity(monkeypatch, tmp_path):
+    monkeypatch.setenv("TESTBED_DATA", str(tmp_path))
+    (tmp_path / "frost").mkdir()
+    for name in frost_pictures.NAMES:
+        (tmp_path / "frost" / name).write_text(name)
+    before = Corruption("frost", 1).spec()
+    assert Corruption("frost", 1).spec() == before
+    (tmp_path / "frost" / "frost5.jpg").write_text("another")
+    assert Corruption("frost", 1).spec() != before

@@ -10,7 +10,9 @@ from skimage.filters import gaussian
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms import functional as vision
 
-from testbed.corruptions.photometric import blur, brightness, contrast, gaussian_blur, invert, rotate
+from testbed.corruptions.blur import gaussian_blur
+from testbed.corruptions.filters import gaussian as blur
+from testbed.corruptions.photometric import brightness, contrast, invert, rotate
 
 
 def to_batch(*pictures):

@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 import torch
 
-from testbed.corruptions.random import normal, uniform
+from testbed.corruptions.random import device_words, normal, uniform, words
 
 
 def words_of_philox(seed, stream, count):
@@ -117,3 +117,20 @@ def test_neither_reads_nor_moves_the_global_generators():
     assert torch.equal(torch.get_rng_state(), before)
     torch.manual_seed(1)
     torch.testing.assert_close(normal([1], (10,), "cpu"), first, rtol=0, atol=0)
+
+
+# On a device --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stream", [0, 3])
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 64, 1000])
+def test_the_words_that_a_gpu_computes_are_numpys(count, stream):
+    """Computed here by the same tensor operations on the CPU."""
+    seeds = [0, 1, 2**32, 2**63 - 1, 987654321987654321]
+    expected = words(seeds, count, "cpu", stream)
+    assert expected.dtype == torch.int32
+    assert torch.equal(device_words(seeds, count, torch.device("cpu"), stream), expected)
+
+
+def test_no_samples_give_no_words_on_a_device():
+    assert device_words([], 5, torch.device("cpu"), 0).shape == (0, 5)

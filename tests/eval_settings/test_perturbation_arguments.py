@@ -96,7 +96,7 @@ def test_a_function_written_in_c_gets_the_images_by_place():
 
 
 def test_corruptions_want_seeds_and_attacks_want_the_model():
-    assert list(gpu_call(Corruption("noise.gaussian_noise", 1)).arguments) == ["images", "seeds"]
+    assert list(gpu_call(Corruption("gaussian_noise", 1)).arguments) == ["images", "seeds"]
     assert list(gpu_call(PGD("linf", 0.1, 0.1, 1)).arguments) == ["images", "model", "seeds"]
 
 

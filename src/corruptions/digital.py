@@ -1,0 +1,160 @@
+"""Elastic distortion, pixelation and JPEG (Hendrycks & Dietterich, "Benchmarking Neural Network Robustness to Common
+Corruptions", 2019).
+
+All functions take float images [B, 3, H, W] in [0, 1], a severity from 1 to 5, and one seed for each image; they return
+such images. Lengths are in pixels, for images of 224 × 224.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import torch
+
+    from testbed.corruptions.filters import Border
+
+ELASTIC = (12.5, 16.25, 21.25, 25.0, 30.0)
+# strength and smoothness of the distortion, reach of the affine part; the published program's 244 is no 224, and stays
+ELASTIC_AFFINE = (
+    (244 * 2.0, 244 * 0.7, 244 * 0.1),
+    (244 * 2.0, 244 * 0.08, 244 * 0.2),
+    (244 * 0.05, 244 * 0.01, 244 * 0.02),
+    (244 * 0.07, 244 * 0.01, 244 * 0.02),
+    (244 * 0.12, 244 * 0.01, 244 * 0.02),
+)
+PIXELS = (0.6, 0.5, 0.4, 0.3, 0.25)
+QUALITY = (25, 18, 15, 10, 7)
+
+
+def elastic_transform(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Tensor:
+    """Displaces each pixel by smooth noise, as the package imagecorruptions defines it (Michaelis et al. 2019).
+
+    The published ImageNet-C was made with other parameters: `elastic_transform_affine`.
+    """
+    from testbed.corruptions.filters import gaussian
+    from testbed.corruptions.random import uniform
+
+    height, width = images.shape[-2:]
+    noise = (uniform(seeds, (2, height, width), images.device).mul_(2).sub_(1)).mul_(0.005 * height)
+    shift = gaussian(noise, (0.01 * height, 0.01 * width), truncate=3.0, border="reflect")
+    return _resample(images, shift.mul_(ELASTIC[severity - 1]), "reflect").clamp_(0, 1)
+
+
+def elastic_transform_affine(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Tensor:
+    """Moves three points and the image with them, then displaces each pixel by smooth noise, as ImageNet-C does."""
+    from testbed.corruptions.filters import gaussian
+    from testbed.corruptions.random import uniform
+
+    strength, sigma, reach = ELASTIC_AFFINE[severity - 1]
+    height, width = images.shape[-2:]
+    moved = _resample(images, _affine_shift(seeds, height, width, reach).to(images), "mirror").clamp_(0, 1)
+    noise = uniform(seeds, (2, height, width), images.device).mul_(2).sub_(1)
+    shift = gaussian(noise, sigma, truncate=3.0, border="reflect")
+    return _resample(moved, shift.mul_(strength), "reflect").clamp_(0, 1)
+
+
+def _affine_shift(seeds: Sequence[int], height: int, width: int, reach: float) -> torch.Tensor:
+    """From how far each pixel comes, float64 [B, 2 (x, y), H, W], when three points have moved by up to ``reach``."""
+    import torch
+
+    from testbed.corruptions.random import uniform
+
+    # The published program takes (row, column) of the centre for (x, y); for square images that is the same.
+    centre, square = np.array([height // 2, width // 2]), min(height, width) // 3
+    points = np.array([centre + square, [centre[0] + square, centre[1] - square], centre - square], dtype=np.float64)
+    to = points + (2 * uniform(seeds, (3, 2), "cpu", stream=1).double().numpy() - 1) * reach
+    ones = np.ones((len(seeds), 3, 1))
+    back = np.linalg.solve(np.concatenate([to, ones], axis=2), np.broadcast_to(points, to.shape))  # [B, 3, 2]
+    rows, columns = np.meshgrid(np.arange(height), np.arange(width), indexing="ij")
+    here = np.stack([columns, rows, np.ones_like(rows)], axis=-1).astype(np.float64)
+    shift = here @ back[:, None] - here[..., :2]
+    return torch.from_numpy(shift).permute(0, 3, 1, 2)
+
+
+def _resample(images: torch.Tensor, shift: torch.Tensor, border: Border) -> torch.Tensor:
+    """Bilinear values at each pixel's place plus its shift [B, 2 (x, y), H, W] in pixels."""
+    import torch
+    from torch.nn import functional
+
+    height, width = images.shape[-2:]
+    corners = border == "mirror"  # whether the border is mirrored at the middle of the edge pixel, or at its edge
+    grid = torch.empty(len(images), height, width, 2, device=images.device, dtype=images.dtype)
+    for axis, size in enumerate((width, height)):
+        places = torch.arange(size, device=images.device, dtype=images.dtype)
+        places = shift[:, axis] + (places if axis == 0 else places.view(-1, 1))
+        scale = 2 / max(size - 1, 1) if corners else 2 / size
+        grid[..., axis] = places.mul_(scale).add_(-1 if corners else scale / 2 - 1)
+    return functional.grid_sample(images, grid, mode="bilinear", padding_mode="reflection", align_corners=corners)
+
+
+def pixelate(images: torch.Tensor, severity: int, seeds: Sequence[int] = ()) -> torch.Tensor:
+    """Reduces each side to .6, .5, .4, .3, .25 by means over boxes, and enlarges it again without smoothing."""
+    share = PIXELS[severity - 1]
+    small = images
+    for dim in (-2, -1):
+        small = _boxes(small, dim, share)
+    for dim in (-1, -2):
+        size = images.shape[dim]
+        small = small.index_select(dim, _nearest(small.shape[dim], size).to(images.device))
+    return small
+
+
+def _boxes(images: torch.Tensor, dim: int, share: float) -> torch.Tensor:
+    """Means over boxes along a dimension, as many as ``share`` of its size."""
+    places, weights = _box_taps(images.shape[dim], share)
+    shape = [-1, 1] if dim == -2 else [-1]
+    total = None
+    for place, weight in zip(places, weights, strict=True):
+        part = images.index_select(dim, place.to(images.device)).mul_(weight.view(shape).to(images))
+        total = part if total is None else total.add_(part)
+    assert total is not None
+    return total
+
+
+@lru_cache(maxsize=64)
+def _box_taps(size: int, share: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """Which pixels each box holds, and with which weights, as Pillow's BOX filter chooses them: [taps, boxes] both."""
+    import torch
+
+    boxes = max(int(size * share), 1)
+    scale = size / boxes
+    centre = (np.arange(boxes) + 0.5) * scale
+    first = np.floor(centre - scale / 2 + 0.5).astype(np.int64)
+    places = first + np.arange(int(np.ceil(scale)) + 1)[:, None]
+    distance = (places - centre + 0.5) / scale
+    inside = (distance > -0.5) & (distance <= 0.5) & (places < size)
+    used = inside.any(axis=1)
+    weights = inside / inside.sum(axis=0)
+    return torch.from_numpy(places.clip(max=size - 1)[used]), torch.from_numpy(weights[used])
+
+
+@lru_cache(maxsize=64)
+def _nearest(boxes: int, size: int) -> torch.Tensor:
+    """Which box each pixel lies in, as Pillow's NEAREST filter chooses it."""
+    import torch
+
+    step = boxes / size
+    places = np.cumsum(
+        [step * 0.5, *[step] * (size - 1)]
+    )  # summed up one by one, as Pillow does: ties are its roundings
+    return torch.from_numpy(places.astype(np.int64).clip(max=boxes - 1))
+
+
+def jpeg_compression(images: torch.Tensor, severity: int, seeds: Sequence[int] = ()) -> torch.Tensor:
+    """Writes and reads each image as JPEG of quality 25, 18, 15, 10, 7 (Pillow's, 4:2:0), on the CPU on any device."""
+    import torch
+    from PIL import Image
+
+    eight = images.mul(255).round_().to(torch.uint8).permute(0, 2, 3, 1).contiguous().cpu().numpy()
+    read = np.empty_like(eight)
+    for place, pixels in enumerate(eight):
+        file = BytesIO()
+        Image.fromarray(pixels).save(file, "JPEG", quality=QUALITY[severity - 1])
+        read[place] = Image.open(file)
+    return torch.from_numpy(read).to(images.device).permute(0, 3, 1, 2).to(images.dtype).div_(255)

@@ -1,0 +1,171 @@
+"""Linear filters on batches of images: Gaussians, discs, movements, zooms, with the borders that scipy and OpenCV know.
+
+All take and return float tensors [B, C, H, W], or one image [C, H, W] where they say so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import torch
+
+# What lies beyond the border, in scipy's words: the edge pixel; the image mirrored with and without its edge pixel.
+Border = Literal["nearest", "reflect", "mirror"]
+GAUSSIAN_TRUNCATE = 4.0  # scikit-image's and scipy's default: the kernel ends at four standard deviations
+
+
+def fold(
+    index: np.ndarray[tuple[int, ...], np.dtype[np.int64]], size: int, border: Border
+) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """Places on an endless line as places 0 … size − 1 of an image that goes on beyond its border."""
+    if border == "nearest" or size == 1:
+        return np.clip(index, 0, size - 1)
+    period = 2 * size if border == "reflect" else 2 * size - 2
+    place = np.mod(index, period)
+    return np.where(place < size, place, period - place - (border == "reflect"))
+
+
+def gaussian_taps(sigma: float, truncate: float = GAUSSIAN_TRUNCATE) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """A sampled Gaussian that sums to 1, ``truncate`` standard deviations to each side, as scipy.ndimage has it."""
+    radius = int(truncate * sigma + 0.5)
+    weights = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
+    return np.asarray(weights / weights.sum())
+
+
+@lru_cache(maxsize=64)
+def _gaussian_matrix(size: int, sigma: float, truncate: float, border: Border) -> torch.Tensor:
+    """The filter along one axis as a matrix [size, size], its border folded in."""
+    import torch
+
+    taps = gaussian_taps(sigma, truncate)
+    offsets = np.arange(len(taps)) - len(taps) // 2
+    places = fold(np.arange(size)[:, None] + offsets, size, border)
+    matrix = np.zeros((size, size))
+    np.add.at(matrix, (np.arange(size)[:, None], places), taps)
+    return torch.from_numpy(matrix.astype(np.float32))
+
+
+def gaussian(
+    images: torch.Tensor,
+    sigma: float | Sequence[float],
+    truncate: float = GAUSSIAN_TRUNCATE,
+    border: Border = "nearest",
+) -> torch.Tensor:
+    """Blurs with a Gaussian of ``sigma`` pixels (one for rows and one for columns, if two are given).
+
+    As a product with two matrices: at the sizes that models see, that is faster than a convolution, and any border,
+    even of a kernel wider than the image, is exact.
+    """
+    down, across = (sigma, sigma) if isinstance(sigma, (int, float)) else sigma
+    height, width = images.shape[-2:]
+    rows = _gaussian_matrix(height, float(down), truncate, border).to(images)
+    columns = _gaussian_matrix(width, float(across), truncate, border).to(images)
+    return rows @ (images @ columns.T)
+
+
+def disc(radius: int, blur: float) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """A disc that sums to 1, its edge softened by a Gaussian of 3 pixels (5 above radius 8), as ImageNet-C has it.
+
+    The small Gaussian mirrors what leaves the array, as OpenCV's does.
+    """
+    reach, size = (8, 3) if radius <= 8 else (radius, 5)
+    places = np.arange(-reach, reach + 1)
+    flat = ((places**2)[:, None] + places**2 <= radius**2).astype(np.float64)
+    taps = np.exp(-0.5 * (np.arange(size) - size // 2) ** 2 / blur**2)
+    taps /= taps.sum()
+    index = fold(np.arange(len(places))[:, None] + np.arange(size) - size // 2, len(places), "mirror")
+    soft = np.einsum("ijk,k->ij", (flat / flat.sum())[:, index], taps)
+    return np.einsum("ikj,k->ij", soft[index], taps)
+
+
+def convolve(images: torch.Tensor, kernel: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> torch.Tensor:
+    """Convolves with a kernel [2r + 1, 2r + 1] by the Fourier transform; beyond the border the image is mirrored."""
+    import torch
+
+    reach = kernel.shape[0] // 2
+    height, width = images.shape[-2:]
+    padded = pad(images, reach, "mirror")
+    size = [_fast_length(each) for each in padded.shape[-2:]]
+    spectrum = torch.fft.rfft2(torch.from_numpy(kernel[::-1, ::-1].copy()), s=size).to(images.device, torch.complex64)
+    turned = torch.fft.irfft2(torch.fft.rfft2(padded, s=size) * spectrum, s=size)
+    first = 2 * reach
+    return turned[..., first : first + height, first : first + width]
+
+
+def _fast_length(size: int) -> int:
+    """The next length whose only prime factors are 2, 3 and 5."""
+    while True:
+        rest = size
+        for factor in (2, 3, 5):
+            while rest % factor == 0:
+                rest //= factor
+        if rest == 1:
+            return size
+        size += 1
+
+
+def pad(images: torch.Tensor, reach: int, border: Border) -> torch.Tensor:
+    """Adds ``reach`` pixels on each side; by any number, where torch's own padding has limits."""
+    import torch
+
+    for dim in (-2, -1):
+        size = images.shape[dim]
+        places = fold(np.arange(-reach, size + reach), size, border)
+        images = images.index_select(dim, torch.from_numpy(places).to(images.device))
+    return images
+
+
+def move(image: torch.Tensor, radius: int, sigma: float, angle: float) -> torch.Tensor:
+    """Motion blur of one image [C, H, W]: a mean over 2 · radius + 1 steps along a line, as ImageMagick weighs them.
+
+    Args:
+        image: The image; beyond its border the edge pixel goes on.
+        radius: Half the number of steps.
+        sigma: The weight of step i is the Gaussian of i, so that the first counts most.
+        angle: The direction in degrees.
+
+    Returns:
+        A new image. Steps longer than the image are left out, as the package imagecorruptions does.
+    """
+    import torch
+
+    height, width = image.shape[-2:]
+    count = 2 * radius + 1
+    weights = np.exp(-(np.arange(count) ** 2) / (2 * sigma**2))
+    weights /= weights.sum()
+    sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
+    down = [-math.ceil(step * sine - 0.5) for step in range(count)]
+    across = [-math.ceil(step * cosine - 0.5) for step in range(count)]
+    reach = min(max(abs(each) for each in (*down, *across)), max(height, width))
+    padded = pad(image, reach, "nearest")
+    moved = torch.zeros_like(image)
+    for weight, dy, dx in zip(weights.tolist(), down, across, strict=True):
+        if abs(dy) >= height or abs(dx) >= width:
+            break
+        moved.add_(padded[:, reach - dy : reach - dy + height, reach - dx : reach - dx + width], alpha=weight)
+    return moved
+
+
+def middle(images: torch.Tensor, factor: float) -> torch.Tensor:
+    """The middle of images, 1 / factor of each side rounded up: a view."""
+    for dim in (-2, -1):
+        size = images.shape[dim]
+        inner = math.ceil(size / factor)
+        images = images.narrow(dim, (size - inner) // 2, inner)
+    return images
+
+
+def enlarge(images: torch.Tensor, factor: float) -> torch.Tensor:
+    """Enlarges bilinearly, corner on corner, as scipy.ndimage.zoom does."""
+    from torch.nn import functional
+
+    size = [round(each * factor) for each in images.shape[-2:]]
+    if size == list(images.shape[-2:]):
+        return images
+    return functional.interpolate(images, size=size, mode="bilinear", align_corners=True)
