@@ -147,6 +147,22 @@ class Corruption:
 
     def __call__(self, images: torch.Tensor, seeds: Sequence[int]) -> torch.Tensor:
         """Corrupts float images [B, 3, H, W] in [0, 1]; ``seeds`` holds one integer for each."""
-        if not len(images):
-            return images.clone()
-        return corruptions()[self.name](images.float(), self.severity, seeds).to(images.dtype)
+        import torch
+
+        function, wide = corruptions()[self.name], images.float()
+        at_once = _at_once(images)
+        if len(images) <= at_once:
+            return (function(wide, self.severity, seeds) if len(images) else images.clone()).to(images.dtype)
+        parts = [
+            function(wide[start : start + at_once], self.severity, seeds[start : start + at_once])
+            for start in range(0, len(images), at_once)
+        ]
+        return torch.cat(parts).to(images.dtype)
+
+
+def _at_once(images: torch.Tensor) -> int:
+    """How many images to corrupt at once: on a CPU no more than its caches hold, with what is computed on the way."""
+    return len(images) if images.device.type != "cpu" else max(1, _CACHED_VALUES // max(1, images[:1].numel()))
+
+
+_CACHED_VALUES = 2**20

@@ -107,19 +107,18 @@ def pixelate(images: torch.Tensor, severity: int, seeds: Sequence[int] = ()) -> 
 
 def _boxes(images: torch.Tensor, dim: int, share: float) -> torch.Tensor:
     """Means over boxes along a dimension, as many as ``share`` of its size."""
-    places, weights = _box_taps(images.shape[dim], share)
+    places, inside = _box_taps(images.shape[dim], share)
     shape = [-1, 1] if dim == -2 else [-1]
-    total = None
-    for place, weight in zip(places, weights, strict=True):
-        part = images.index_select(dim, place.to(images.device)).mul_(weight.view(shape).to(images))
-        total = part if total is None else total.add_(part)
-    assert total is not None
-    return total
+    total = images.index_select(dim, places[0].to(images.device))
+    for place, held in zip(places[1:], inside[1:], strict=True):
+        part = images.index_select(dim, place.to(images.device))
+        total += part if held.all() else part.mul_(held.view(shape).to(images))
+    return total.div_(inside.sum(dim=0).view(shape).to(images))
 
 
 @lru_cache(maxsize=64)
 def _box_taps(size: int, share: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """Which pixels each box holds, and with which weights, as Pillow's BOX filter chooses them: [taps, boxes] both."""
+    """Which pixels each box may hold, and whether it does, as Pillow's BOX filter chooses them: [taps, boxes] both."""
     import torch
 
     boxes = max(int(size * share), 1)
@@ -129,9 +128,10 @@ def _box_taps(size: int, share: float) -> tuple[torch.Tensor, torch.Tensor]:
     places = first + np.arange(int(np.ceil(scale)) + 1)[:, None]
     distance = (places - centre + 0.5) / scale
     inside = (distance > -0.5) & (distance <= 0.5) & (places < size)
+    held = inside.argmax(axis=0) + np.arange(len(places))[:, None]  # those that are held come first
+    places, inside = first + held, np.arange(len(places))[:, None] < inside.sum(axis=0)
     used = inside.any(axis=1)
-    weights = inside / inside.sum(axis=0)
-    return torch.from_numpy(places.clip(max=size - 1)[used]), torch.from_numpy(weights[used])
+    return torch.from_numpy(places.clip(max=size - 1)[used]), torch.from_numpy(inside[used])
 
 
 @lru_cache(maxsize=64)
@@ -151,10 +151,13 @@ def jpeg_compression(images: torch.Tensor, severity: int, seeds: Sequence[int] =
     import torch
     from PIL import Image
 
-    eight = images.mul(255).round_().to(torch.uint8).permute(0, 2, 3, 1).contiguous().cpu().numpy()
-    read = np.empty_like(eight)
-    for place, pixels in enumerate(eight):
+    given = images.cpu().numpy()
+    read = torch.empty(images.shape, memory_format=torch.channels_last)  # as pixels lie in files: three at a time
+    for pixels, place in zip(given, read, strict=True):
+        eight = np.empty((*pixels.shape[1:], 3), dtype=np.uint8)
+        for channel, plane in enumerate(pixels):
+            np.add(plane * np.float32(255), np.float32(0.5), out=eight[..., channel], casting="unsafe")
         file = BytesIO()
-        Image.fromarray(pixels).save(file, "JPEG", quality=QUALITY[severity - 1])
-        read[place] = Image.open(file)
-    return torch.from_numpy(read).to(images.device).permute(0, 3, 1, 2).to(images.dtype).div_(255)
+        Image.fromarray(eight).save(file, "JPEG", quality=QUALITY[severity - 1])
+        place.copy_(torch.from_numpy(np.array(Image.open(file))).permute(2, 0, 1))
+    return read.div_(255).to(images)

@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     import torch
@@ -71,11 +74,11 @@ def _neighbours(padded: torch.Tensor) -> list[list[torch.Tensor]]:
 
 def box(images: torch.Tensor) -> torch.Tensor:
     """The mean over 3 × 3 pixels; beyond the border the image is mirrored."""
-    from torch.nn import functional
-
     from testbed.corruptions.filters import pad
 
-    return functional.avg_pool2d(pad(images, 1, "mirror"), 3, stride=1)
+    padded = pad(images, 1, "mirror")
+    rows = padded[..., :-2, :] + padded[..., 1:-1, :] + padded[..., 2:, :]
+    return (rows[..., :-2] + rows[..., 1:-1]).add_(rows[..., 2:]).div_(9)
 
 
 def emboss(images: torch.Tensor) -> torch.Tensor:
@@ -103,27 +106,33 @@ def canny(images: torch.Tensor, low: float, high: float) -> torch.Tensor:
 
     from testbed.corruptions.filters import pad
 
-    (a, b, c), (d, _, f), (g, h, i) = _neighbours(pad(images, 1, "nearest"))
-    across = (c - a) + 2 * (f - d) + (i - g)
-    down = (g - a) + 2 * (h - b) + (i - c)
+    padded = pad(images, 1, "nearest")
+    smooth = padded[..., :-2, :] + 2 * padded[..., 1:-1, :] + padded[..., 2:, :]
+    across = smooth[..., 2:] - smooth[..., :-2]
+    smooth = padded[..., :-2] + 2 * padded[..., 1:-1] + padded[..., 2:]
+    down = smooth[..., 2:, :] - smooth[..., :-2, :]
     strength = across.abs() + down.abs()
-    around = _neighbours(functional.pad(strength, (1, 1, 1, 1)))
+    near = _neighbours(functional.pad(strength, (1, 1, 1, 1)))
     tangent = math.tan(math.pi / 8)
     flat, steep = tangent * across.abs() > down.abs(), tangent * down.abs() > across.abs()
     falling = (across < 0) != (down < 0)
-    diagonal = [torch.where(falling, around[row][2 - row], around[row][row]) for row in (0, 2)]
-    before, behind = (
-        torch.where(flat, around[1][side], torch.where(steep, around[side][1], diagonal[side // 2])) for side in (0, 2)
-    )
     # Of two equal neighbours along the gradient one is an edge: the first, across and down; none, on a diagonal.
-    ridge = (strength > before) & torch.where(flat | steep, strength >= behind, strength > behind)
+    horizontal = (strength > near[1][0]) & (strength >= near[1][2])
+    vertical = (strength > near[0][1]) & (strength >= near[2][1])
+    diagonal = (falling & (strength > near[0][2]) & (strength > near[2][0])) | (
+        ~falling & (strength > near[0][0]) & (strength > near[2][2])
+    )
+    ridge = (flat & horizontal) | (steep & vertical) | (~(flat | steep) & diagonal)
     weak = ridge & (strength > low)
     edges = weak & (strength > high)
-    while True:  # weak ones that touch an edge are edges
-        grown = functional.max_pool2d(edges.to(images), 3, stride=1, padding=1).bool() & weak
+    while not torch.equal(weak, edges):  # weak ones that touch an edge are edges
+        wide = functional.pad(edges, (1, 1, 1, 1))
+        wide = wide[..., :-2, :] | wide[..., 1:-1, :] | wide[..., 2:, :]
+        grown = (wide[..., :-2] | wide[..., 1:-1] | wide[..., 2:]) & weak
         if torch.equal(grown, edges):
-            return edges
+            break
         edges = grown
+    return edges
 
 
 def edge_distance(edges: torch.Tensor, farthest: int) -> torch.Tensor:
@@ -138,26 +147,30 @@ def edge_distance(edges: torch.Tensor, farthest: int) -> torch.Tensor:
 
     height, width = edges.shape[-2:]
     column = torch.arange(width, device=edges.device, dtype=torch.float32)
-    nowhere = torch.tensor(-2.0 * (width + farthest), device=edges.device)
-    left = torch.where(edges, column, nowhere).cummax(dim=-1).values
-    right = torch.where(edges, -column, nowhere).flip(-1).cummax(dim=-1).values.flip(-1).neg()
-    across = torch.minimum(column - left, right - column).clamp_(max=float(farthest))
-    # The distance to a pixel `across` and `down` away is a norm, and so the largest of linear functions.
-    parts = [(across * weight, other) for weight, other in _CHAMFER]
-    distance = across.clone()
+    nowhere = -2.0 * (width + farthest)
+    left = column.expand(edges.shape).masked_fill(~edges, nowhere).cummax(dim=-1).values
+    right = (-column).expand(edges.shape).masked_fill(~edges, nowhere).flip(-1).cummax(dim=-1).values.flip(-1).neg()
+    across = torch.minimum(column - left, right - column).clamp_(max=float(farthest)).to(torch.uint8)
+    padded = functional.pad(across, (0, 0, farthest, farthest), value=farthest)
+    table = torch.from_numpy(_chamfer(farthest)).to(edges.device)
+    distance = across.float()
     for down in range(1, farthest):
-        there = parts[0][0] + parts[0][1] * down
-        for part, other in parts[1:]:
-            there = torch.maximum(there, part + other * down)
-        there = functional.pad(there, (0, 0, down, down), value=float(farthest))
-        torch.minimum(distance, there[..., :height, :], out=distance)
-        torch.minimum(distance, there[..., 2 * down :, :], out=distance)
-    return distance.clamp_(max=float(farthest))
+        first, last = farthest - down, farthest + down
+        nearer = torch.minimum(padded[..., first : first + height, :], padded[..., last : last + height, :])
+        there = table[down].index_select(0, nearer.flatten().long()).view_as(distance)
+        torch.minimum(distance, there, out=distance)
+    return distance
 
 
-_DIAGONAL, _KNIGHT = 1.4, 2.1969
-_STEEPER = 2 * _DIAGONAL - _KNIGHT
-_CHAMFER = ((1.0, _KNIGHT - 2), (_KNIGHT - _DIAGONAL, _STEEPER), (_STEEPER, _KNIGHT - _DIAGONAL), (_KNIGHT - 2, 1.0))
+@lru_cache(maxsize=4)
+def _chamfer(farthest: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    """Distances by rows down and pixels across, each up to ``farthest``."""
+    diagonal, knight = 1.4, 2.1969
+    steps = np.arange(farthest + 1)
+    long, short = np.maximum(steps[:, None], steps), np.minimum(steps[:, None], steps)
+    wide = (long - 2 * short) + short * knight
+    narrow = (long - short) * knight + (2 * short - long) * diagonal
+    return np.minimum(np.where(long >= 2 * short, wide, narrow), farthest).astype(np.float32)
 
 
 def equalize(images: torch.Tensor) -> torch.Tensor:
