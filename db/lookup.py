@@ -29,7 +29,7 @@ _EVALUATIONS = """
 """
 _METRICS = """
     SELECT name, value, n, stderr, slice, unit, scorer, published FROM metrics WHERE evaluation_id = ?
-    ORDER BY name, slice
+    ORDER BY name, slice <> 'overall', slice
 """
 _UNREADABLE = "SELECT count(*) FROM sample_errors WHERE evaluation_id = ?"
 

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from testbed.db.base import StoreBase, in_parts
-from testbed.db.entities import Metric, Result
+from testbed.db.entities import OVERALL, Metric, Result
 from testbed.db.tables import EvalSettingRow, EvaluationRow, MetricRow, ModelRow, SampleErrorRow, UtcDateTime
 
 _TYPES: dict[str, Any] = {"completed_at": UtcDateTime(), "random_weights": sa.Boolean()}
@@ -32,7 +32,7 @@ class Results(StoreBase):
             RESULTS.c.eval_setting,
             RESULTS.c.origin,
             RESULTS.c.metric,
-            sa.case((RESULTS.c.slice == "overall", 0), else_=1),
+            _overall_first(RESULTS.c.slice),
             RESULTS.c.slice,
         )
         wanted = {"model": models, "eval_setting": eval_settings, "metric": metrics, "slice": slices}
@@ -53,7 +53,7 @@ class Results(StoreBase):
                     .join(ModelRow, ModelRow.id == EvaluationRow.model_id)
                     .join(EvalSettingRow, EvalSettingRow.id == EvaluationRow.eval_setting_id)
                     .where(MetricRow.evaluation_id.in_(part))
-                    .order_by(MetricRow.evaluation_id, MetricRow.name, MetricRow.slice)
+                    .order_by(MetricRow.evaluation_id, MetricRow.name, _overall_first(MetricRow.slice), MetricRow.slice)
                 )
                 found += [_result(*row) for row in session.execute(statement)]
         return found
@@ -84,7 +84,12 @@ class Results(StoreBase):
             MetricRow.published,
         ).where(MetricRow.evaluation_id == evaluation_id)
         with self.reading() as session:
-            return [Metric(*row) for row in session.execute(statement.order_by(MetricRow.name, MetricRow.slice))]
+            order = (MetricRow.name, _overall_first(MetricRow.slice), MetricRow.slice)
+            return [Metric(*row) for row in session.execute(statement.order_by(*order))]
+
+
+def _overall_first(column: Any) -> Any:
+    return sa.case((column == OVERALL, 0), else_=1)
 
 
 def _result(metric: MetricRow, evaluation: EvaluationRow, model: ModelRow, eval_setting: str) -> Result:

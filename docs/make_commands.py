@@ -1,4 +1,4 @@
-"""Writes docs/commands.md: the help of both programs, as they print it. A test compares the two."""
+"""Writes docs/commands.md: the help of the programs, as they print it. A test compares the two."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from testbed.cli import db, eval
+from testbed.cli import corrupt, db, eval
 
 WIDTH = "110"
 PROGRAMS = (
-    ("eval.py", eval.command, "Also installed as `testbed-eval`."),
-    ("db.py", db.command, "Also installed as `testbed-db`."),
+    ("python eval.py", eval.command, "Also installed as `testbed-eval`."),
+    ("python db.py", db.command, "Also installed as `testbed-db`."),
+    (
+        "testbed-corrupt",
+        corrupt.command,
+        "Corrupted copies of a folder of images; see [corruptions.md](corruptions.md).",
+    ),
 )
 
 
@@ -21,8 +26,8 @@ def reference() -> str:
     os.environ["COLUMNS"] = WIDTH
     parts = ["# Commands\n\nWritten by `python docs/make_commands.py` from the programs' own help.\n"]
     for name, command, note in PROGRAMS:
-        shown = CliRunner().invoke(command, ["--help"], prog_name=f"python {name}", terminal_width=int(WIDTH))
-        parts.append(f"## {name}\n\n{note}\n\n```text\n{shown.output.rstrip()}\n```\n")
+        shown = CliRunner().invoke(command, ["--help"], prog_name=name, terminal_width=int(WIDTH))
+        parts.append(f"## {name.removeprefix('python ')}\n\n{note}\n\n```text\n{shown.output.rstrip()}\n```\n")
     return "\n".join(parts)
 
 

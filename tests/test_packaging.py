@@ -254,6 +254,7 @@ def test_an_install_tells_its_metadata_and_its_commands(installed: Path) -> None
     assert dict(commands["console_scripts"]) == {
         "testbed-eval": "testbed.cli.eval:main",
         "testbed-db": "testbed.cli.db:main",
+        "testbed-corrupt": "testbed.cli.corrupt:main",
     }
     assert {path.name for path in (installed / "bin").iterdir()} == {"testbed-eval", "testbed-db"}
 

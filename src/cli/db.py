@@ -33,6 +33,7 @@ SETTING: Kind = "eval setting"
 @click.option(
     "--all", "everything", is_flag=True, help="With --print-eval: every evaluation of the cell, not the last."
 )
+@click.option("--slices", is_flag=True, help="With --print-eval: the metrics of slices too, such as each class.")
 @click.option("--list-models-db", is_flag=True, help="List the models in the store.")
 @click.option("--list-eval-settings-db", is_flag=True, help="List the eval settings in the store.")
 @click.option("--list-models-registry", is_flag=True, help="List the models that can be run.")
@@ -118,7 +119,7 @@ def _print_eval(given: dict[str, Any]) -> int:
     from testbed.cli.show import print_evaluation
 
     model, setting = given["print_eval"]
-    return print_evaluation(given["db_url"], model, setting, given["everything"], given["as_json"])
+    return print_evaluation(given["db_url"], model, setting, given["everything"], given["slices"], given["as_json"])
 
 
 def _list_db(kind: Kind, given: dict[str, Any]) -> int:

@@ -8,7 +8,7 @@ import click
 
 from testbed.cli.output import count, metric_value, print_json, table
 from testbed.db import lookup
-from testbed.db.entities import Evaluation, Metric, current
+from testbed.db.entities import OVERALL, Evaluation, Metric, current
 from testbed.db.lookup import StoredCell, complete_cells_of
 from testbed.errors import StoreError, UnknownNameError
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from testbed.db.store import Store
 
 
-def print_evaluation(db_url: str | None, model: str, eval_setting: str, everything: bool, as_json: bool) -> int:
+def print_evaluation(
+    db_url: str | None, model: str, eval_setting: str, everything: bool, slices: bool, as_json: bool
+) -> int:
     """Prints every metric of a model on a setting.
 
     Args:
@@ -24,6 +26,7 @@ def print_evaluation(db_url: str | None, model: str, eval_setting: str, everythi
         model: The model's name.
         eval_setting: The setting's name.
         everything: Whether to print all evaluations of the cell rather than the one that counts.
+        slices: Whether to print the metrics of slices too; JSON always has them.
         as_json: Whether to print JSON.
 
     Raises:
@@ -40,7 +43,10 @@ def print_evaluation(db_url: str | None, model: str, eval_setting: str, everythi
         return 0
     for cell in shown:
         click.echo(_headline(cell.evaluation, cell.unreadable))
-        click.echo(_metrics_table(cell.metrics))
+        click.echo(_metrics_table([each for each in cell.metrics if slices or each.slice == OVERALL]))
+        hidden = sum(each.slice != OVERALL for each in cell.metrics)
+        if hidden and not slices:
+            click.echo(f"{count(hidden, 'more metric')} of slices such as classes; --slices shows them too", err=True)
     if len(cells) > len(shown):
         click.echo(
             f"{count(len(cells) - len(shown), 'more evaluation')} of this cell stored; --all shows them too", err=True

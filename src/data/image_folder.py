@@ -42,7 +42,7 @@ class ImageFolder(ImageSource):
         ids: list[str] = []
         targets: list[int] = []
         for target, class_name in enumerate(self.class_names):
-            files = sorted(_image_files(root / class_name, class_name, frozenset()), key=_walk_order)
+            files = sorted(image_files(root / class_name, class_name), key=_walk_order)
             ids += files
             targets += [target] * len(files)
         if not ids:
@@ -72,14 +72,20 @@ def _walk_order(name: str) -> tuple[str, str]:
     return folder, file
 
 
-def _image_files(folder: Path, relative: str, above: frozenset[str]) -> Iterator[str]:
-    """Image files below a folder, as POSIX paths; links to folders are followed, circles are not."""
+def image_files(folder: Path, relative: str = "", above: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Image files below a folder, as POSIX paths; links to folders are followed, circles are not.
+
+    Args:
+        folder: The folder.
+        relative: What the paths begin with.
+        above: The real paths of the folders above that have been entered.
+    """
     real = os.path.realpath(folder)
     if real in above:
         return
     for entry in os.scandir(folder):
-        name = f"{relative}/{entry.name}"
+        name = f"{relative}/{entry.name}" if relative else entry.name
         if entry.is_dir():
-            yield from _image_files(Path(entry.path), name, above | {real})
+            yield from image_files(Path(entry.path), name, above | {real})
         elif entry.name.lower().endswith(IMAGE_EXTENSIONS):
             yield name

@@ -90,8 +90,9 @@ class EvalSetting:
         perturbation_fn_gpu: Takes ``images`` (float tensor [B, 3, H, W] in [0, 1], on the model's device) and what else
             it names of: ``model`` (images in [0, 1] to logits, differentiable), ``seeds`` (a list of one integer for
             each image, made from this setting and the sample alone), ``targets``. Returns images of that shape.
-        metrics_fn: Takes ``logits`` [n, C] and ``targets`` [n], and what else it names of ``image_paths`` and
-            ``py_model``; returns a dictionary of names to numbers. Default: top-1 and top-5 accuracy.
+        metrics_fn: Takes ``logits`` [n, C] and ``targets`` [n], and what else it names of ``image_paths``, ``slices``
+            and ``py_model``; returns a dictionary of names to numbers, or a list of `Metric` and `Score`. Default:
+            accuracies, calibration and proper scores.
         adversarial_attack: Parameters of an attack; makes batches smaller, and is passed to a model's ``classify`` that
             asks for it, which then replaces ``perturbation_fn_gpu``.
         class_sublist: Classes to which the logits are restricted, in this order; targets index into this list.
@@ -100,6 +101,8 @@ class EvalSetting:
             serve this one too.
         transform: Applied to the PIL image before the model's own transform.
         task: ``"classification"``.
+        class_groups: Lists of classes (after the restriction to a ``class_sublist``); the logits become the largest one
+            of each list, and targets index into these lists.
         class_names: A name for each logit, for zero-shot classification; default those of the data set's classes.
             With a ``class_sublist`` it names all classes, those outside the list too.
         templates: Prompts with ``{c}`` for the class name, or a dictionary of class name to prompts. A setting without
@@ -123,6 +126,7 @@ class EvalSetting:
         transform: Callable[[Any], Any] | None = None,
         *,
         task: str = "classification",
+        class_groups: Sequence[Sequence[int]] | None = None,
         class_names: Sequence[str] | Callable[[], Sequence[str]] | None = None,
         templates: Sequence[str] | Mapping[str, Sequence[str]] | Callable[[], Sequence[str]] | None = None,
         num_classes: int | None = None,
@@ -140,6 +144,7 @@ class EvalSetting:
         self.parent_eval_setting = parent_eval_setting
         self.transform = transform
         self.task = task
+        self.class_groups = [[int(index) for index in group] for group in class_groups] if class_groups else None
         self._class_names = class_names
         self._templates = templates
         self._num_classes = num_classes
@@ -157,6 +162,8 @@ class EvalSetting:
         for what, values in (("class_sublist", self.class_sublist), ("idx_subsample_list", self.idx_subsample_list)):
             if values is not None and (len(set(values)) != len(values) or not values or min(values) < 0):
                 raise DefinitionError(f"{where}: {what} is a list of different numbers from 0 up")
+        if self.class_groups is not None and not all(group and min(group) >= 0 for group in self.class_groups):
+            raise DefinitionError(f"{where}: class_groups are lists of one or more class numbers from 0 up")
         if self.metrics_fn is not None and not {"logits", "targets"} <= set(parameters(self.metrics_fn)):
             raise DefinitionError(
                 f"{where}: metrics_fn must take the arguments 'logits' and 'targets'; it takes"

@@ -1,5 +1,5 @@
 """Metrics: pure functions on arrays, no input or output."""
 
-from testbed.db.entities import Metric
+from testbed.db.entities import Metric, Score
 
-__all__ = ["Metric"]
+__all__ = ["Metric", "Score"]

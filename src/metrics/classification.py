@@ -1,4 +1,4 @@
-"""Top-k accuracy from logits.
+"""Accuracy, calibration and proper scores from logits.
 
 Ties: classes are ranked by descending logit, equal logits by ascending class index, as numpy's argmax and a stable sort
 do. (torch.topk leaves the order of ties to the device.) A sample with a NaN among its logits is wrong for every k.
@@ -6,7 +6,8 @@ do. (torch.topk leaves the order of ties to the device.) A sample with a NaN amo
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,3 +51,96 @@ def target_ranks(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) ->
 def topk_correct(ranks: np.ndarray[Any, Any], k: int) -> np.ndarray[Any, Any]:
     """Whether each target is among the k best: boolean array [n]."""
     return ranks < k
+
+
+def best_ranks(logits: np.ndarray[Any, Any], labels: Sequence[Sequence[int]]) -> np.ndarray[Any, Any]:
+    """The place of each sample's best-placed label among its logits, for samples with several right classes.
+
+    Args:
+        logits: Float array [n, C].
+        labels: For each of n samples the classes that are right, at least one.
+
+    Returns:
+        Integer array [n], as `target_ranks`.
+    """
+    counts = np.asarray([len(each) for each in labels])
+    if len(labels) != len(logits) or (counts == 0).any():
+        raise ValueError("expected at least one label for each row of the logits")
+    rows = np.repeat(np.arange(len(labels)), counts)
+    ranks = target_ranks(logits[rows], np.concatenate([np.asarray(each, dtype=np.int64) for each in labels]))
+    best: np.ndarray[Any, Any] = np.minimum.reduceat(ranks, np.cumsum(counts) - counts)
+    return best
+
+
+def grouped(logits: np.ndarray[Any, Any], groups: Sequence[Sequence[int]]) -> np.ndarray[Any, Any]:
+    """The largest logit of each group of classes: float array [n, groups]; NaN where one of them is NaN."""
+    return np.stack([logits[:, list(group)].max(axis=1) for group in groups], axis=1)
+
+
+def log_softmax(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Logarithms of the class probabilities [n, C], in float64."""
+    shifted = logits.astype(np.float64)
+    shifted -= shifted.max(axis=1, keepdims=True)
+    shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return shifted
+
+
+class ProperScores(NamedTuple):
+    """What the class probabilities are worth, sample by sample: float64 arrays [n].
+
+    Attributes:
+        nll: Negative log-likelihood of the target, in nats.
+        brier: Brier score (1950): squared distance of the probabilities from the target's indicator, in [0, 2].
+        confidence: The largest probability.
+        correct: 1 where the class of the largest logit is the target, else 0.
+    """
+
+    nll: np.ndarray[Any, Any]
+    brier: np.ndarray[Any, Any]
+    confidence: np.ndarray[Any, Any]
+    correct: np.ndarray[Any, Any]
+
+
+def proper_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> ProperScores:
+    """The scores of softmax probabilities.
+
+    Args:
+        logits: Float array [n, C] without NaN.
+        targets: Integer array [n] with values in [0, C).
+    """
+    parts = [
+        _proper_scores(logits[start : start + _BLOCK], targets[start : start + _BLOCK])
+        for start in range(0, max(len(logits), 1), _BLOCK)
+    ]
+    return ProperScores(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _proper_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> ProperScores:
+    logarithms = log_softmax(logits) if len(logits) else np.zeros(logits.shape)
+    own = np.take_along_axis(logarithms, targets[:, None], axis=1)[:, 0]
+    probabilities = np.exp(logarithms)
+    brier = (probabilities**2).sum(axis=1) - 2 * np.exp(own) + 1
+    correct = (target_ranks(logits, targets) == 0).astype(np.float64)
+    return ProperScores(-own, brier, probabilities.max(axis=1, initial=0), correct)
+
+
+def calibration_gaps(
+    confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, Any], bins: int = 15
+) -> np.ndarray[Any, Any]:
+    """Each sample's part of the expected calibration error; their mean is the error itself.
+
+    The error of Naeini et al. (2015), as Guo et al. use it in "On calibration of modern neural networks" (2017): over
+    bins of equal width, each open below, the mean distance of accuracy and confidence.
+
+    Args:
+        confidence: Float array [n] in [0, 1].
+        correct: Array [n] of 0 and 1.
+        bins: Their number.
+
+    Returns:
+        Float array [n]: confidence less correctness, with the sign that makes its sum over each bin positive.
+    """
+    place = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
+    gap = confidence - correct
+    total = np.bincount(place, weights=gap, minlength=bins)
+    return np.where(total < 0, -1.0, 1.0)[place] * gap

@@ -51,9 +51,11 @@ def _score(store: Store, catalog: Catalog, evaluation_id: int):  # type: ignore[
     if unreadable and len(unreadable) == evaluation.size:
         raise TestbedError(f"none of the {evaluation.size} samples could be read; the first: {unreadable[0]}")
     assert evaluation.dataset_id is not None
+    dataset = store.dataset(evaluation.dataset_id)
     outputs = Outputs(
         values=store.read_outputs(evaluation_id, task.output_kind),
-        samples=store.dataset(evaluation.dataset_id).samples,
+        samples=dataset.samples,
+        class_names=dataset.class_names,
         restricted=bool(store.identity(evaluation).get("forward", {}).get("restricted")),
         unreadable=sorted(unreadable),
     )

@@ -12,6 +12,7 @@ from testbed.eval_settings.metric_base import as_metrics
 from testbed.eval_settings.perturbation_base import parameters
 from testbed.models.capability_base import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, LOGITS
 from testbed.tasks import zero_shot
+from testbed.tasks.classification_scores import SCORER, score_classes
 from testbed.tasks.task_base import BoundCell, Outputs, PrepareContext, Task, require
 
 if TYPE_CHECKING:
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
     from testbed.models.model_base import ModelDefinition
     from testbed.models.runtime_base import ImageClassifier, LoadedClassifier, LoadedDualEncoder, ZeroShotClassifier
 
-SCORER = "classification@1"
 OWN_SCORER = "metrics_fn"
-TOP_K = (1, 5)
 
 BY_LOGITS = "logits"
 BY_ZERO_SHOT = "zero-shot"
@@ -78,9 +77,10 @@ class Classification(Task):
         return spec
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
-        """The classes that count, and the metric."""
+        """The classes that count, how they are put together, and the metric."""
         metric = {"own": setting.metrics_fn} if setting.metrics_fn is not None else {"scorer": SCORER}
-        return {"class_sublist": setting.class_sublist, "metric": metric}
+        spec = {"class_sublist": setting.class_sublist, "metric": metric}
+        return spec if setting.class_groups is None else {**spec, "class_groups": setting.class_groups}
 
     def restricts(self, model: ModelDefinition, setting: EvalSetting) -> bool:
         """Whether the model's ``classify`` restricts the logits itself."""
@@ -95,13 +95,15 @@ class Classification(Task):
     def score(
         self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
-        """Top-1 and top-5, or what the setting's own ``metrics_fn`` returns."""
+        """Accuracies, calibration and proper scores, or what the setting's own ``metrics_fn`` returns."""
         logits = outputs.values
         if setting.class_sublist is not None and not outputs.restricted:
             logits = restrict(logits, setting.class_sublist, setting.name)
+        if setting.class_groups is not None:
+            logits = _grouped(logits, setting)
         if setting.metrics_fn is not None:
-            return [], _own_metrics(logits, outputs, setting, model)
-        return _topk(logits, outputs, setting.name)
+            return _own_metrics(logits, outputs, setting, model)
+        return score_classes(logits, outputs.samples, outputs.class_names, setting.name)
 
 
 task = Classification()
@@ -179,38 +181,21 @@ def restrict(logits: np.ndarray[Any, Any], class_sublist: Sequence[int], what: s
     return logits[:, list(class_sublist)]
 
 
+def _grouped(logits: np.ndarray[Any, Any], setting: EvalSetting) -> np.ndarray[Any, Any]:
+    """The largest logit of each of the setting's groups of classes."""
+    from testbed.metrics.classification import grouped
+
+    assert setting.class_groups is not None
+    largest = max(max(group) for group in setting.class_groups)
+    if largest >= logits.shape[1]:
+        raise DataError(f"{setting.name} groups classes up to {largest}, but there are {logits.shape[1]} logits")
+    return grouped(logits, setting.class_groups)
+
+
 def _check_classes(model: ModelDefinition, setting: EvalSetting) -> None:
     wanted, given = setting.num_classes, model.num_classes
     if wanted is not None and given is not None and wanted != given and setting.metrics_fn is None:
         raise UnsupportedError(f"{setting.name} is about {wanted} classes; {model.name} gives {given} logits")
-
-
-def _topk(logits: np.ndarray[Any, Any], outputs: Outputs, what: str) -> tuple[list[Score], list[Metric]]:
-    import numpy as np
-
-    from testbed.metrics.classification import target_ranks, topk_correct
-    from testbed.metrics.statistics import mean_and_stderr
-
-    for sample in outputs.samples:
-        if type(sample.target) is not int:
-            raise DataError(f"{what}: a class index is expected as the target of {sample.id}, got {sample.target!r}")
-        if not 0 <= sample.target < logits.shape[1]:
-            raise DataError(
-                f"{what}: the sample {sample.id} has the target {sample.target}, but there are {logits.shape[1]}"
-                " logits; the setting wants another class_sublist, a metrics_fn of its own, or another model"
-            )
-    targets = np.asarray([sample.target for sample in outputs.samples], dtype=np.int64)
-    ranks = target_ranks(logits, targets)
-    scores, metrics = [], []
-    for k in TOP_K:
-        if k > logits.shape[1]:
-            metrics.append(Metric(f"top{k}", None, len(ranks), scorer=SCORER))
-            continue
-        correct = topk_correct(ranks, k)
-        value, stderr = mean_and_stderr(correct)
-        scores.append(Score(f"top{k}", correct.astype(np.uint8), SCORER))
-        metrics.append(Metric(f"top{k}", value, len(ranks), stderr, scorer=SCORER))
-    return scores, metrics
 
 
 def with_wrong_rows(
@@ -225,15 +210,15 @@ def with_wrong_rows(
     copy = np.array(logits)
     for position in unreadable:
         copy[position] = 0
-        target = targets[position]
-        if isinstance(target, int) and 0 <= target < copy.shape[1]:
-            copy[position, target] = -np.inf
+        for target in targets[position] if isinstance(targets[position], list) else [targets[position]]:
+            if isinstance(target, int) and 0 <= target < copy.shape[1]:
+                copy[position, target] = -np.inf
     return copy
 
 
 def _own_metrics(
     logits: np.ndarray[Any, Any], outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
-) -> list[Metric]:
+) -> tuple[list[Score], list[Metric]]:
     """What the setting's ``metrics_fn`` makes of torch tensors, as ImageNet-testbed gives it."""
     import numpy as np
     import torch
@@ -245,7 +230,11 @@ def _own_metrics(
         "logits": torch.from_numpy(with_wrong_rows(logits, targets, outputs.unreadable)),
         "targets": torch.tensor(targets) if all(isinstance(target, int | float) for target in targets) else targets,
         "image_paths": np.array([sample.id for sample in outputs.samples]),
+        "slices": [sample.slices or {} for sample in outputs.samples],
         "py_model": model,
     }
     returned = function(**{name: offered[name] for name in parameters(function) if name in offered})
-    return as_metrics(returned, len(targets), OWN_SCORER, setting.name)
+    scores = [each for each in returned if isinstance(each, Score)] if isinstance(returned, list | tuple) else []
+    if scores:
+        returned = [each for each in returned if not isinstance(each, Score)]
+    return scores, as_metrics(returned, len(targets), OWN_SCORER, setting.name)

@@ -69,12 +69,14 @@ class Outputs:
         samples: The n samples.
         restricted: Whether the model has restricted the logits to the setting's ``class_sublist`` itself.
         unreadable: Positions of the samples that could not be read; they count as wrong.
+        class_names: The class names of the data set.
     """
 
     values: Array
     samples: Sequence[SampleInfo]
     restricted: bool = False
     unreadable: Sequence[int] = ()
+    class_names: Sequence[str] | None = None
 
 
 class Task(ABC):

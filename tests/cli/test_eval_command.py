@@ -27,8 +27,10 @@ def test_json_has_outcomes_and_results(program):
     done = eval_inline(program, "--json")
     answer = json.loads(done.stdout)
     assert {each["status"] for each in answer["outcomes"]} == {"complete"}
-    top1 = [each for each in answer["results"] if each["metric"] == "top1"]
+    top1 = [each for each in answer["results"] if (each["metric"], each["slice"]) == ("top1", "overall")]
     assert {each["n"] for each in top1} == {100}
+    classes = [each["n"] for each in answer["results"] if each["slice"].startswith("class/")]
+    assert sum(classes) == 100 * len(top1)
     assert answer["store"].endswith("testbed.db")
 
 
@@ -37,12 +39,12 @@ def test_the_table_shows_the_evaluations_of_this_run(program):
     words = ("--plugin", WORLD_CELLS[1], "--models", "world-plain", "--eval-settings", "world", "--executor", "inline")
     whole = json.loads(program("eval.py", *words, "--json").stdout)["results"]
     limited = json.loads(program("eval.py", *words, "--limit", "7", "--json").stdout)["results"]
-    assert {each["n"] for each in whole if each["metric"] == "top1"} == {1100}
-    assert {each["n"] for each in limited if each["metric"] == "top1"} == {7}
-    top1 = next(each["value"] for each in limited if each["metric"] == "top1")
+    assert {each["n"] for each in whole if each["slice"] == "overall"} == {1100}
+    assert {each["n"] for each in limited if each["slice"] == "overall"} == {7}
+    top1 = next(each["value"] for each in limited if (each["metric"], each["slice"]) == ("top1", "overall"))
     assert f"{100 * top1:.2f}" in program("eval.py", *words, "--limit", "7").stdout
     shown = json.loads(program("db.py", "--print-eval", "world-plain", "world", "--json").stdout)
-    assert {each["n"] for each in shown} == {1100}
+    assert {each["n"] for each in shown if each["slice"] == "overall"} == {1100}
 
 
 def test_no_db_leaves_nothing_at_the_payload_url_of_the_variable(program, tmp_path):
@@ -87,7 +89,7 @@ def test_no_db_stores_nothing_but_writes_the_log_folder(program, tmp_path):
     by_setting = {each["eval_setting"]: each for each in metrics}
     outputs = np.load(tmp_path / "logs" / by_setting["world"]["outputs"])
     top1 = (outputs["logits"].argmax(1) == outputs["targets"]).mean()
-    stored = {each["metric"]: each["value"] for each in by_setting["world"]["metrics"]}
+    stored = {each["metric"]: each["value"] for each in by_setting["world"]["metrics"] if each["slice"] == "overall"}
     assert stored["top1"] == top1
 
 

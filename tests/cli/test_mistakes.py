@@ -174,7 +174,10 @@ def test_a_full_disk(program, tmp_path):
         assert "no space is left" in error_of(done)
         assert "Nothing that was stored before is lost" in error_of(done)
         rows = json.loads(program("db.py", "--db-url", url, "--print-eval", "world-plain", "world", "--json").stdout)
-        assert {each["n"] for each in rows} <= {100, 1100}  # the limited run, or the whole if there was room for it
+        assert {each["n"] for each in rows if each["slice"] == "overall"} <= {
+            100,
+            1100,
+        }  # the limited run, or the whole if there was room for it
         assert program("db.py", "--db-url", url, "--check").stdout == "the store is sound\n"
         for file in folder.iterdir():  # the database and its log, onto a disk with room
             shutil.copy(file, tmp_path / file.name)

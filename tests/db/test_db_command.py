@@ -114,7 +114,7 @@ METRICS = [
 
 def test_the_metrics_of_an_evaluation_are_printed(db: Db, build: Any) -> None:
     evaluation = build.complete("net", "val", metrics=METRICS)
-    said = db("--print-eval", "net", "val")
+    said = db("--print-eval", "net", "val", "--slices")
     assert (said.code, said.err) == (0, "")
     printed = lines(said.out)
     assert printed[0] == "net on val"
@@ -130,6 +130,16 @@ def test_the_metrics_of_an_evaluation_are_printed(db: Db, build: Any) -> None:
         "top1 overall 50.00 ± 25.00 % 4",
         "top5 overall not defined 4",
     ]
+
+
+def test_metrics_of_slices_are_printed_when_they_are_asked_for(db: Db, build: Any) -> None:
+    build.complete("net", "val", metrics=METRICS)
+    said = db("--print-eval", "net", "val")
+    assert said.code == 0
+    assert "1 more metric of slices" in said.err
+    assert "--slices" in said.err
+    assert "hard" not in said.out
+    assert [line.split()[0] for line in lines(said.out)[4:]] == ["loss", "top1", "top5"]
 
 
 def test_the_metrics_of_an_evaluation_as_json(db: Db, build: Any) -> None:

@@ -889,8 +889,8 @@ def test_metrics_come_back_with_everything_about_them(store: Store, build: Any) 
     evaluation = build.complete(metrics=given)
     assert sorted(store.metrics(evaluation.id), key=str) == sorted(given, key=str)
     assert [(each.name, each.slice) for each in store.metrics(evaluation.id)][-2:] == [
-        ("top1", "easy"),
         ("top1", "overall"),
+        ("top1", "easy"),
     ]
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,6 +27,9 @@ COUNT = 1100
 def _heed_ctrl_c() -> None:
     """What a shell starts in the background ignores Ctrl-C, and so would its children; these tests may be such."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+ROUNDED = ("nll", "brier", "ece")
 
 
 class Bench:
@@ -70,9 +74,13 @@ class Bench:
             (evaluation,) = [each for each in store.evaluations([model], [setting]) if each.status == "complete"]
             return np.array(store.read_outputs(evaluation.id, "logits"))
 
-    def metrics(self, model: str, setting: str) -> list[tuple[str, float | None]]:
+    def metrics(self, model: str, setting: str) -> dict[tuple[str, str], Any]:
+        """Rates as they are; functions of all logits to five digits, since float32 rounds by batch."""
         with Store.open(self.url) as store:
-            return [(each.metric, each.value) for each in store.results([model], [setting])]
+            return {
+                (each.metric, each.slice): f"{each.value:.5g}" if each.metric in ROUNDED else each.value
+                for each in store.results([model], [setting])
+            }
 
     def stored_samples(self, model: str) -> int:
         """How many samples of a model have outputs, while a run is under way."""

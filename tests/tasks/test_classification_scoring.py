@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import scipy.special
 import scipy.stats
 import torch
-from sklearn.metrics import accuracy_score, top_k_accuracy_score
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, recall_score, top_k_accuracy_score
 
-from testbed.db.entities import Metric, SampleInfo
+from testbed.db.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError, DefinitionError
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset, accuracy_topk
 from testbed.models.model_base import Model, StandardTransform
@@ -28,7 +31,8 @@ def outputs(logits, targets, **options):
 def score(logits, targets, made=None, model=None, **options):
     """Metrics by name, and scores by name."""
     scores, metrics = task.score(outputs(logits, targets, **options), made or setting(), model)
-    return {each.name: each for each in metrics}, {each.name: each.values for each in scores}
+    overall = {each.name: each for each in metrics if each.slice == "overall"}
+    return overall, {each.name: each.values for each in scores}
 
 
 def random_case(n=200, classes=12, seed=0):
@@ -44,11 +48,12 @@ def test_top_1_and_top_5_are_scikit_learns(dtype):
     logits, targets = random_case()
     logits = logits.astype(dtype)
     metrics, scores = score(logits, targets)
-    assert list(metrics) == ["top1", "top5"]
+    assert list(metrics) == ["top1", "top5", "nll", "brier", "ece", "mean_per_class_recall"]
     assert metrics["top1"].value == pytest.approx(accuracy_score(targets, logits.argmax(axis=1)), abs=1e-12)
     expected = top_k_accuracy_score(targets, logits.astype(np.float64), k=5, labels=range(12))
     assert metrics["top5"].value == pytest.approx(expected, abs=1e-12)
-    for name, metric in metrics.items():
+    for name in ("top1", "top5"):
+        metric = metrics[name]
         assert (metric.n, metric.unit, metric.slice) == (200, "fraction", "overall")
         assert metric.stderr == pytest.approx(scipy.stats.sem(scores[name].astype(float)), rel=1e-12)
         assert metric.value == pytest.approx(scores[name].mean(), abs=1e-12)
@@ -70,7 +75,7 @@ def test_top_5_is_not_defined_for_fewer_than_five_classes(classes):
     assert metrics["top5"].value is None
     assert metrics["top5"].stderr is None
     assert metrics["top5"].n == 200
-    assert list(scores) == ["top1"]
+    assert list(scores) == ["top1", "nll", "confidence"]
     assert metrics["top1"].value == pytest.approx(accuracy_score(targets, logits.argmax(axis=1)))
 
 
@@ -148,15 +153,198 @@ def test_targets_outside_a_sublist_are_a_data_error():
         score(random_case(n=3, classes=6)[0], [0, 1, 3], setting(class_sublist=[0, 5]))
 
 
-@pytest.mark.parametrize("targets", [["cat", "dog"], [0.5, 1.0], [None, None], [True, False]])
+@pytest.mark.parametrize("targets", [["cat", "dog"], [0.5, 1.0], [None, None], [True, False], [[0, "cat"], [1]]])
 def test_targets_that_are_no_class_indices_are_a_data_error(targets):
-    with pytest.raises(DataError, match="shift: a class index is expected as the target"):
+    with pytest.raises(DataError, match=r"shift: a class index.* is expected as the target"):
         score(np.eye(6, dtype=np.float32)[:2], targets)
 
 
-def test_targets_of_several_labels_are_a_data_error():
-    with pytest.raises(DataError, match="shift: a class index is expected"):
-        score(np.eye(6, dtype=np.float32)[:2], [[0, 1], [2]])
+def test_a_label_out_of_range_among_several_is_a_data_error():
+    with pytest.raises(DataError, match=r"1\.png has the target 6, but there are 6 logits"):
+        score(np.eye(6, dtype=np.float32)[:2], [[0, 1], [2, 6]])
+
+
+# Several right classes, and none ----------------------------------------------------------------------------------
+
+
+def test_any_of_several_right_classes_is_right_and_a_sample_without_one_does_not_count():
+    """As ImageNet-ReaL is scored (Beyer et al. 2020)."""
+    logits = np.array([[5, 4, 3, 2, 1, 0, -1]] * 5, dtype=np.float32)
+    metrics, scores = score(logits, [[0], [3, 0], [6, 4], [], [5, 6]])
+    assert (metrics["top1"].value, metrics["top1"].n) == (0.5, 4)
+    assert (metrics["top5"].value, metrics["top5"].n) == (0.75, 4)
+    np.testing.assert_array_equal(scores["top1"], np.array([1, 1, 0, np.nan, 0], np.float32))
+    np.testing.assert_array_equal(scores["top5"], np.array([1, 1, 1, np.nan, 0], np.float32))
+    assert metrics["top1"].stderr == pytest.approx(scipy.stats.sem([1, 1, 0, 0]))
+    assert set(metrics) == {"top1", "top5"}
+
+
+def test_lists_of_one_label_are_as_good_as_labels():
+    logits, targets = random_case()
+    single, several = score(logits, targets)[0], score(logits, [[target] for target in targets])[0]
+    for name in ("top1", "top5"):
+        assert several[name] == single[name]
+
+
+def test_if_no_sample_has_a_label_nothing_is_defined():
+    metrics, _ = score(np.eye(6, dtype=np.float32)[:2], [[], []])
+    assert (metrics["top1"].value, metrics["top1"].n) == (None, 0)
+
+
+def test_unreadable_samples_are_wrong_whatever_is_right():
+    logits = np.full((2, 6), np.nan, dtype=np.float32)
+    logits[0] = np.arange(6)
+    metrics, _ = score(logits, [[5, 1], [0, 1]], unreadable=[1])
+    assert metrics["top1"].value == 0.5
+
+
+# Groups of classes ------------------------------------------------------------------------------------------------
+
+
+def test_the_logit_of_a_group_is_its_largest_and_targets_are_groups():
+    logits = np.array([[0, 9, 1, 8, 2], [7, 0, 1, 2, 3], [0, 1, 2, 3, 9]], dtype=np.float32)
+    made = setting(class_groups=[[0], [3, 2], [1, 4]])
+    metrics, _ = score(logits, [2, 1, 2], made)
+    assert metrics["top1"].value == pytest.approx(2 / 3)
+    assert score(logits, [[1, 2], [1, 0], [2]], made)[0]["top1"].value == 1
+
+
+def test_groups_are_of_the_classes_that_are_left():
+    logits = np.array([[0, 9, 1, 8, 2]], dtype=np.float32)
+    made = setting(class_sublist=[4, 3, 1], class_groups=[[0, 1], [2]])
+    seen = []
+    made.metrics_fn = lambda logits, targets: seen.append(logits) or {"n": 1}
+    score(logits, [0], made)
+    assert seen[0].tolist() == [[8, 9]]
+
+
+def test_a_nan_in_a_group_is_seen():
+    logits = np.array([[0, np.nan, 1]], dtype=np.float32)
+    assert score(logits, [1], setting(class_groups=[[0, 1], [2]]))[0]["top1"].value == 0
+
+
+def test_groups_beyond_the_logits_are_a_data_error():
+    with pytest.raises(DataError, match="shift groups classes up to 9, but there are 6 logits"):
+        score(*random_case(classes=6), setting(class_groups=[[0], [9]]))
+
+
+@pytest.mark.parametrize("groups", [[[0], []], [[-1]]])
+def test_groups_are_checked_when_they_are_defined(groups):
+    with pytest.raises(DefinitionError, match="class_groups"):
+        setting(class_groups=groups)
+
+
+# Probabilities ----------------------------------------------------------------------------------------------------
+
+
+def test_probabilities_are_scored_as_scikit_learn_and_scipy_do():
+    logits, targets = random_case(n=300, classes=7)
+    logits = 3 * logits
+    metrics, scores = score(logits, targets)
+    probabilities = scipy.special.softmax(logits.astype(np.float64), axis=1)
+    assert metrics["nll"].value == pytest.approx(log_loss(targets, probabilities, labels=range(7)), rel=1e-9)
+    squared = ((probabilities - np.eye(7)[targets]) ** 2).sum(axis=1)
+    assert metrics["brier"].value == pytest.approx(squared.mean(), rel=1e-9)
+    assert metrics["brier"].stderr == pytest.approx(scipy.stats.sem(squared), rel=1e-9)
+    own = -np.log(probabilities[np.arange(300), targets])
+    assert metrics["nll"].stderr == pytest.approx(scipy.stats.sem(own), rel=1e-9)
+    assert (metrics["nll"].unit, metrics["brier"].unit, metrics["ece"].unit) == ("nats", "", "fraction")
+    np.testing.assert_allclose(scores["nll"], own, rtol=1e-5)
+    np.testing.assert_allclose(scores["confidence"], probabilities.max(axis=1), rtol=1e-6)
+
+
+def test_the_calibration_error_is_torchmetrics_formula():
+    """Fifteen bins of equal width; the mean over samples of the distance of a bin's accuracy and confidence."""
+    logits, targets = random_case(n=400, classes=4, seed=3)
+    metrics, _ = score(2 * logits, targets)
+    probabilities = scipy.special.softmax(2 * logits.astype(np.float64), axis=1)
+    confidence, correct = probabilities.max(axis=1), probabilities.argmax(axis=1) == np.array(targets)
+    expected = 0.0
+    for low in np.arange(15) / 15:
+        inside = (confidence > low) & (confidence <= low + 1 / 15 + 1e-12)
+        if inside.any():
+            expected += inside.mean() * abs(correct[inside].mean() - confidence[inside].mean())
+    assert metrics["ece"].value == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_calibration_error_by_hand():
+    # Two samples of confidence 0.8, one right: |0.5 − 0.8|; one of 0.6, right: |1 − 0.6|.
+    logits = np.log(np.array([[0.8, 0.2], [0.8, 0.2], [0.6, 0.4]]))
+    metrics, _ = score(logits, [0, 1, 0])
+    assert metrics["ece"].value == pytest.approx((2 * 0.3 + 0.4) / 3)
+    assert metrics["nll"].value == pytest.approx(-np.log([0.8, 0.2, 0.6]).mean())
+    assert metrics["brier"].value == pytest.approx((2 * 0.04 + 2 * 0.64 + 2 * 0.16) / 3)
+
+
+def test_the_stated_error_of_the_calibration_error_is_that_of_repetition():
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(60):
+        confidence = rng.uniform(0.5, 1, 2000)
+        logits = np.stack([np.log(confidence), np.log(1 - confidence)], axis=1)
+        right = rng.uniform(size=2000) < confidence - 0.2  # overconfident everywhere
+        found.append(score(logits, np.where(right, 0, 1).tolist())[0]["ece"])
+    assert np.mean([each.value for each in found]) == pytest.approx(0.2, abs=0.01)
+    assert np.mean([each.stderr for each in found]) == pytest.approx(np.std([each.value for each in found]), rel=0.3)
+
+
+def test_logits_that_are_no_numbers_have_no_probabilities_but_count_as_wrong():
+    logits = np.eye(8, dtype=np.float32)
+    logits[3], logits[5, 5] = np.nan, np.inf
+    metrics, scores = score(logits, list(range(8)), unreadable=[3])
+    assert (metrics["top1"].value, metrics["top1"].n) == (0.875, 8)
+    for name in ("nll", "brier", "ece"):
+        assert metrics[name].n == 6
+        assert np.isfinite(metrics[name].value)
+    assert np.isnan(scores["nll"]).tolist() == [False] * 3 + [True, False, True] + [False] * 2
+
+
+def test_very_large_logits_do_not_overflow():
+    metrics, _ = score(np.array([[1e30, -1e30], [0, 700]], np.float32), [1, 1])
+    assert metrics["brier"].value == pytest.approx(1.0)
+    assert metrics["nll"].value == pytest.approx(1e30)
+
+
+# Classes ----------------------------------------------------------------------------------------------------------
+
+
+def classes_of(logits, targets, **options):
+    _, metrics = task.score(outputs(logits, targets, **options), setting(), None)
+    return {each.slice: each for each in metrics if each.slice != "overall"}
+
+
+def test_recall_by_class_is_scikit_learns():
+    logits, targets = random_case(n=500, classes=6)
+    slices = classes_of(logits, targets)
+    recalls = recall_score(targets, logits.argmax(axis=1), average=None)
+    assert [each.value for each in slices.values()] == pytest.approx(recalls.tolist())
+    assert [each.n for each in slices.values()] == np.bincount(targets).tolist()
+    metrics, _ = score(logits, targets)
+    mean = metrics["mean_per_class_recall"]
+    assert mean.value == pytest.approx(balanced_accuracy_score(targets, logits.argmax(axis=1)))
+    assert mean.n == 500
+    errors = [each.stderr for each in slices.values()]
+    assert mean.stderr == pytest.approx(np.sqrt(np.square(errors).sum()) / 6)
+
+
+def test_classes_without_samples_do_not_count():
+    logits = np.eye(6, dtype=np.float32)[[0, 0, 3]]
+    slices = classes_of(logits, [0, 1, 3])
+    assert {name: each.value for name, each in slices.items()} == {"class/0": 1, "class/1": 0, "class/3": 1}
+    mean = score(logits, [0, 1, 3])[0]["mean_per_class_recall"]
+    assert (mean.value, mean.stderr) == (pytest.approx(2 / 3), None)
+
+
+def test_slices_have_the_names_of_classes_where_they_are_different():
+    logits, targets = np.eye(6, dtype=np.float32)[:4], [0, 1, 2, 3]
+    names = ["cat", "crane", "dog", "crane"]
+    assert list(classes_of(logits, targets, class_names=names)) == [
+        "class/cat",
+        "class/crane (1)",
+        "class/dog",
+        "class/crane (3)",
+    ]
+    assert list(classes_of(logits, targets, class_names=["cat"])) == [f"class/{label}" for label in range(4)]
 
 
 # Unreadable samples -----------------------------------------------------------------------------------------------
@@ -214,7 +402,8 @@ def test_wrong_rows_are_made_in_a_copy():
     made = with_wrong_rows(logits, [0, 2, 3], [1])
     np.testing.assert_array_equal(made, [[1, 1, 1, 1], [0, 0, -np.inf, 0], [1, 1, 1, 1]])
     assert np.isnan(logits[1]).all()
-    for target in (None, "cat", -1, 4, [0, 1]):
+    np.testing.assert_array_equal(with_wrong_rows(logits, [0, [0, 3], 3], [1])[1], [-np.inf, 0, 0, -np.inf])
+    for target in (None, "cat", -1, 4, []):
         np.testing.assert_array_equal(with_wrong_rows(logits, [0, target, 3], [1])[1], [0, 0, 0, 0])
 
 
@@ -309,3 +498,15 @@ def test_stored_outputs_are_not_changed_by_a_metric():
     task.score(given, setting(metrics_fn=destructive), None)
     np.testing.assert_array_equal(given.values, before)
     assert [sample.target for sample in given.samples] == targets
+
+
+def test_an_own_metric_may_return_scores_and_see_slices():
+    def own(logits, targets, slices):
+        assert [each["night"] for each in slices] == [True, False]
+        return [Metric("night", 0.5, 1, slice="night"), Score("easy", np.array([1.0, 0.0]))]
+
+    given = outputs(np.eye(3, dtype=np.float32)[:2], [0, 1])
+    samples = [replace(each, slices={"night": not place}) for place, each in enumerate(given.samples)]
+    scores, metrics = task.score(replace(given, samples=samples), setting(metrics_fn=own), None)
+    assert [each.name for each in scores] == ["easy"]
+    assert [(each.name, each.slice, each.scorer) for each in metrics] == [("night", "night", "metrics_fn")]

@@ -1,0 +1,226 @@
+"""``testbed-corrupt``: writes corrupted copies of a folder of images, in the layout of the published ImageNet-C."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from testbed.cli.options import (
+    EXIT_ERROR,
+    ManyWords,
+    ManyWordsCommand,
+    data_root_option,
+    run_command,
+    set_up_logging,
+    use_data_root,
+)
+from testbed.cli.output import count
+from testbed.errors import DataError, SampleError
+
+CHUNK = 16  # images that are corrupted together
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is done to each image.
+
+    Attributes:
+        source: The folder that is read.
+        target: The folder that is written.
+        cells: Names and severities.
+        size: The side of the square in the middle that is kept, after resizing; 0 keeps the image as it is.
+        form: ``"png"`` or ``"jpeg"``.
+        quality: Of JPEG files.
+        seed: As eval.py's ``--seed``.
+    """
+
+    source: Path
+    target: Path
+    cells: tuple[tuple[str, int], ...]
+    size: int
+    form: str
+    quality: int
+    seed: int
+
+    def path(self, name: str, corruption: str, severity: int) -> Path:
+        """Where an image goes: the suffix of its kind is added where the name has another."""
+        suffixes = (".png",) if self.form == "png" else (".jpg", ".jpeg")
+        place = self.target / corruption / str(severity) / name
+        return place if place.suffix.lower() in suffixes else place.with_name(place.name + suffixes[0])
+
+
+@click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option("--corruptions", cls=ManyWords, metavar="NAME", help="Which ones.  [default: the 19 of ImageNet-C]")
+@click.option("--severities", cls=ManyWords, type=click.IntRange(1, 5), help="Of 1 to 5.  [default: all]")
+@click.option(
+    "--size",
+    type=click.IntRange(0),
+    default=224,
+    show_default=True,
+    help="Resize the shorter side to 8/7 of this and keep a square of it in the middle, as models see ImageNet; 0 keeps"
+    " images as they are.",
+)
+@click.option(
+    "--format", "form", type=click.Choice(["png", "jpeg"]), default="png", show_default=True, help="Of files."
+)
+@click.option("--quality", type=click.IntRange(1, 100), default=85, show_default=True, help="Of JPEG files.")
+@click.option("--seed", default=0, show_default=True, help="As eval.py's.")
+@click.option("--processes", type=click.IntRange(1), help="How many work at once.  [default: one for each core]")
+@click.option("-v", "--verbose", is_flag=True, help="Show where errors come from.")
+@data_root_option
+def command(
+    source: Path,
+    target: Path,
+    corruptions: Sequence[str],
+    severities: Sequence[int],
+    size: int,
+    form: str,
+    quality: int,
+    seed: int,
+    processes: int | None,
+    verbose: bool,
+    data_root: str | None,
+) -> int:
+    """Write corrupted copies of the images in SOURCE to TARGET/CORRUPTION/SEVERITY/…
+
+    Each image's random numbers come from its path and the seed alone: they are those of the setting
+    imagenet-c.CORRUPTION.SEVERITY_in-memory. Files that are there already are left as they are, so that the same
+    command goes on after an interruption.
+
+    \b
+    Example:
+      testbed-corrupt photos/ photos-c/ --corruptions fog snow --severities 1 3 5
+    """
+    use_data_root(data_root)
+    set_up_logging(verbose, lambda line: click.echo(line, err=True))
+    job = _job(source, target, corruptions, severities, size, form, quality, seed)
+    names = _images(source)
+    written, kept, failed = 0, 0, []
+    for wrote, skipped, errors in _work(job, names, processes or os.cpu_count() or 1):
+        written, kept = written + wrote, kept + skipped
+        failed += errors
+        click.echo(f"\r{written + kept:,} of {len(names) * len(job.cells):,} images", nl=False, err=True)
+    click.echo(err=True)
+    for error in failed:
+        click.echo(f"Unreadable: {error}", err=True)
+    there = f"; {kept:,} were there already" if kept else ""
+    click.echo(f"{count(written, 'image')} written to {target}{there}")
+    return EXIT_ERROR if failed else 0
+
+
+def _job(
+    source: Path, target: Path, names: Sequence[str], severities: Sequence[int], size: int, form: str, *rest: int
+) -> Job:
+    """The job, checked before anything is read."""
+    from testbed.corruptions import IMAGENET_C, SEVERITIES, Corruption
+
+    if not source.is_dir():
+        raise DataError(f"{source} is no folder; give one that holds images")
+    inside = target.resolve()
+    if inside == source.resolve() or source.resolve() in inside.parents:
+        raise DataError(f"{target} lies in {source}, whose images are read; give another folder to write to")
+    cells = []
+    for name in names or IMAGENET_C:
+        for severity in sorted(set(severities)) or SEVERITIES:
+            Corruption(name, severity).require()
+            cells.append((name, severity))
+    quality, seed = rest
+    return Job(source, target, tuple(cells), size, form, quality, seed)
+
+
+def _images(source: Path) -> list[str]:
+    from testbed.data.decode import IMAGE_EXTENSIONS
+    from testbed.data.image_folder import image_files
+
+    names = sorted(image_files(source))
+    if not names:
+        raise DataError(f"{source} holds no images (extensions {' '.join(IMAGE_EXTENSIONS)})")
+    return names
+
+
+def _work(job: Job, names: Sequence[str], processes: int) -> Iterator[tuple[int, int, list[str]]]:
+    """The counts of each chunk as it is done."""
+    import multiprocessing
+
+    chunks = [names[start : start + CHUNK] for start in range(0, len(names), CHUNK)]
+    if processes == 1 or len(chunks) == 1:
+        yield from (corrupt_files(job, chunk) for chunk in chunks)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(processes, len(chunks)), context, initializer=_one_thread) as pool:
+        for future in [pool.submit(corrupt_files, job, chunk) for chunk in chunks]:
+            yield future.result()
+
+
+def _one_thread() -> None:
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def corrupt_files(job: Job, names: Sequence[str]) -> tuple[int, int, list[str]]:
+    """Corrupts some images; returns how many files were written, how many were there, and what could not be read."""
+    import torch
+
+    wanted = [name for name in names if not all(job.path(name, *cell).exists() for cell in job.cells)]
+    written, kept, errors = 0, (len(names) - len(wanted)) * len(job.cells), []
+    images: dict[str, Any] = {}
+    for name in wanted:
+        try:
+            images[name] = _read(job, name)
+        except SampleError as error:
+            errors.append(str(error))
+    groups = [list(images)] if job.size else [[name] for name in images]
+    for group in groups if images else []:
+        batch = torch.stack([images[name] for name in group])
+        for cell in job.cells:
+            fresh = [place for place, name in enumerate(group) if not job.path(name, *cell).exists()]
+            kept += len(group) - len(fresh)
+            if fresh:
+                _write(job, [group[place] for place in fresh], batch[fresh], *cell)
+                written += len(fresh)
+    return written, kept, errors
+
+
+def _read(job: Job, name: str) -> Any:
+    """An image as a float tensor [3, H, W] in [0, 1]."""
+    from torchvision.transforms import functional
+
+    from testbed.data.decode import decode_file
+    from testbed.models.transform_base import StandardTransform
+
+    image = decode_file(job.source / name)
+    return StandardTransform(job.size * 8 // 7, job.size)(image) if job.size else functional.to_tensor(image)
+
+
+def _write(job: Job, names: Sequence[str], images: Any, corruption: str, severity: int) -> None:
+    import torch
+    from PIL import Image
+
+    from testbed.corruptions import Corruption
+    from testbed.eval_settings.perturbation_base import sample_seed
+    from testbed.paths import write_atomically
+
+    key = f"imagenet-c.{corruption}.{severity}_in-memory"
+    corrupted = Corruption(corruption, severity)(images, [sample_seed(key, name, job.seed) for name in names])
+    eight = corrupted.mul(255).round().to(torch.uint8).permute(0, 2, 3, 1).contiguous().numpy()
+    for name, pixels in zip(names, eight, strict=True):
+        file = io.BytesIO()
+        Image.fromarray(pixels).save(file, job.form.upper(), **({"quality": job.quality} if job.form == "jpeg" else {}))
+        path = job.path(name, corruption, severity)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, file.getvalue())
+
+
+def main() -> None:
+    """The program."""
+    run_command(command)

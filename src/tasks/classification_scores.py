@@ -1,0 +1,137 @@
+"""Scores and metrics of classification: from logits and targets, without a model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from testbed.db.entities import Metric, SampleInfo, Score
+from testbed.errors import DataError
+from testbed.metrics.classification import best_ranks, calibration_gaps, proper_scores, target_ranks, topk_correct
+from testbed.metrics.statistics import mean_and_stderr
+
+SCORER = "classification@2"
+TOP_K = (1, 5)
+
+Array = np.ndarray[Any, Any]
+
+
+def score_classes(
+    logits: Array, samples: Sequence[SampleInfo], class_names: Sequence[str] | None, what: str
+) -> tuple[list[Score], list[Metric]]:
+    """Accuracies, calibration and proper scores.
+
+    A target is a class index, or a list of those that are right; a sample whose list is empty does not count.
+
+    Args:
+        logits: Float array [n, C]; a sample with a NaN among its logits is wrong, and has no probabilities.
+        samples: The n samples.
+        class_names: A name for each class, for the slices.
+        what: The setting, for messages.
+
+    Returns:
+        Per-sample scores (NaN where a sample does not count), and metrics: top1, top5 and, where every sample has one
+        right class, mean_per_class_recall, nll, brier, ece, and top1 of each class as a slice.
+
+    Raises:
+        DataError: If a target is something else, or there is no logit for it.
+    """
+    labels = [_labels(sample, logits.shape[1], what) for sample in samples]
+    single = all(isinstance(sample.target, int) for sample in samples)
+    counted = np.asarray([bool(each) for each in labels])
+    scores, metrics = _top_k(logits, labels, counted)
+    if single and len(labels):
+        targets = np.asarray([each[0] for each in labels], dtype=np.int64)
+        correct = topk_correct(target_ranks(logits, targets), 1)
+        metrics += _probabilities(logits, targets, scores)
+        metrics += _per_class(correct, targets, class_names)
+    return scores, metrics
+
+
+def _labels(sample: SampleInfo, classes: int, what: str) -> list[int]:
+    """The right classes of a sample, checked."""
+    given = sample.target if isinstance(sample.target, list) else [sample.target]
+    for label in given:
+        if type(label) is not int:
+            raise DataError(
+                f"{what}: a class index, or a list of them, is expected as the target of {sample.id}, got"
+                f" {sample.target!r}"
+            )
+        if not 0 <= label < classes:
+            raise DataError(
+                f"{what}: the sample {sample.id} has the target {label}, but there are {classes} logits; the setting"
+                " wants another class_sublist, a metrics_fn of its own, or another model"
+            )
+    return given
+
+
+def _top_k(logits: Array, labels: Sequence[list[int]], counted: Array) -> tuple[list[Score], list[Metric]]:
+    answered = [each for each in labels if each]
+    ranks = best_ranks(logits[counted], answered) if answered else np.empty(0, np.int64)
+    scores, metrics = [], []
+    for k in TOP_K:
+        if k > logits.shape[1]:
+            metrics.append(Metric(f"top{k}", None, len(ranks), scorer=SCORER))
+            continue
+        correct = topk_correct(ranks, k)
+        value, stderr = mean_and_stderr(correct)
+        scores.append(Score(f"top{k}", _spread(correct, counted), SCORER))
+        metrics.append(Metric(f"top{k}", value, len(ranks), stderr, scorer=SCORER))
+    return scores, metrics
+
+
+def _spread(values: Array, counted: Array) -> Array:
+    """Values of the samples that count as values of all samples; NaN for the others."""
+    if counted.all():
+        return values.astype(np.uint8) if values.dtype == bool else values.astype(np.float32)
+    spread = np.full(len(counted), np.nan, dtype=np.float32)
+    spread[counted] = values
+    return spread
+
+
+def _probabilities(logits: Array, targets: Array, scores: list[Score]) -> list[Metric]:
+    """What the class probabilities are worth; adds per-sample scores to those there are."""
+    known = np.isfinite(logits).all(axis=1)
+    found = proper_scores(logits[known], targets[known])
+    gaps = calibration_gaps(found.confidence, found.correct)
+    metrics = []
+    for name, values, unit in (("nll", found.nll, "nats"), ("brier", found.brier, ""), ("ece", gaps, "fraction")):
+        value, stderr = mean_and_stderr(values)
+        metrics.append(Metric(name, value, len(values), stderr, unit=unit, scorer=SCORER))
+    scores.append(Score("nll", _spread(found.nll, known), SCORER))
+    scores.append(Score("confidence", _spread(found.confidence, known), SCORER))
+    return metrics
+
+
+def _per_class(correct: Array, targets: Array, class_names: Sequence[str] | None) -> list[Metric]:
+    """Recall of each class that has samples, and their mean."""
+    present = np.unique(targets)
+    names = _slice_names(present.tolist(), class_names)
+    sizes, means, variances, slices = [], [], [], []
+    for label, name in zip(present, names, strict=True):
+        of_class = correct[targets == label]
+        value, stderr = mean_and_stderr(of_class)
+        assert value is not None
+        sizes.append(len(of_class))
+        means.append(value)
+        variances.append((stderr or 0.0) ** 2)
+        slices.append(Metric("top1", value, len(of_class), stderr, slice=name, scorer=SCORER))
+    # The classes are independent, so the variances of their means add up; a class of one sample tells nothing of its.
+    stderr = float(np.sqrt(np.sum(variances))) / len(means) if min(sizes) > 1 else None
+    mean = Metric("mean_per_class_recall", float(np.mean(means)), len(correct), stderr, scorer=SCORER)
+    return [mean, *slices]
+
+
+def _slice_names(classes: Sequence[int], class_names: Sequence[str] | None) -> list[str]:
+    """``class/NAME`` for each class; with its number where names are missing or not different."""
+    names = [str(label) for label in classes]
+    if class_names is not None and max(classes) < len(class_names):
+        counts = Counter(class_names)
+        names = [
+            class_names[label] if counts[class_names[label]] == 1 else f"{class_names[label]} ({label})"
+            for label in classes
+        ]
+    return [f"class/{name}"[:256] for name in names]
