@@ -256,7 +256,7 @@ def test_an_install_tells_its_metadata_and_its_commands(installed: Path) -> None
         "testbed-db": "testbed.cli.db:main",
         "testbed-corrupt": "testbed.cli.corrupt:main",
     }
-    assert {path.name for path in (installed / "bin").iterdir()} == {"testbed-eval", "testbed-db"}
+    assert {path.name for path in (installed / "bin").iterdir()} == {"testbed-eval", "testbed-db", "testbed-corrupt"}
 
 
 @pytest.mark.parametrize("command", ["testbed-eval", "testbed-db"])

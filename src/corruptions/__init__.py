@@ -109,9 +109,9 @@ class Corruption:
             raise DefinitionError(f"the severity of {name} is one of {SEVERITIES}, not {severity!r}")
         if name not in corruptions():
             near = difflib.get_close_matches(str(name), corruptions(), n=3)
-            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            hint = f" (did you mean {' or '.join(near)}?)" if near else ""
             raise DefinitionError(
-                f"there is no corruption {name!r}{hint} There are: {', '.join(sorted(corruptions()))}"
+                f"there is no corruption {name!r}{hint}. There are: {', '.join(sorted(corruptions()))}"
             )
         self.name = name
         self.severity = severity

@@ -81,7 +81,7 @@ def disc(radius: int, blur: float) -> np.ndarray[tuple[int, int], np.dtype[np.fl
     taps /= taps.sum()
     index = fold(np.arange(len(places))[:, None] + np.arange(size) - size // 2, len(places), "mirror")
     soft = np.einsum("ijk,k->ij", (flat / flat.sum())[:, index], taps)
-    return np.einsum("ikj,k->ij", soft[index], taps)
+    return np.asarray(np.einsum("ikj,k->ij", soft[index], taps))
 
 
 def convolve(images: torch.Tensor, kernel: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> torch.Tensor:
@@ -93,7 +93,7 @@ def convolve(images: torch.Tensor, kernel: np.ndarray[tuple[int, int], np.dtype[
     padded = pad(images, reach, "mirror")
     size = [_fast_length(each) for each in padded.shape[-2:]]
     spectrum = torch.fft.rfft2(torch.from_numpy(kernel[::-1, ::-1].copy()), s=size).to(images.device, torch.complex64)
-    turned = torch.fft.irfft2(torch.fft.rfft2(padded, s=size) * spectrum, s=size)
+    turned: torch.Tensor = torch.fft.irfft2(torch.fft.rfft2(padded, s=size) * spectrum, s=size)
     first = 2 * reach
     return turned[..., first : first + height, first : first + width]
 

@@ -143,4 +143,5 @@ def calibration_gaps(
     place = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
     gap = confidence - correct
     total = np.bincount(place, weights=gap, minlength=bins)
-    return np.where(total < 0, -1.0, 1.0)[place] * gap
+    signed: np.ndarray[Any, Any] = np.where(total < 0, -1.0, 1.0)[place] * gap
+    return signed

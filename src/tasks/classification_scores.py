@@ -94,7 +94,7 @@ def _spread(values: Array, counted: Array) -> Array:
 
 def _probabilities(logits: Array, targets: Array, scores: list[Score]) -> list[Metric]:
     """What the class probabilities are worth; adds per-sample scores to those there are."""
-    known = np.isfinite(logits).all(axis=1)
+    known = np.asarray(np.isfinite(logits).all(axis=1))
     found = proper_scores(logits[known], targets[known])
     gaps = calibration_gaps(found.confidence, found.correct)
     metrics = []

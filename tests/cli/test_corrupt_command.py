@@ -130,7 +130,7 @@ def test_mistakes_are_told_before_anything_is_written(tree, tmp_path, monkeypatc
         ((empty, out, "--corruptions", "fog"), DataError, "holds no images"),
         ((tree, tree / "out"), DataError, "lies in"),
         ((tree, tree), DataError, "lies in"),
-        ((tree, out, "--corruptions", "smog"), DefinitionError, "did you mean fog"),
+        ((tree, out, "--corruptions", "fogg"), DefinitionError, "did you mean fog?"),
         ((tree, out, "--corruptions", "fog", "frost"), UnsupportedError, "photographs"),
     ]
     for words, kind, text in cases:
