@@ -26,9 +26,19 @@ class PGD:
         step_size: Length of a step, in the same units.
         steps: Number of steps.
         random_start: Whether to start from a random point of the ball, drawn from each sample's own stream.
+        reference_size: The height of images for which eps is meant; with others it grows and shrinks in proportion, as
+            the length of a vector of pixels does. None means eps as it is.
     """
 
-    def __init__(self, norm: str, eps: float, step_size: float, steps: int, random_start: bool = True) -> None:
+    def __init__(
+        self,
+        norm: str,
+        eps: float,
+        step_size: float,
+        steps: int,
+        random_start: bool = True,
+        reference_size: int | None = None,
+    ) -> None:
         if norm not in NORMS:
             raise DefinitionError(f"the norm of an attack is one of {', '.join(NORMS)}, not {norm!r}")
         if eps < 0 or step_size <= 0 or steps < 1:
@@ -41,6 +51,7 @@ class PGD:
         self.step_size = float(step_size)
         self.steps = int(steps)
         self.random_start = random_start
+        self.reference_size = reference_size
 
     def spec(self) -> dict[str, Any]:
         """The parameters, for the identity of a cell and for models that handle attacks themselves."""
@@ -51,19 +62,20 @@ class PGD:
         import torch
         from torch.nn import functional
 
+        eps = self.eps if self.reference_size is None else self.eps * images.shape[2] / self.reference_size
         with torch.no_grad():
             labels = model(images).argmax(dim=1)
-        adversarial = self._start(images, seeds)
+        adversarial = self._start(images, seeds, eps)
         for _ in range(self.steps):
             adversarial = adversarial.detach().requires_grad_(True)
             with torch.enable_grad():
                 # The sum, not the mean: an image's gradient must not depend on how many others are in its batch.
                 loss = functional.cross_entropy(model(adversarial).float(), labels, reduction="sum")
                 (gradient,) = torch.autograd.grad(loss, adversarial)
-            adversarial = self._project(images, adversarial.detach() + self._step(gradient))
+            adversarial = self._project(images, adversarial.detach() + self._step(gradient), eps)
         return adversarial.detach()
 
-    def _start(self, images: torch.Tensor, seeds: Sequence[int]) -> torch.Tensor:
+    def _start(self, images: torch.Tensor, seeds: Sequence[int], eps: float) -> torch.Tensor:
         """A point of the ball, uniformly distributed in its volume."""
         import torch
 
@@ -73,11 +85,11 @@ class PGD:
             return images.clone()
         shape = images.shape[1:]
         if self.norm == "linf":
-            offset = (2 * uniform(seeds, shape, images.device) - 1) * self.eps
+            offset = (2 * uniform(seeds, shape, images.device) - 1) * eps
         else:
             direction = normal(seeds, shape, images.device)
             radius = uniform(seeds, (1,), images.device, stream=1).double() ** (1 / shape.numel())
-            offset = _unit(direction) * (self.eps * radius.float()).view(-1, 1, 1, 1)
+            offset = _unit(direction) * (eps * radius.float()).view(-1, 1, 1, 1)
         return torch.clamp(images + offset, 0, 1)
 
     def _step(self, gradient: torch.Tensor) -> torch.Tensor:
@@ -85,16 +97,16 @@ class PGD:
             return self.step_size * gradient.sign()
         return self.step_size * _unit(gradient)
 
-    def _project(self, images: torch.Tensor, adversarial: torch.Tensor) -> torch.Tensor:
+    def _project(self, images: torch.Tensor, adversarial: torch.Tensor, eps: float) -> torch.Tensor:
         """The nearest point of the ball, clipped to [0, 1]; clipping brings no point farther from the image."""
         import torch
 
         offset = adversarial - images
         if self.norm == "linf":
-            offset = offset.clamp(-self.eps, self.eps)
+            offset = offset.clamp(-eps, eps)
         else:
             lengths = offset.flatten(1).norm(dim=1).view(-1, 1, 1, 1)
-            offset = torch.where(lengths > self.eps, _unit(offset) * self.eps, offset)
+            offset = torch.where(lengths > eps, _unit(offset) * eps, offset)
         return torch.clamp(images + offset, 0, 1)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
+LUMA = (0.299, 0.587, 0.114)
 CONTRAST_SCALE = (0.4, 0.3, 0.2, 0.1, 0.05)
 BRIGHTNESS_SHIFT = (0.1, 0.2, 0.3, 0.4, 0.5)
 SATURATION = ((0.3, 0.0), (0.1, 0.0), (2.0, 0.0), (5.0, 0.1), (20.0, 0.2))  # factor, addend
@@ -51,6 +52,12 @@ def saturate(images: torch.Tensor, severity: int, seeds: Sequence[int] = ()) -> 
         red = images.new_tensor([0.0, 1.0, 1.0]).view(1, 3, 1, 1)
         part = torch.where(spread > 0, part, red)
     return (value - value * wanted * part).clamp_(0, 1)
+
+
+def greyscale(images: torch.Tensor) -> torch.Tensor:
+    """Replaces each pixel by its luma (ITU-R BT.601): .299 red + .587 green + .114 blue."""
+    luma = (images * images.new_tensor(LUMA).view(1, 3, 1, 1)).sum(dim=1, keepdim=True)
+    return luma.expand_as(images).contiguous()
 
 
 def rotate(images: torch.Tensor, degrees: float) -> torch.Tensor:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from testbed.corruptions import frost_pictures
+from testbed.corruptions.photometric import greyscale
 
 if TYPE_CHECKING:
     import torch
@@ -27,7 +28,6 @@ SNOW = (
 FROST = ((1.0, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75))  # share of the image, share of the frost
 FOG = ((1.5, 2.0), (2.0, 2.0), (2.5, 1.7), (2.5, 1.5), (3.0, 1.4))  # thickness, decay of its detail
 READS = {"frost": frost_pictures.fingerprint}
-GREY = (0.299, 0.587, 0.114)  # ITU-R BT.601
 
 
 def snow(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Tensor:
@@ -46,8 +46,7 @@ def snow(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Ten
     angles = (-135 + 90 * uniform(seeds, (), "cpu", stream=1)).tolist()
     falling = torch.stack([move(each, radius, sigma, angle) for each, angle in zip(flakes, angles, strict=True)])
     falling = falling.mul_(255).round_().div_(255)[..., :height, :width]
-    grey = (images * images.new_tensor(GREY).view(1, 3, 1, 1)).sum(dim=1, keepdim=True)
-    white = torch.maximum(images, grey * 1.5 + 0.5)
+    white = torch.maximum(images, greyscale(images) * 1.5 + 0.5)
     return (share * images + (1 - share) * white).add_(falling).add_(falling.flip(2, 3)).clamp_(0, 1)
 
 

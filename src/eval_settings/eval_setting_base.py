@@ -102,7 +102,9 @@ class EvalSetting:
         transform: Applied to the PIL image before the model's own transform.
         task: ``"classification"``.
         class_groups: Lists of classes (after the restriction to a ``class_sublist``); the logits become the largest one
-            of each list, and targets index into these lists.
+            of each list, and targets index into these lists. Or a function that gives them, for lists that come with
+            the data.
+        other_sizes: Other numbers of samples in which the data set is distributed.
         class_names: A name for each logit, for zero-shot classification; default those of the data set's classes.
             With a ``class_sublist`` it names all classes, those outside the list too.
         templates: Prompts with ``{c}`` for the class name, or a dictionary of class name to prompts. A setting without
@@ -126,7 +128,8 @@ class EvalSetting:
         transform: Callable[[Any], Any] | None = None,
         *,
         task: str = "classification",
-        class_groups: Sequence[Sequence[int]] | None = None,
+        class_groups: Sequence[Sequence[int]] | Callable[[], Sequence[Sequence[int]]] | None = None,
+        other_sizes: Sequence[int] = (),
         class_names: Sequence[str] | Callable[[], Sequence[str]] | None = None,
         templates: Sequence[str] | Mapping[str, Sequence[str]] | Callable[[], Sequence[str]] | None = None,
         num_classes: int | None = None,
@@ -144,7 +147,8 @@ class EvalSetting:
         self.parent_eval_setting = parent_eval_setting
         self.transform = transform
         self.task = task
-        self.class_groups = [[int(index) for index in group] for group in class_groups] if class_groups else None
+        self._class_groups = class_groups
+        self.other_sizes = [_count(name, each) for each in other_sizes]
         self._class_names = class_names
         self._templates = templates
         self._num_classes = num_classes
@@ -162,8 +166,8 @@ class EvalSetting:
         for what, values in (("class_sublist", self.class_sublist), ("idx_subsample_list", self.idx_subsample_list)):
             if values is not None and (len(set(values)) != len(values) or not values or min(values) < 0):
                 raise DefinitionError(f"{where}: {what} is a list of different numbers from 0 up")
-        if self.class_groups is not None and not all(group and min(group) >= 0 for group in self.class_groups):
-            raise DefinitionError(f"{where}: class_groups are lists of one or more class numbers from 0 up")
+        if self._class_groups is not None and not callable(self._class_groups):
+            _ = self.class_groups
         if self.metrics_fn is not None and not {"logits", "targets"} <= set(parameters(self.metrics_fn)):
             raise DefinitionError(
                 f"{where}: metrics_fn must take the arguments 'logits' and 'targets'; it takes"
@@ -206,15 +210,34 @@ class EvalSetting:
                 )
             positions = self.idx_subsample_list
         else:
-            if len(source) != self.size:
+            if len(source) not in (self.size, *self.other_sizes):
+                expected = " or ".join(f"{size:,}" for size in (self.size, *self.other_sizes))
                 raise DataError(
-                    f"{self.name}: {self.size:,} samples are expected, {len(source):,} were found in the data set"
+                    f"{self.name}: {expected} samples are expected, {len(source):,} were found in the data set"
                     f" {source.name}{_where(source)}; it is incomplete, or not the one that is meant"
                 )
-            positions = list(range(self.size))
+            positions = list(range(len(source)))
         if limit is None or limit >= len(positions):
             return list(positions)
         return [positions[index * len(positions) // limit] for index in range(limit)]
+
+    @property
+    def class_groups(self) -> list[list[int]] | None:
+        """The groups of classes whose largest logit counts.
+
+        Raises:
+            DataError: If they come with data that are not there.
+            DefinitionError: If they are no lists of class numbers.
+        """
+        given = self._class_groups() if callable(self._class_groups) else self._class_groups
+        if given is None:
+            return None
+        groups = [[operator.index(label) for label in group] for group in given]
+        if not groups or not all(group and min(group) >= 0 for group in groups):
+            raise DefinitionError(
+                f"eval setting {self.name!r}: class_groups are lists of one or more class numbers from 0 up"
+            )
+        return groups
 
     @property
     def noise_key(self) -> str:

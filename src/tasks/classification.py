@@ -80,7 +80,8 @@ class Classification(Task):
         """The classes that count, how they are put together, and the metric."""
         metric = {"own": setting.metrics_fn} if setting.metrics_fn is not None else {"scorer": SCORER}
         spec = {"class_sublist": setting.class_sublist, "metric": metric}
-        return spec if setting.class_groups is None else {**spec, "class_groups": setting.class_groups}
+        groups = setting.class_groups
+        return spec if groups is None else {**spec, "class_groups": groups}
 
     def restricts(self, model: ModelDefinition, setting: EvalSetting) -> bool:
         """Whether the model's ``classify`` restricts the logits itself."""
@@ -99,8 +100,9 @@ class Classification(Task):
         logits = outputs.values
         if setting.class_sublist is not None and not outputs.restricted:
             logits = restrict(logits, setting.class_sublist, setting.name)
-        if setting.class_groups is not None:
-            logits = _grouped(logits, setting)
+        groups = setting.class_groups
+        if groups is not None:
+            logits = _grouped(logits, groups, setting.name)
         if setting.metrics_fn is not None:
             return _own_metrics(logits, outputs, setting, model)
         return score_classes(logits, outputs.samples, outputs.class_names, setting.name)
@@ -181,15 +183,14 @@ def restrict(logits: np.ndarray[Any, Any], class_sublist: Sequence[int], what: s
     return logits[:, list(class_sublist)]
 
 
-def _grouped(logits: np.ndarray[Any, Any], setting: EvalSetting) -> np.ndarray[Any, Any]:
-    """The largest logit of each of the setting's groups of classes."""
+def _grouped(logits: np.ndarray[Any, Any], groups: Sequence[Sequence[int]], what: str) -> np.ndarray[Any, Any]:
+    """The largest logit of each group of classes."""
     from testbed.metrics.classification import grouped
 
-    assert setting.class_groups is not None
-    largest = max(max(group) for group in setting.class_groups)
+    largest = max(max(group) for group in groups)
     if largest >= logits.shape[1]:
-        raise DataError(f"{setting.name} groups classes up to {largest}, but there are {logits.shape[1]} logits")
-    return grouped(logits, setting.class_groups)
+        raise DataError(f"{what} groups classes up to {largest}, but there are {logits.shape[1]} logits")
+    return grouped(logits, groups)
 
 
 def _check_classes(model: ModelDefinition, setting: EvalSetting) -> None:

@@ -1,0 +1,85 @@
+"""ObjectNet: objects in odd places and poses, 113 classes of which are ImageNet's too.
+
+It lies below the data root as ``objectnet-1.0`` (or ``objectnet-1.0-beta``), as the archive of https://objectnet.dev
+unpacks. An image is right when the best of the ImageNet classes that belong to any of the 113 belongs to its own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
+from testbed.eval_settings.imagenet import VAL
+from testbed.eval_settings.imagenet_base import SIZES, OfClasses, SettingFamily, imagenet_setting
+from testbed.registry import registry
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from testbed.data.source import ImageSource
+
+FOLDERS = ("objectnet-1.0", "objectnet-1.0-beta")
+
+
+class ObjectNetDataset(StandardDataset):
+    """The photographs of the 113 shared classes."""
+
+    def __init__(self) -> None:
+        super().__init__(name=FOLDERS[0])
+
+    def get_root(self) -> Path:
+        """The folder, under either name."""
+        first = super().get_root()
+        second = first.with_name(FOLDERS[1])
+        return second if second.is_dir() and not first.is_dir() else first
+
+    def spec(self) -> dict[str, Any]:
+        """Where the folder is."""
+        return {"objectnet": str(self.get_root().absolute())}
+
+    def open(self) -> ImageSource:
+        """The photographs."""
+        from testbed.data.objectnet import ObjectNet
+
+        return ObjectNet(self.get_root(), FOLDERS[0])
+
+    def classes(self) -> list[list[int]]:
+        """ImageNet's classes of each of the shared ones."""
+        from testbed.data.objectnet import read_mapping
+
+        return read_mapping(self.get_root()).classes
+
+
+def without_border(image: Image) -> Image:
+    """An image less the two pixels of red around it, which are there to tell images that were trained on."""
+    return image.crop((2, 2, image.width - 2, image.height - 2))
+
+
+OBJECTNET = ObjectNetDataset()
+
+
+def _objectnet() -> EvalSetting:
+    return imagenet_setting(
+        "objectnet-1.0-beta",
+        OBJECTNET,
+        SIZES["objectnet"],
+        class_groups=OBJECTNET.classes,
+        transform=without_border,
+        description="objects in odd places and poses: the 113 classes that are ImageNet's too",
+    )
+
+
+def _val_on_objectnet() -> EvalSetting:
+    return imagenet_setting(
+        "val-on-objectnet-classes",
+        OfClasses(VAL, OBJECTNET.classes),
+        SIZES["val-on-objectnet-classes"],
+        class_groups=OBJECTNET.classes,
+        description="val on ObjectNet's 113 classes; follows from val",
+    )
+
+
+registry.add_eval_setting_family(
+    SettingFamily("objectnet", {"objectnet-1.0-beta": _objectnet, "val-on-objectnet-classes": _val_on_objectnet})
+)
