@@ -72,20 +72,29 @@ def _walk_order(name: str) -> tuple[str, str]:
     return folder, file
 
 
-def image_files(folder: Path, relative: str = "", above: frozenset[str] = frozenset()) -> Iterator[str]:
+def image_files(
+    folder: Path, relative: str = "", above: tuple[str, ...] = (), through_link: bool = False
+) -> Iterator[str]:
     """Image files below a folder, as POSIX paths; links to folders are followed, circles are not.
 
     Args:
         folder: The folder.
         relative: What the paths begin with.
-        above: The real paths of the folders above that have been entered.
+        above: The folders above it that have been entered.
+        through_link: Whether one of them is a link; without one, no folder can be met twice.
     """
-    real = os.path.realpath(folder)
-    if real in above:
-        return
+    entered = (*above, str(folder))
     for entry in os.scandir(folder):
         name = f"{relative}/{entry.name}" if relative else entry.name
         if entry.is_dir():
-            yield from image_files(Path(entry.path), name, above | {real})
+            linked = through_link or entry.is_symlink()
+            if not (linked and _is_circle(entry.path, entered)):
+                yield from image_files(Path(entry.path), name, entered, linked)
         elif entry.name.lower().endswith(IMAGE_EXTENSIONS):
             yield name
+
+
+def _is_circle(path: str, entered: tuple[str, ...]) -> bool:
+    """Whether a folder is one of those that it lies in."""
+    real = os.path.realpath(path)
+    return any(os.path.realpath(folder) == real for folder in entered)

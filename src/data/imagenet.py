@@ -71,7 +71,7 @@ class ImageNetFolder(ImageFolder):
         wanted = list(range(len(synsets()))) if classes is None else list(classes)
         by_name = {synsets()[label]: place for place, label in enumerate(wanted)}
         by_number = {str(place): place for place in range(len(wanted))}
-        found = list(self.class_names)
+        found = list(self.class_names or ())
         places = next((each for each in (by_name, by_number) if set(found) == set(each)), None)
         if places is None:
             raise DataError(self._difference(found, by_name))

@@ -5,6 +5,7 @@ They lie below the data root as ``val/<WordNet id>/<image>.JPEG`` (https://image
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -102,7 +103,7 @@ def _real() -> EvalSetting:
     )
 
 
-BUILDERS = {
+BUILDERS: dict[str, Callable[[], EvalSetting]] = {
     "val": _val,
     "greyscale": _greyscale,
     "imagenet-real": _real,

@@ -323,7 +323,24 @@ def test_wrong_arguments_are_refused(arguments, words):
 
 def test_the_spec_makes_the_same_attack_again():
     attack = PGD("l2", 1, 0.25, 7, random_start=False)
-    assert attack.spec() == {"norm": "l2", "eps": 1.0, "step_size": 0.25, "steps": 7, "random_start": False}
+    assert attack.spec() == {
+        "norm": "l2",
+        "eps": 1.0,
+        "step_size": 0.25,
+        "steps": 7,
+        "random_start": False,
+        "reference_size": None,
+    }
     assert digest(PGD(**attack.spec())) == digest(attack)
     assert digest(PGD("l2", 1, 0.25, 7)) != digest(attack)
     json.dumps(describe(attack))
+
+
+def test_a_radius_for_a_reference_size_grows_with_the_image():
+    """As ImageNet-testbed's l2 attacks, whose radii are for 224 pixels."""
+    seeds = range(4)
+    for size, factor in ((16, 0.5), (32, 1.0), (64, 2.0)):
+        images = torch.full((4, 3, size, size), 0.5)
+        scaled = PGD("l2", 0.4, 0.1, 1, reference_size=32)(images, without_gradient, seeds)
+        plain = PGD("l2", 0.4 * factor, 0.1, 1)(images, without_gradient, seeds)
+        torch.testing.assert_close(scaled, plain, rtol=0, atol=1e-7)
