@@ -25,6 +25,8 @@ SIZES = {
     "imagenet-r": 200,
     "objectnet": 9,
     "val-on-objectnet-classes": 5,
+    "val-on-vid-robust-classes": 6,
+    "val-on-ytbb-robust-classes": 4,
 }
 PLUGIN = f"""
 from testbed.eval_settings import imagenet_base
@@ -90,6 +92,89 @@ def make_objectnet(root: Path, photos: list[Any]) -> None:
     )
 
 
+# ImageNet's classes of three classes of videos.
+VID_CLASSES = {"0": [404], "4": [7, 8, 9], "26": [33, 34]}
+VID_SETS = {
+    "a/000010.JPEG": ["a/000009.JPEG", "a/000011.JPEG"],
+    "b/000005.JPEG": [],
+    "c/000002.JPEG": ["c/000001.JPEG"],
+}
+VID_LABELS = {
+    **{"a/000009.JPEG": [4], "a/000010.JPEG": [4, 26], "a/000011.JPEG": [26]},
+    **{"b/000005.JPEG": [0], "c/000002.JPEG": [26], "c/000001.JPEG": [26]},
+}
+
+
+def make_vid_robust(root: Path, photos: list[Any]) -> None:
+    """Three sets of frames in the published form."""
+    for number, name in enumerate(VID_LABELS):
+        path = root / "val" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        crop(photos, 700 + number).save(path)
+    (root / "metadata").mkdir()
+    files = {
+        "pmsets.json": {f"val/{anchor}": [f"val/{each}" for each in around] for anchor, around in VID_SETS.items()},
+        "labels.json": {f"val/{name}": labels for name, labels in VID_LABELS.items()},
+        "rev_class_idx_map.json": VID_CLASSES,
+    }
+    for name, content in files.items():
+        (root / "metadata" / name).write_text(json.dumps(content))
+
+
+YTBB_WORDS = ["good", "unsure", "bad", "bird", "cat", "car"]
+# What reviewers called a frame, and the class that it was chosen for (as the list of anchors has it).
+YTBB_ANCHORS = {
+    "vid1_100/frame-30.jpg": (["good"], 1),
+    "vid2_200/frame-5.jpg": (["good", "cat"], 22),  # the list's 22 is car
+    "vid3_300/frame-9.jpg": (["good", "unsure"], 7),
+    "vid4_400/frame-9.jpg": (["good"], 7),  # a bad anchor, as the frames' reviewers found
+    "vid5_500/frame-2.jpg": (["good"], 14),  # a class that ImageNet has not
+}
+YTBB_FRAMES = {
+    ("vid1_100/frame-30.jpg", "vid1_100/frame-29.jpg"): ["similar"],
+    ("vid1_100/frame-30.jpg", "vid1_100/frame-31.jpg"): ["similar", "blur-increase"],
+    ("vid1_100/frame-30.jpg", "vid1_100/frame-41.jpg"): ["similar"],  # too far away
+    ("vid2_200/frame-5.jpg", "vid2_200/frame-6.jpg"): ["similar", "correct"],
+    ("vid2_200/frame-5.jpg", "vid2_200/frame-7.jpg"): ["dissimilar"],
+    ("vid4_400/frame-9.jpg", "vid4_400/frame-8.jpg"): ["similar", "bad-anchor"],
+}
+YTBB_FRAME_WORDS = ["similar", "dissimilar", "correct", "blur-increase", "bad-anchor"]
+
+
+def make_ytbb_robust(root: Path, photos: list[Any]) -> None:
+    """Five anchors, of which three count, in the published form."""
+    for number, name in enumerate({*YTBB_ANCHORS, *(frame for _, frame in YTBB_FRAMES)}):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        crop(photos, 800 + number).save(path)
+    anchors = [
+        {"key": f"frames/{name}", "notes": "", "labels": [YTBB_WORDS.index(word) for word in words]}
+        for name, (words, _) in YTBB_ANCHORS.items()
+    ]
+    older = {
+        "key": "frames/vid1_100/frame-30.jpg",
+        "notes": "",
+        "labels": [2],
+    }  # an earlier review, which does not count
+    frames = [
+        {"key": f"{anchor},{frame}", "notes": "", "labels": [YTBB_FRAME_WORDS.index(word) for word in words]}
+        for (anchor, frame), words in YTBB_FRAMES.items()
+    ]
+    files = {
+        "anchor_labels.json": {"annotations": [older, *anchors], "labels": YTBB_WORDS},
+        "pmk_labels.json": {"annotations": frames, "labels": YTBB_FRAME_WORDS},
+        "ytbb_class_index.json": {"1": "bird", "7": "cat", "14": "skateboard", "22": "none", "23": "car"},
+        "rev_class_idx_map.json": {"1": [7, 8], "7": [281], "23": [436]},
+    }
+    for name, content in files.items():
+        (root / name).write_text(json.dumps(content))
+    rows = [
+        f"{name.partition('/')[0].rpartition('_')[0]},{name.partition('/')[0].rpartition('_')[2]},{label}"
+        for name, (_, label) in YTBB_ANCHORS.items()
+    ]
+    (root / "ytbb_robustness_test_anchors_full.csv").write_text("\n".join(["ytid,time_ms,label", *rows]) + "\n")
+
+
 def make_root(root: Path, photos: list[Any]) -> Path:
     """All of it."""
     wnids = list(synsets())
@@ -109,6 +194,8 @@ def make_root(root: Path, photos: list[Any]) -> Path:
         for severity in SEVERITIES:
             os.symlink(root / "val", root / "imagenet-c" / corruption / str(severity))
     make_objectnet(root / "objectnet-1.0", photos)
+    make_vid_robust(root / "imagenet-vid-robust", photos)
+    make_ytbb_robust(root / "ytbb-robust", photos)
     (root / "frost").mkdir()
     for number, name in enumerate(FROST):
         Image.fromarray(photos[number % len(photos)][:90, :120]).save(root / "frost" / name)

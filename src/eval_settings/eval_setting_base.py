@@ -83,7 +83,7 @@ class EvalSetting:
     Args:
         name: Unique in the registry.
         dataset: Such as ``StandardDataset(name="val")``.
-        size: The number of samples; checked before a run.
+        size: The number of samples; checked before a run. None where the data set's own files say which they are.
         perturbation_fn_cpu: Takes one image, a float tensor [3, H, W] in [0, 1] as the model's transform made it, and
             returns such an image. Runs in the data workers; random numbers of ``random``, ``numpy.random`` and
             ``torch`` are seeded for each sample.
@@ -117,7 +117,7 @@ class EvalSetting:
         self,
         name: str,
         dataset: Dataset,
-        size: int,
+        size: int | None,
         perturbation_fn_cpu: Callable[..., Any] | None = None,
         perturbation_fn_gpu: Callable[..., Any] | None = None,
         metrics_fn: Callable[..., Any] | None = None,
@@ -137,7 +137,7 @@ class EvalSetting:
     ) -> None:
         self.name = name
         self.dataset = dataset
-        self.size = _count(name, size)
+        self.size = None if size is None else _count(name, size)
         self.perturbation_fn_cpu = perturbation_fn_cpu
         self.perturbation_fn_gpu = perturbation_fn_gpu
         self.metrics_fn = None if metrics_fn is accuracy_topk else metrics_fn
@@ -210,7 +210,7 @@ class EvalSetting:
                 )
             positions = self.idx_subsample_list
         else:
-            if len(source) not in (self.size, *self.other_sizes):
+            if self.size is not None and len(source) not in (self.size, *self.other_sizes):
                 expected = " or ".join(f"{size:,}" for size in (self.size, *self.other_sizes))
                 raise DataError(
                     f"{self.name}: {expected} samples are expected, {len(source):,} were found in the data set"

@@ -23,6 +23,8 @@ SIZES: dict[str, tuple[int, ...]] = {
     "imagenet-r": (30000,),
     "objectnet": (18574, 18514),
     "val-on-objectnet-classes": (6250,),
+    "val-on-vid-robust-classes": (14400,),
+    "val-on-ytbb-robust-classes": (11550,),
 }
 
 Groups = Sequence[Sequence[int]]
@@ -42,17 +44,23 @@ def templates() -> list[str]:
     return [template("{c}") for template in OPENAI_IMAGENET_TEMPLATES]
 
 
-def imagenet_setting(name: str, dataset: Dataset, sizes: Sequence[int], **options: Any) -> EvalSetting:
+def imagenet_setting(name: str, dataset: Dataset, sizes: Sequence[int | None], **options: Any) -> EvalSetting:
     """A setting on ImageNet's classes, for classifiers of 1,000 classes and zero-shot.
 
     Args:
         name: The setting's name.
         dataset: Its samples.
-        sizes: How many they are; several numbers where several are distributed.
+        sizes: How many they are; several numbers where several are distributed; (None,) where the data set says so.
         options: Of `EvalSetting`.
     """
     usual = {"class_names": class_names, "templates": templates, "num_classes": NUM_CLASSES}
-    return EvalSetting(name=name, dataset=dataset, size=sizes[0], other_sizes=sizes[1:], **{**usual, **options})
+    return EvalSetting(
+        name=name,
+        dataset=dataset,
+        size=sizes[0],
+        other_sizes=[each for each in sizes[1:] if each],
+        **{**usual, **options},
+    )
 
 
 class ImageNetDataset(StandardDataset):

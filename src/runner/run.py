@@ -192,8 +192,9 @@ class Run:
     def _record(self, cell: Cell, derived_from: int | None = None) -> CellRecord:
         opened = cell.opened_setting
         limit = self.options.limit
-        full = len(opened.source) if opened and opened.setting.idx_subsample_list is None else None
-        limited = limit is not None and opened is not None and cell.size < (full or opened.setting.size)
+        chosen = opened.setting.idx_subsample_list if opened is not None else None
+        full = len(chosen) if chosen is not None else len(opened.source) if opened is not None else 0
+        limited = limit is not None and cell.size < full
         return CellRecord(
             model=cell.model,
             eval_setting=cell.setting,

@@ -23,8 +23,12 @@ from testbed.eval_settings.imagenet_shifts import V2
 from testbed.registry import registry
 
 CORRUPTED = [f"imagenet-c.{name}.{severity}" for name in IMAGENET_C for severity in SEVERITIES]
-# The columns of ImageNet-testbed's published table that are about still images.
+# The columns of ImageNet-testbed's published table; …_pm0 and …_pm10 are two metrics of one setting.
 PUBLISHED = [
+    "imagenet-vid-robust",
+    "ytbb-robust",
+    "val-on-vid-robust-classes",
+    "val-on-ytbb-robust-classes",
     "val",
     "greyscale",
     "stylized_imagenet",
@@ -81,8 +85,14 @@ def evaluated(root, tmp_path_factory):
     """The store after all samples of some settings went through the network; nothing was run twice."""
     folder = tmp_path_factory.mktemp("evaluated")
     ran = ["val", "imagenet-a", "imagenetv2-matched-frequency-format-val", "objectnet-1.0-beta"]
+    ran += ["imagenet-vid-robust", "ytbb-robust"]
     followed = ["val-on-imagenet-a-classes", "val-on-imagenet-r-classes", "val-on-objectnet-classes", "imagenet-real"]
-    followed += ["val_subsampled_class_1_8", "imagenetv2-matched-frequency-format-val_subsampled_class_1_8"]
+    followed += [
+        "val-on-vid-robust-classes",
+        "val-on-ytbb-robust-classes",
+        "val_subsampled_class_1_8",
+        "imagenetv2-matched-frequency-format-val_subsampled_class_1_8",
+    ]
     outcomes = run(root, folder, [*ran, *followed])
     assert {each["setting"]: each["status"] for each in outcomes} == {
         **dict.fromkeys(ran, "complete"),
@@ -106,7 +116,7 @@ def top1_of(store, setting):
 def test_every_published_column_is_a_setting_with_the_children_that_there_were():
     names = set(registry.eval_setting_names())
     assert set(PUBLISHED) <= names
-    assert len(PUBLISHED) == 213 - 6
+    assert len(PUBLISHED) == 213 - 2
     tenths = [f"{name}_in-memory" for name in CORRUPTED] + [f"{name}_on-disk" for name in CORRUPTED] + list(ATTACKS)
     assert {f"{name}_10percent" for name in tenths} <= names
 
@@ -120,8 +130,10 @@ def test_every_setting_runs(root, tmp_path):
     statuses = Counter(each["status"] for each in outcomes)
     assert set(statuses) <= {"complete", "derived"}, [each for each in outcomes if each["status"] == "failed"][:3]
     with Store.open(str(tmp_path / "results.db")) as store:
-        results = {each.eval_setting: each for each in store.results(metrics=["top1"], slices=["overall"])}
-    assert {results[name].n for name in own if name != "imagenet-real"} == {3}
+        results = {each.eval_setting: each for each in store.results(metrics=["top1", "pm0"], slices=["overall"])}
+    assert set(results) == set(own)
+    whole = set(own) - {"imagenet-real", "imagenet-vid-robust", "ytbb-robust"}
+    assert {results[name].n for name in whole} == {3}
 
 
 def test_targets_are_the_logits_of_the_classes_in_whatever_order_folders_sort(evaluated):
@@ -190,6 +202,35 @@ def test_objectnet_by_hand(evaluated, root):
     right = [group[considered[int(logits[target][considered].argmax())]] == group[target] for target in targets]
     result = top1_of(evaluated, "val-on-objectnet-classes")
     assert (result.n, result.value) == (5, pytest.approx(np.mean(right)))
+
+
+def test_vid_robust_by_hand(evaluated):
+    """A frame is right when its best class of videos, by the largest ImageNet logit of each, is among its own."""
+    logits, samples = logits_of(evaluated, "imagenet-vid-robust")
+    classes = {int(label): members for label, members in imagenet_world.VID_CLASSES.items()}
+    right = {}
+    for row, sample in zip(logits, samples, strict=True):
+        best = max(classes, key=lambda label: row[classes[label]].max())
+        right[sample.id] = best in imagenet_world.VID_LABELS[sample.id]
+    assert set(right) == set(imagenet_world.VID_LABELS)
+    sets = imagenet_world.VID_SETS
+    pm0 = np.mean([right[anchor] for anchor in sets])
+    pm10 = np.mean([right[anchor] and all(right[each] for each in around) for anchor, around in sets.items()])
+    found = {each.metric: each for each in evaluated.results(["little-net"], ["imagenet-vid-robust"])}
+    assert (found["pm0"].n, found["pm0"].value) == (3, pytest.approx(pm0))
+    assert (found["pm10"].n, found["pm10"].value) == (3, pytest.approx(pm10))
+
+
+def test_val_on_the_classes_of_videos_takes_the_largest_logit_of_each(evaluated):
+    logits, _ = logits_of(evaluated, "val")
+    classes = [members for _, members in sorted(imagenet_world.VID_CLASSES.items(), key=lambda item: int(item[0]))]
+    right = [
+        int(np.argmax([logits[label][group].max() for group in classes])) == place
+        for place, members in enumerate(classes)
+        for label in members
+    ]
+    result = top1_of(evaluated, "val-on-vid-robust-classes")
+    assert (result.n, result.value) == (6, pytest.approx(np.mean(right)))
 
 
 def test_objectnets_border_is_cut_off_before_the_models_transform(root, photos):
