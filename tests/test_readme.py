@@ -15,6 +15,7 @@ import pytest
 import torch
 from torchvision.models import resnet50
 
+from testbed.data.imagenet import synsets
 from testbed.db.store import Store
 
 # The two examples of ImageNet-testbed's README as they stand there, their "# your logic here" filled in.
@@ -75,7 +76,7 @@ def data_root(tmp_path_factory, make_tree):
     root = tmp_path_factory.mktemp("data")
     photos = sorted(make_tree(root / "photos", each=5, size=64).rglob("*.png"))
     for label in range(1000):
-        folder = root / "val" / f"n{label:08d}"
+        folder = root / "val" / synsets()[label]
         folder.mkdir(parents=True)
         for index in range(50):
             os.link(photos[(7 * label + index) % len(photos)], folder / f"{index:02d}.png")
