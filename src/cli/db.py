@@ -44,7 +44,11 @@ SETTING: Kind = "eval setting"
 @click.option(
     "--save-logits", nargs=2, metavar="SETTING DIR", help="Write the logits of all models on a setting to files."
 )
-@click.option("--models", cls=ManyWords, metavar="NAME", help="With --save-logits: only these models.")
+@click.option("--models", cls=ManyWords, metavar="NAME", help="With --save-logits and --rescore: only these models.")
+@click.option("--eval-settings", cls=ManyWords, metavar="NAME", help="With --rescore: only these eval settings.")
+@click.option(
+    "--rescore", is_flag=True, help="Compute today's metrics from the stored outputs; the old ones stay, behind them."
+)
 @click.option(
     "--format",
     "form",
@@ -223,6 +227,26 @@ def _restore(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
     return 0
 
 
+def _rescore(given: dict[str, Any]) -> int:
+    from testbed.db.store import Store
+    from testbed.registry import registry
+    from testbed.runner.rescore import Rescored, counts, rescore
+
+    def tell(one: Rescored) -> None:
+        if one.status in ("skipped", "failed"):
+            click.echo(f"{one.model} on {one.eval_setting} {one.status}: {one.reason}", err=True)
+
+    registry.load(given["plugins"])
+    with Store.open(given["db_url"], "write") as store:
+        done = rescore(store, registry, given["models"], given["eval_settings"], tell)
+    if given["as_json"]:
+        print_json([vars(one) for one in done])
+    else:
+        said = ", ".join(f"{number:,} {status}" for status, number in sorted(counts(done).items()))
+        click.echo(f"{count(len(done), 'evaluation')}: {said}" if done else "there are no outputs to score")
+    return EXIT_ERROR if any(one.status == "failed" for one in done) else 0
+
+
 def _remove_evaluation(given: dict[str, Any]) -> int:
     from testbed.db.store import Store
 
@@ -342,6 +366,7 @@ _ACTIONS: dict[str, Any] = {
     "list_eval_settings_db": lambda given: _list_db(SETTING, given),
     "list_eval_settings_registry": lambda given: _list_registry(SETTING, given),
     "list_parent_eval_settings_registry": lambda given: _list_registry(SETTING, given, parents_only=True),
+    "rescore": _rescore,
     "save_logits": _save_logits,
     "export_csv": _export,
     "check": _check,

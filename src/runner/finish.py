@@ -59,4 +59,5 @@ def _score(store: Store, catalog: Catalog, evaluation_id: int):  # type: ignore[
         restricted=bool(store.identity(evaluation).get("forward", {}).get("restricted")),
         unreadable=sorted(unreadable),
     )
-    return task.score(outputs, setting, catalog.get_model(evaluation.model))
+    known = catalog.contains_model(evaluation.model)  # a stored model may be defined no longer
+    return task.score(outputs, setting, catalog.get_model(evaluation.model) if known else None)
