@@ -45,7 +45,19 @@ SETTING: Kind = "eval setting"
     "--save-logits", nargs=2, metavar="SETTING DIR", help="Write the logits of all models on a setting to files."
 )
 @click.option("--models", cls=ManyWords, metavar="NAME", help="With --save-logits and --rescore: only these models.")
-@click.option("--eval-settings", cls=ManyWords, metavar="NAME", help="With --rescore: only these eval settings.")
+@click.option(
+    "--eval-settings",
+    cls=ManyWords,
+    metavar="NAME",
+    help="With --rescore: only these eval settings. With --compare: compare on all of these.",
+)
+@click.option(
+    "--compare",
+    cls=ManyWords,
+    metavar="A B SETTING",
+    help="Compare two models or more on a setting (or on --eval-settings), sample by sample.",
+)
+@click.option("--score", default="top1", show_default=True, help="With --compare: the score of each sample.")
 @click.option(
     "--rescore", is_flag=True, help="Compute today's metrics from the stored outputs; the old ones stay, behind them."
 )
@@ -227,6 +239,20 @@ def _restore(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
     return 0
 
 
+def _compare(given: dict[str, Any]) -> int:
+    from testbed.cli.compare import print_comparison
+
+    words, settings = list(given["compare"]), list(given["eval_settings"])
+    models, settings = (words, settings) if settings else (words[:-1], words[-1:])
+    if len(dict.fromkeys(models)) < 2:
+        raise click.UsageError(
+            "--compare takes two models or more and a setting (--compare A B SETTING), or models alone with"
+            " --eval-settings"
+        )
+    unique = list(dict.fromkeys(models)), list(dict.fromkeys(settings))
+    return print_comparison(given["db_url"], *unique, given["score"], given["as_json"])
+
+
 def _rescore(given: dict[str, Any]) -> int:
     from testbed.db.store import Store
     from testbed.registry import registry
@@ -366,6 +392,7 @@ _ACTIONS: dict[str, Any] = {
     "list_eval_settings_db": lambda given: _list_db(SETTING, given),
     "list_eval_settings_registry": lambda given: _list_registry(SETTING, given),
     "list_parent_eval_settings_registry": lambda given: _list_registry(SETTING, given, parents_only=True),
+    "compare": _compare,
     "rescore": _rescore,
     "save_logits": _save_logits,
     "export_csv": _export,

@@ -1,0 +1,154 @@
+"""Comparing models on the same samples: differences, their intervals and tests, agreement of errors.
+
+All functions take per-sample scores of two models in the same order, arrays [n] of finite numbers; scores of 0 and 1
+are "right or wrong".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+RESAMPLES = 10_000
+LEVEL = 0.95
+_BLOCK = 2**22  # resampled values at a time, to bound memory
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two models on the same samples.
+
+    Attributes:
+        n: The number of samples.
+        first: The mean score of the first model.
+        second: That of the second.
+        difference: The first less the second.
+        low: Lower end of the 95 % interval of the difference (paired bootstrap, percentiles).
+        high: Its upper end.
+        p: Two-sided p-value of no difference: McNemar's exact test for scores of 0 and 1, else a sign-flip test.
+        only_first: Samples on which the first scores higher.
+        only_second: Samples on which the second scores higher.
+        agreement: The share of samples with equal scores.
+        consistency: Error consistency (Geirhos et al. 2020): Cohen's κ of being right; None for other scores than 0 and
+            1, and where chance alone makes both models agree on all samples.
+        overlap: Of the samples that either gets wrong, the share that both do; None as above, or where none is wrong.
+    """
+
+    n: int
+    first: float
+    second: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    only_first: int
+    only_second: int
+    agreement: float
+    consistency: float | None
+    overlap: float | None
+
+
+def compare(first: Array, second: Array, seed: int = 0) -> Comparison:
+    """Compares two models.
+
+    Args:
+        first: Scores of the first model.
+        second: Scores of the second.
+        seed: Of the resampling.
+
+    Raises:
+        ValueError: If there are no samples, or not as many of both.
+    """
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if a.shape != b.shape or a.ndim != 1 or not len(a):
+        raise ValueError(f"expected scores [n] of two models with n > 0, got {a.shape} and {b.shape}")
+    difference = a - b
+    binary = bool(np.isin(a, (0, 1)).all() and np.isin(b, (0, 1)).all())
+    only_first, only_second = int((difference > 0).sum()), int((difference < 0).sum())
+    rng = np.random.Generator(np.random.Philox(seed))
+    low, high = _bootstrap(difference, binary, rng)
+    return Comparison(
+        n=len(a),
+        first=float(a.mean()),
+        second=float(b.mean()),
+        difference=float(difference.mean()),
+        low=low,
+        high=high,
+        p=mcnemar(only_first, only_second) if binary else _sign_flips(difference, rng),
+        only_first=only_first,
+        only_second=only_second,
+        agreement=float((difference == 0).mean()),
+        consistency=error_consistency(a, b) if binary else None,
+        overlap=error_overlap(a, b) if binary else None,
+    )
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """McNemar's exact two-sided p-value (1947): is a discordant sample as likely to be one model's as the other's?"""
+    from scipy.stats import binomtest
+
+    discordant = only_first + only_second
+    return float(binomtest(only_first, discordant, 0.5).pvalue) if discordant else 1.0
+
+
+def error_consistency(first: Array, second: Array) -> float | None:
+    """Error consistency (Geirhos, Meding & Wichmann 2020): how far two models are right and wrong on the same samples.
+
+    Cohen's κ: (observed agreement − agreement by chance) / (1 − agreement by chance). None where chance agrees always.
+    """
+    observed = float((first == second).mean())
+    right, other = float(first.mean()), float(second.mean())
+    expected = right * other + (1 - right) * (1 - other)
+    return None if expected >= 1 else (observed - expected) / (1 - expected)
+
+
+def error_overlap(first: Array, second: Array) -> float | None:
+    """Of the samples that at least one model gets wrong, the share that both get wrong; None where none is."""
+    either = ((first == 0) | (second == 0)).sum()
+    return float(((first == 0) & (second == 0)).sum() / either) if either else None
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values adjusted for their number, so that an error among all of them is as rare as said (Holm 1979)."""
+    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    adjusted = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, place in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = largest
+    return adjusted
+
+
+def _bootstrap(difference: Array, binary: bool, rng: np.random.Generator) -> tuple[float, float]:
+    """The percentile interval of the mean over samples drawn with replacement."""
+    n = len(difference)
+    if binary:  # each draw is one of +1, 0, −1, so that their numbers are multinomial
+        counts = np.array([(difference > 0).sum(), (difference < 0).sum(), (difference == 0).sum()])
+        drawn = rng.multinomial(n, counts / n, size=RESAMPLES)
+        means = (drawn[:, 0] - drawn[:, 1]) / n
+    else:
+        at_once = max(1, _BLOCK // n)
+        means = np.concatenate(
+            [
+                difference[rng.integers(n, size=(min(at_once, RESAMPLES - start), n))].mean(axis=1)
+                for start in range(0, RESAMPLES, at_once)
+            ]
+        )
+    tail = 50 * (1 - LEVEL)
+    low, high = np.percentile(means, [tail, 100 - tail])
+    return float(low), float(high)
+
+
+def _sign_flips(difference: Array, rng: np.random.Generator) -> float:
+    """The share of random signs under which the mean difference is as large as it is; never below 1 / (draws + 1)."""
+    own = abs(difference.sum())
+    n, at_once, as_large = len(difference), max(1, _BLOCK // len(difference)), 0
+    for start in range(0, RESAMPLES, at_once):
+        signs = rng.integers(2, size=(min(at_once, RESAMPLES - start), n), dtype=np.int8) * 2 - 1
+        as_large += int((np.abs(signs @ difference) >= own * (1 - 1e-12)).sum())
+    return (as_large + 1) / (RESAMPLES + 1)

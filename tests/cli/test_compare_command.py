@@ -1,0 +1,99 @@
+"""``db.py --compare``: paired, from the store alone."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from testbed.db.entities import CellRecord, DatasetInfo, Metric, SampleInfo, Score
+from testbed.db.store import Store
+from testbed.metrics.paired import compare, holm
+
+
+def put(store, model, setting, scores, samples=None, name="top1"):
+    """A complete evaluation with the score of each sample; None stands for a sample without one."""
+    ids = samples if samples is not None else [f"{number}.png" for number in range(len(scores))]
+    infos = [SampleInfo(each, f"content of {each}", 0) for each in ids]
+    dataset = store.ensure_dataset(DatasetInfo(setting, f"{setting} {ids}", infos))
+    record = CellRecord(model, setting, f"{model} {setting}", size=len(ids), dtype="float32")
+    evaluation = store.begin(record, dataset, {}, {})
+    values = np.array([np.nan if each is None else each for each in scores], dtype=np.float32)
+    store.complete(evaluation.id, [Score(name, values, "test@1")], [Metric(name, float(np.nanmean(values)))])
+
+
+@pytest.fixture
+def scores():
+    rng = np.random.default_rng(0)
+    return {
+        name: (rng.uniform(size=300) < chance).astype(float)
+        for name, chance in zip("abc", (0.9, 0.6, 0.62), strict=True)
+    }
+
+
+@pytest.fixture
+def filled(tmp_path, scores):
+    with Store.create(str(tmp_path / "testbed.db")) as store:
+        for model, values in scores.items():
+            put(store, model, "val", values)
+            put(store, model, "shift", values[::-1])
+        store.add_imported([("a", "val", "f", [Metric("top1", 0.5)])], "table.csv", {})
+    return tmp_path
+
+
+def test_two_models_on_a_setting(program, filled, scores):
+    done = program("db.py", "--compare", "a", "b", "val")
+    expected = compare(scores["a"], scores["b"])
+    line = done.stdout.splitlines()[2]
+    for words in ("val", "300", f"{100 * expected.difference:+.2f}", f"{expected.only_first}", "a is better"):
+        assert words in line
+    assert "McNemar" in done.stderr
+
+
+def test_a_table_is_adjusted_as_a_whole(program, filled, scores):
+    words = ("--compare", "a", "b", "c", "--eval-settings", "val", "shift", "--json")
+    rows = json.loads(program("db.py", *words).stdout)
+    assert [(each["eval_setting"], each["first_model"], each["second_model"]) for each in rows] == [
+        (setting, *pair) for setting in ("val", "shift") for pair in (("a", "b"), ("a", "c"), ("b", "c"))
+    ]
+    pairs = [(scores[each["first_model"]], scores[each["second_model"]]) for each in rows]
+    found = [compare(*pair) for pair in pairs]
+    assert [each["p"] for each in rows] == pytest.approx([each.p for each in found])
+    assert [each["p_holm"] for each in rows] == pytest.approx(holm([each.p for each in found]))
+    assert [each["difference"] for each in rows] == pytest.approx([each.difference for each in found])
+    assert [each["verdict"] for each in rows] == ["a is better", "a is better", "tied"] * 2
+
+
+def test_samples_are_paired_by_what_they_are(program, filled):
+    with Store.open(str(filled / "testbed.db"), "write") as store:
+        put(store, "late", "pets", [1, 0, 1, None], ["b", "c", "d", "e"])
+        put(store, "early", "pets", [0, 1, 1, 1], ["a", "b", "d", "e"])
+    (row,) = json.loads(program("db.py", "--compare", "early", "late", "pets", "--json").stdout)
+    assert (row["n"], row["first"], row["second"]) == (2, 1.0, 1.0)
+
+
+def test_other_scores_can_be_compared(program, filled):
+    with Store.open(str(filled / "testbed.db"), "write") as store:
+        put(store, "x", "pets", [0.5, 1.5, 0.2], name="nll")
+        put(store, "y", "pets", [0.25, 1.0, 0.4], name="nll")
+    (row,) = json.loads(program("db.py", "--compare", "x", "y", "pets", "--score", "nll", "--json").stdout)
+    assert row["difference"] == pytest.approx(0.55 / 3)
+    assert row["consistency"] is None
+
+
+def test_mistakes_are_told(program, filled):
+    with Store.open(str(filled / "testbed.db"), "write") as store:
+        put(store, "other", "val", [1, 0], ["x", "y"])
+    cases = {
+        ("a", "val"): "two models or more",
+        ("a", "a", "val"): "two models or more",
+        ("a", "nobody", "val"): "nobody",
+        ("a", "b", "nothing"): "nothing",
+        ("a", "b", "val", "--score", "speed"): "no per-sample score 'speed'; it has top1",
+        ("a", "other", "val"): "have no samples of val in common",
+    }
+    for words, told in cases.items():
+        done = program("db.py", "--compare", *words, code=None)
+        assert done.returncode != 0
+        assert told in done.stderr
