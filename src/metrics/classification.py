@@ -66,6 +66,8 @@ def best_ranks(logits: np.ndarray[Any, Any], labels: Sequence[Sequence[int]]) ->
     counts = np.asarray([len(each) for each in labels])
     if len(labels) != len(logits) or (counts == 0).any():
         raise ValueError("expected at least one label for each row of the logits")
+    if not len(labels):
+        return np.empty(0, dtype=np.int64)
     rows = np.repeat(np.arange(len(labels)), counts)
     ranks = target_ranks(logits[rows], np.concatenate([np.asarray(each, dtype=np.int64) for each in labels]))
     best: np.ndarray[Any, Any] = np.minimum.reduceat(ranks, np.cumsum(counts) - counts)
@@ -92,13 +94,11 @@ class ProperScores(NamedTuple):
         nll: Negative log-likelihood of the target, in nats.
         brier: Brier score (1950): squared distance of the probabilities from the target's indicator, in [0, 2].
         confidence: The largest probability.
-        correct: 1 where the class of the largest logit is the target, else 0.
     """
 
     nll: np.ndarray[Any, Any]
     brier: np.ndarray[Any, Any]
     confidence: np.ndarray[Any, Any]
-    correct: np.ndarray[Any, Any]
 
 
 def proper_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> ProperScores:
@@ -120,8 +120,7 @@ def _proper_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) 
     own = np.take_along_axis(logarithms, targets[:, None], axis=1)[:, 0]
     probabilities = np.exp(logarithms)
     brier = (probabilities**2).sum(axis=1) - 2 * np.exp(own) + 1
-    correct = (target_ranks(logits, targets) == 0).astype(np.float64)
-    return ProperScores(-own, brier, probabilities.max(axis=1, initial=0), correct)
+    return ProperScores(-own, brier, probabilities.max(axis=1, initial=0))
 
 
 def calibration_gaps(

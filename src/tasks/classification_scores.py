@@ -40,14 +40,17 @@ def score_classes(
         DataError: If a target is something else, or there is no logit for it.
     """
     labels = [_labels(sample, logits.shape[1], what) for sample in samples]
-    single = all(isinstance(sample.target, int) for sample in samples)
-    counted = np.asarray([bool(each) for each in labels])
-    scores, metrics = _top_k(logits, labels, counted)
-    if single and len(labels):
-        targets = np.asarray([each[0] for each in labels], dtype=np.int64)
-        correct = topk_correct(target_ranks(logits, targets), 1)
-        metrics += _probabilities(logits, targets, scores)
-        metrics += _per_class(correct, targets, class_names)
+    counted = np.asarray([bool(each) for each in labels], dtype=bool)
+    single = bool(labels) and all(isinstance(sample.target, int) for sample in samples)
+    if not single:
+        ranks = best_ranks(logits[counted], [each for each in labels if each])
+        return _top_k(ranks, counted, logits.shape[1])
+    targets = np.asarray([each[0] for each in labels], dtype=np.int64)
+    ranks = target_ranks(logits, targets)
+    correct = topk_correct(ranks, 1)
+    scores, metrics = _top_k(ranks, counted, logits.shape[1])
+    metrics += _probabilities(logits, targets, correct, scores)
+    metrics += _per_class(correct, targets, class_names)
     return scores, metrics
 
 
@@ -68,12 +71,11 @@ def _labels(sample: SampleInfo, classes: int, what: str) -> list[int]:
     return given
 
 
-def _top_k(logits: Array, labels: Sequence[list[int]], counted: Array) -> tuple[list[Score], list[Metric]]:
-    answered = [each for each in labels if each]
-    ranks = best_ranks(logits[counted], answered) if answered else np.empty(0, np.int64)
+def _top_k(ranks: Array, counted: Array, classes: int) -> tuple[list[Score], list[Metric]]:
+    """Whether the samples that count are right, from the ranks of their targets [their number]."""
     scores, metrics = [], []
     for k in TOP_K:
-        if k > logits.shape[1]:
+        if k > classes:
             metrics.append(Metric(f"top{k}", None, len(ranks), scorer=SCORER))
             continue
         correct = topk_correct(ranks, k)
@@ -92,11 +94,11 @@ def _spread(values: Array, counted: Array) -> Array:
     return spread
 
 
-def _probabilities(logits: Array, targets: Array, scores: list[Score]) -> list[Metric]:
+def _probabilities(logits: Array, targets: Array, correct: Array, scores: list[Score]) -> list[Metric]:
     """What the class probabilities are worth; adds per-sample scores to those there are."""
     known = np.asarray(np.isfinite(logits).all(axis=1))
     found = proper_scores(logits[known], targets[known])
-    gaps = calibration_gaps(found.confidence, found.correct)
+    gaps = calibration_gaps(found.confidence, correct[known])
     metrics = []
     for name, values, unit in (("nll", found.nll, "nats"), ("brier", found.brier, ""), ("ece", gaps, "fraction")):
         value, stderr = mean_and_stderr(values)

@@ -123,11 +123,9 @@ def published_shuffle(picture, reach, rounds, displacement):
 
 
 @pytest.mark.parametrize(("reach", "rounds"), [(1, 2), (2, 1), (2, 3), (3, 2), (4, 2)])
-@pytest.mark.parametrize("size", [(24, 31), (40, 20), (9, 9), (5, 30)])
+@pytest.mark.parametrize("size", [(24, 31), (40, 20), (9, 9), (10, 30)])
 def test_pixels_behind_glass_move_as_in_the_published_loops(reach, rounds, size):
     height, width = size
-    if min(size) <= 2 * reach:
-        pytest.skip("nothing moves in so small an image")
     seeds = [3, 2**62]
     places = blur._displaced(seeds, height, width, reach, rounds, torch.device("cpu"))
     picture = np.arange(height * width * 3).reshape(height, width, 3)
