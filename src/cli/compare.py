@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import lru_cache, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.output import count, percent, print_json, table
+from testbed.cli.output import count, print_json, table
 from testbed.errors import StoreError
 
 if TYPE_CHECKING:
@@ -20,6 +21,21 @@ if TYPE_CHECKING:
     from testbed.metrics.paired import Comparison
 
 SIGNIFICANT = 0.05
+# Whether a larger score is better; of scores that are not here, only which one is higher is said.
+LARGER_IS_BETTER = {"top1": True, "top5": True, "nll": False}
+
+
+def compare_as_asked(given: dict[str, Any]) -> int:
+    """``--compare A B SETTING``, or models alone with ``--eval-settings``."""
+    words, settings = list(given["compare"]), list(given["eval_settings"])
+    models, settings = (words, settings) if settings else (words[:-1], words[-1:])
+    if len(dict.fromkeys(models)) < 2:
+        raise click.UsageError(
+            "--compare takes two models or more and a setting (--compare A B SETTING), or models alone with"
+            " --eval-settings"
+        )
+    unique = list(dict.fromkeys(models)), list(dict.fromkeys(settings))
+    return print_comparison(given["db_url"], *unique, given["score"], given["as_json"])
 
 
 def print_comparison(
@@ -42,8 +58,9 @@ def print_comparison(
 
     rows: list[tuple[str, str, str, Comparison]] = []
     with Store.open(db_url) as store:
+        keys_of = lru_cache(maxsize=8)(partial(_keys, store))  # models of one setting mostly saw one data set
         for setting in settings:
-            scores = {model: _scores(store, model, setting, score) for model in models}
+            scores = {model: _scores(store, keys_of, model, setting, score) for model in models}
             for first, second in combinations(models, 2):
                 shared = [key for key in scores[first] if key in scores[second]]
                 if not shared:
@@ -54,7 +71,7 @@ def print_comparison(
     if as_json:
         print_json([_as_object(*row, score, p) for row, p in zip(rows, adjusted, strict=True)])
         return 0
-    click.echo(_table(rows, adjusted))
+    click.echo(_table(rows, score, adjusted))
     click.echo(
         f"{score} of each sample, {count(len(rows), 'comparison')}; intervals: 95 %, paired bootstrap; p: McNemar's"
         " exact test (for scores other than 0 and 1, random signs), then Holm's for all of the table; tied: p ≥ 0.05",
@@ -69,7 +86,17 @@ def _array(values: Any) -> np.ndarray[Any, Any]:
     return np.asarray(values)
 
 
-def _scores(store: Store, model: str, setting: str, score: str) -> dict[tuple[str, str], float]:
+Keys = list[tuple[str, str]]
+
+
+def _keys(store: Store, dataset_id: int) -> Keys:
+    """What tells the samples of a data set apart: id and content."""
+    return [(sample.id, sample.digest) for sample in store.dataset(dataset_id).samples]
+
+
+def _scores(
+    store: Store, keys_of: Callable[[int], Keys], model: str, setting: str, score: str
+) -> dict[tuple[str, str], float]:
     """The score of each sample that has one, by the sample's id and content."""
     evaluation = _evaluation(store, model, setting)
     found = [values for (_, name), values in store.scores(evaluation.id).items() if name == score]
@@ -80,10 +107,9 @@ def _scores(store: Store, model: str, setting: str, score: str) -> dict[tuple[st
             " (python db.py --rescore computes those of today)"
         )
     assert evaluation.dataset_id is not None
-    samples = store.dataset(evaluation.dataset_id).samples
     return {
-        (sample.id, sample.digest): float(value)
-        for sample, value in zip(samples, found[0], strict=True)
+        key: float(value)
+        for key, value in zip(keys_of(evaluation.dataset_id), found[0], strict=True)
         if value == value  # a sample that does not count has none
     }
 
@@ -107,21 +133,44 @@ def _evaluation(store: Store, model: str, setting: str) -> Evaluation:
     return current(own)[0]
 
 
-def _verdict(comparison: Comparison, first: str, second: str, p: float) -> str:
+def _verdict(comparison: Comparison, score: str, first: str, second: str, p: float) -> str:
     if p >= SIGNIFICANT or comparison.difference == 0:
         return "tied"
-    return f"{first if comparison.difference > 0 else second} is better"
+    larger, smaller = (first, second) if comparison.difference > 0 else (second, first)
+    if score not in LARGER_IS_BETTER:
+        return f"{larger} is higher"
+    return f"{larger if LARGER_IS_BETTER[score] else smaller} is better"
 
 
-def _table(rows: Sequence[tuple[str, str, str, Comparison]], adjusted: Sequence[float]) -> str:
-    header = ["setting", "A", "B", "n", "A %", "B %", "A − B", "95 % interval", "only A", "only B", "p", "p (Holm)"]
+def _number(value: float, binary: bool, sign: str = "") -> str:
+    """A mean of scores: in percent where they are 0 and 1, else as it is."""
+    return f"{100 * value:{sign}.2f} %" if binary else f"{value:{sign}.4g}"
+
+
+def _table(rows: Sequence[tuple[str, str, str, Comparison]], score: str, adjusted: Sequence[float]) -> str:
+    header = [
+        "setting",
+        "A",
+        "B",
+        "n",
+        "score of A",
+        "of B",
+        "A − B",
+        "95 % interval",
+        "A higher",
+        "B higher",
+        "p",
+        "p (Holm)",
+    ]
     lines = [
         [
-            *(setting, first, second, f"{each.n:,}", percent(each.first), percent(each.second)),
-            *(f"{100 * each.difference:+.2f}", f"[{100 * each.low:+.2f}, {100 * each.high:+.2f}]"),
+            *(setting, first, second, f"{each.n:,}"),
+            *(_number(each.first, each.binary), _number(each.second, each.binary)),
+            _number(each.difference, each.binary, "+"),
+            f"[{_number(each.low, each.binary, '+')}, {_number(each.high, each.binary, '+')}]",
             *(f"{each.only_first:,}", f"{each.only_second:,}", f"{each.p:.3g}", f"{p:.3g}"),
             "–" if each.consistency is None else f"{each.consistency:.3f}",
-            _verdict(each, first, second, p),
+            _verdict(each, score, first, second, p),
         ]
         for (setting, first, second, each), p in zip(rows, adjusted, strict=True)
     ]
@@ -136,5 +185,5 @@ def _as_object(setting: str, first: str, second: str, comparison: Comparison, sc
         "score": score,
         **asdict(comparison),
         "p_holm": p,
-        "verdict": _verdict(comparison, first, second, p),
+        "verdict": _verdict(comparison, score, first, second, p),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -93,8 +94,9 @@ def command(
     """Write corrupted copies of the images in SOURCE to TARGET/CORRUPTION/SEVERITY/…
 
     Each image's random numbers come from its path and the seed alone: they are those of the setting
-    imagenet-c.CORRUPTION.SEVERITY_in-memory. Files that are there already are left as they are, so that the same
-    command goes on after an interruption.
+    imagenet-c.CORRUPTION.SEVERITY_in-memory, and so are the images, but for elastic_transform, of which the settings
+    use the affine form. Files that are there already are left as they are, so that the same command goes on after an
+    interruption.
 
     \b
     Example:
@@ -156,14 +158,18 @@ def _work(job: Job, names: Sequence[str], processes: int) -> Iterator[tuple[int,
         yield from (corrupt_files(job, chunk) for chunk in chunks)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(processes, len(chunks)), context, initializer=_one_thread) as pool:
+    pool = ProcessPoolExecutor(min(processes, len(chunks)), context, initializer=_set_up_worker)
+    try:
         for future in [pool.submit(corrupt_files, job, chunk) for chunk in chunks]:
             yield future.result()
+    finally:  # after Ctrl-C or an error, what is not begun is not done
+        pool.shutdown(cancel_futures=True)
 
 
-def _one_thread() -> None:
+def _set_up_worker() -> None:
     import torch
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the program ends its workers
     torch.set_num_threads(1)
 
 
@@ -217,8 +223,13 @@ def _write(job: Job, names: Sequence[str], images: Any, corruption: str, severit
         file = io.BytesIO()
         Image.fromarray(pixels).save(file, job.form.upper(), **({"quality": job.quality} if job.form == "jpeg" else {}))
         path = job.path(name, corruption, severity)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, file.getvalue())
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, file.getvalue())
+        except OSError as error:
+            raise DataError(
+                f"{path} cannot be written: {error.strerror}; what was written stays, the same command goes on with it"
+            ) from error
 
 
 def main() -> None:

@@ -240,37 +240,15 @@ def _restore(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
 
 
 def _compare(given: dict[str, Any]) -> int:
-    from testbed.cli.compare import print_comparison
+    from testbed.cli.compare import compare_as_asked
 
-    words, settings = list(given["compare"]), list(given["eval_settings"])
-    models, settings = (words, settings) if settings else (words[:-1], words[-1:])
-    if len(dict.fromkeys(models)) < 2:
-        raise click.UsageError(
-            "--compare takes two models or more and a setting (--compare A B SETTING), or models alone with"
-            " --eval-settings"
-        )
-    unique = list(dict.fromkeys(models)), list(dict.fromkeys(settings))
-    return print_comparison(given["db_url"], *unique, given["score"], given["as_json"])
+    return compare_as_asked(given)
 
 
 def _rescore(given: dict[str, Any]) -> int:
-    from testbed.db.store import Store
-    from testbed.registry import registry
-    from testbed.runner.rescore import Rescored, counts, rescore
+    from testbed.cli.rescore import rescore_as_asked
 
-    def tell(one: Rescored) -> None:
-        if one.status in ("skipped", "failed"):
-            click.echo(f"{one.model} on {one.eval_setting} {one.status}: {one.reason}", err=True)
-
-    registry.load(given["plugins"])
-    with Store.open(given["db_url"], "write") as store:
-        done = rescore(store, registry, given["models"], given["eval_settings"], tell)
-    if given["as_json"]:
-        print_json([vars(one) for one in done])
-    else:
-        said = ", ".join(f"{number:,} {status}" for status, number in sorted(counts(done).items()))
-        click.echo(f"{count(len(done), 'evaluation')}: {said}" if done else "there are no outputs to score")
-    return EXIT_ERROR if any(one.status == "failed" for one in done) else 0
+    return rescore_as_asked(given)
 
 
 def _remove_evaluation(given: dict[str, Any]) -> int:

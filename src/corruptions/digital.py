@@ -140,9 +140,8 @@ def _nearest(boxes: int, size: int) -> torch.Tensor:
     import torch
 
     step = boxes / size
-    places = np.cumsum(
-        [step * 0.5, *[step] * (size - 1)]
-    )  # summed up one by one, as Pillow does: ties are its roundings
+    # Summed up one by one, as Pillow does: where two boxes meet, its roundings decide.
+    places = np.cumsum([step * 0.5, *[step] * (size - 1)])
     return torch.from_numpy(places.astype(np.int64).clip(max=boxes - 1))
 
 

@@ -157,13 +157,12 @@ def tenth(size: int) -> int:
     return size // 10
 
 
-def ten_percent(parent: EvalSetting, sizes: Sequence[int], **options: Any) -> EvalSetting:
+def ten_percent(parent: EvalSetting, sizes: Sequence[int]) -> EvalSetting:
     """The child of a setting on a fixed tenth of each class, for models that are too expensive for the whole.
 
     Args:
         parent: The setting; its perturbation and its random numbers are the child's too.
         sizes: How many samples the parent has.
-        options: Of `EvalSetting`, where the child differs.
     """
     return imagenet_setting(
         f"{parent.name}{TEN_PERCENT}",
@@ -173,7 +172,6 @@ def ten_percent(parent: EvalSetting, sizes: Sequence[int], **options: Any) -> Ev
         perturbation_fn_gpu=parent.perturbation_fn_gpu,
         adversarial_attack=parent.adversarial_attack,
         description=f"a tenth of {parent.name}, the same of each class",
-        **options,
     )
 
 

@@ -25,6 +25,7 @@ class Comparison:
 
     Attributes:
         n: The number of samples.
+        binary: Whether all scores are 0 or 1.
         first: The mean score of the first model.
         second: That of the second.
         difference: The first less the second.
@@ -40,6 +41,7 @@ class Comparison:
     """
 
     n: int
+    binary: bool
     first: float
     second: float
     difference: float
@@ -74,6 +76,7 @@ def compare(first: Array, second: Array, seed: int = 0) -> Comparison:
     low, high = _bootstrap(difference, binary, rng)
     return Comparison(
         n=len(a),
+        binary=binary,
         first=float(a.mean()),
         second=float(b.mean()),
         difference=float(difference.mean()),

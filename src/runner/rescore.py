@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,8 +14,6 @@ from testbed.identity import describe, digest
 from testbed.registry.catalog import Catalog
 from testbed.runner.finish import finish
 from testbed.tasks.task_base import get_task
-
-log = logging.getLogger("testbed")
 
 
 @dataclass(frozen=True)

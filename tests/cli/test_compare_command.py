@@ -46,7 +46,7 @@ def test_two_models_on_a_setting(program, filled, scores):
     done = program("db.py", "--compare", "a", "b", "val")
     expected = compare(scores["a"], scores["b"])
     line = done.stdout.splitlines()[2]
-    for words in ("val", "300", f"{100 * expected.difference:+.2f}", f"{expected.only_first}", "a is better"):
+    for words in ("val", "300", f"{100 * expected.difference:+.2f} %", f"{expected.only_first}", "a is better"):
         assert words in line
     assert "McNemar" in done.stderr
 
@@ -75,11 +75,17 @@ def test_samples_are_paired_by_what_they_are(program, filled):
 
 def test_other_scores_can_be_compared(program, filled):
     with Store.open(str(filled / "testbed.db"), "write") as store:
-        put(store, "x", "pets", [0.5, 1.5, 0.2], name="nll")
-        put(store, "y", "pets", [0.25, 1.0, 0.4], name="nll")
-    (row,) = json.loads(program("db.py", "--compare", "x", "y", "pets", "--score", "nll", "--json").stdout)
-    assert row["difference"] == pytest.approx(0.55 / 3)
+        for name in ("nll", "width"):
+            put(store, "x", f"pets-{name}", [0.5, 1.5, 0.2] * 20, name=name)
+            put(store, "y", f"pets-{name}", [0.25, 1.0, 0.3] * 20, name=name)
+    words = ("--compare", "x", "y", "pets-nll", "--score", "nll")
+    (row,) = json.loads(program("db.py", *words, "--json").stdout)
+    assert row["difference"] == pytest.approx(0.65 / 3)
     assert row["consistency"] is None
+    assert row["verdict"] == "y is better"  # of two losses the smaller one
+    assert "0.7333" in program("db.py", *words).stdout  # no percent
+    (row,) = json.loads(program("db.py", "--compare", "x", "y", "pets-width", "--score", "width", "--json").stdout)
+    assert row["verdict"] == "x is higher"  # nobody said which way is better
 
 
 def test_mistakes_are_told(program, filled):

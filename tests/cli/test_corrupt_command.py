@@ -120,8 +120,17 @@ def test_an_unreadable_image_is_told_and_the_others_are_written(tree, tmp_path):
     assert "3 images written" in said.output
 
 
+def test_a_target_that_cannot_be_written_is_told(tree, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    words = (tree, tmp_path / "file", "--corruptions", "fog", "--severities", "1", "--size", "32", "--processes", "1")
+    error = run(*words, catch=True)
+    assert isinstance(error, DataError)
+    assert "cannot be written" in str(error)
+
+
 def test_mistakes_are_told_before_anything_is_written(tree, tmp_path, monkeypatch):
     monkeypatch.delenv("TESTBED_DATA", raising=False)
+    monkeypatch.setattr("testbed.corruptions.frost_pictures.PACKAGES", ())
     out = tmp_path / "out"
     empty = tmp_path / "empty"
     empty.mkdir()

@@ -7,7 +7,6 @@ draws.
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 from pathlib import Path
 
@@ -157,7 +156,7 @@ def test_poisson_numbers_are_the_quantiles_of_their_ranks(rate):
     exact = scipy.stats.poisson.ppf(ranks.numpy(), rate)
     differ = drawn.numpy() != exact
     assert np.abs(drawn.numpy() - exact).max() <= 1
-    assert differ.mean() <= (0.002 if rate < 8 else 0.004)
+    assert differ.mean() <= (0.0005 if rate < 4 else 0.0025 if rate < 12 else 0.001)
 
 
 def test_there_is_no_photon_without_light():
@@ -320,8 +319,3 @@ def test_the_layout_of_the_memory_does_not_matter(name, photos):
     torch.testing.assert_close(
         corrupt(images, name, 2, [3]), corrupt(images.contiguous(), name, 2, [3]), rtol=0, atol=1e-6
     )
-
-
-def test_no_packages_pictures_are_taken_for_frosts_by_accident():
-    """In the environment of the tests there are none, so that the reason is seen."""
-    assert importlib.util.find_spec("imagecorruptions") is None

@@ -330,7 +330,7 @@ def test_sizes_are_the_published_ones():
     assert sizes["val-on-imagenet-a-classes"] == sizes["val-on-imagenet-r-classes"] == 10000
     assert sizes["val_subsampled_class_1_8"] == sizes["val-on-objectnet-classes"] == 6250
     assert sizes["imagenetv2-matched-frequency-format-val_subsampled_class_1_8"] == 1250
-    assert sizes["imagenet-a"], sizes["imagenet-r"] == (7500, 30000)
+    assert (sizes["imagenet-a"], sizes["imagenet-r"]) == (7500, 30000)
     assert {sizes[name] for name in V2} == {10000}
     assert registry.get_eval_setting("objectnet-1.0-beta").other_sizes == [18514]
 
