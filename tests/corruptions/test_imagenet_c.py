@@ -7,6 +7,7 @@ draws.
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 from pathlib import Path
 
@@ -30,11 +31,10 @@ def reference():
 @pytest.fixture(scope="module")
 def summary():
     """The function that summed up the published images."""
-    source = (ASSETS / "make_reference.py").read_text()
-    start, end = source.index("def summary"), source.index("def main")
-    names = {"np": np, "Any": object}
-    exec(compile("from __future__ import annotations\n" + source[start:end], "summary", "exec"), names)
-    return names["summary"]
+    spec = importlib.util.spec_from_file_location("summary", ASSETS / "summary.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.summary
 
 
 @pytest.fixture

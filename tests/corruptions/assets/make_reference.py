@@ -21,6 +21,7 @@ from imagecorruptions import corrupt, get_corruption_names
 from PIL import Image
 from skimage import data
 from skimage.filters import gaussian
+from summary import summary
 
 DRAWS = 60
 RANDOM = (
@@ -31,20 +32,6 @@ RANDOM = (
 def gaussian_of_now(image: Any, *given: Any, multichannel: bool = False, **options: Any) -> Any:
     """scikit-image's function under the argument that it has today."""
     return gaussian(image, *given, channel_axis=-1 if multichannel else None, **options)
-
-
-def summary(images: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Mean, variance and spectrum of images [..., H, W, 3] in [0, 255]: [..., 10].
-
-    The spectrum is the logarithm of the mean power of the brightness in eight rings of equal width.
-    """
-    grey = images.mean(axis=-1)
-    power = np.abs(np.fft.fft2(grey - grey.mean(axis=(-2, -1), keepdims=True))) ** 2
-    height, width = grey.shape[-2:]
-    radius = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.fftfreq(width))
-    rings = np.minimum((radius / 0.5 * 8).astype(int), 7)
-    spectrum = [np.log(power[..., rings == ring].mean(axis=-1) + 1) for ring in range(8)]
-    return np.stack([images.mean(axis=(-3, -2, -1)), images.var(axis=(-3, -2, -1)), *spectrum], axis=-1)
 
 
 def main() -> None:
