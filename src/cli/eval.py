@@ -280,12 +280,14 @@ def _run(
                         for outcome in report.outcomes
                     ],
                     "results": [vars(result) for result in results],
+                    "disagreements": report.disagreements,
                     "store": store.display_url if kept else None,
                 }
             )
         else:
             _print_table(report, results, models, settings)
             _print_unreadable(report, unreadable)
+            _print_disagreements(report)
             _print_summary(report, options.override, store.display_url if kept else None)
     if report.interrupted:
         return EXIT_INTERRUPTED
@@ -337,6 +339,14 @@ def _print_unreadable(report: Report, unreadable: dict[int, int]) -> None:
         click.echo(f"Unreadable: {each.model} on {each.setting}: {samples} could not be read and counted as wrong")
     if len(cells) > SHOWN_REASONS:
         click.echo(f"Unreadable: samples of {len(cells) - SHOWN_REASONS} more cells; db.py --print-eval shows them")
+
+
+def _print_disagreements(report: Report) -> None:
+    """Numbers of this run that are not the published ones, the likeliest sign of a mistake in the preprocessing."""
+    for line in report.disagreements[:SHOWN_REASONS]:
+        click.echo(f"Not as published: {line}")
+    if len(report.disagreements) > SHOWN_REASONS:
+        click.echo(f"Not as published: {len(report.disagreements) - SHOWN_REASONS} more numbers")
 
 
 def _print_summary(report: Report, override: bool, where: str | None) -> None:

@@ -34,6 +34,12 @@ def synsets() -> tuple[str, ...]:
     return tuple((_information() / "imagenet_synsets.txt").read_text(encoding="utf-8").split())
 
 
+@lru_cache(maxsize=1)
+def synsets_21k() -> tuple[str, ...]:
+    """The WordNet ids of the 21,843 classes of Google's ImageNet-21k models, in the order of their logits."""
+    return tuple((_information() / "imagenet21k_goog_synsets.txt").read_text(encoding="utf-8").split())
+
+
 @lru_cache(maxsize=4)
 def listed_classes(which: str) -> tuple[int, ...]:
     """The classes of ImageNet-A (``"a"``) or ImageNet-R (``"r"``), 200 each, ascending."""

@@ -119,3 +119,6 @@ BUILDERS: dict[str, Callable[[], EvalSetting]] = {
 }
 
 registry.add_eval_setting_family(SettingFamily("imagenet", BUILDERS))
+registry.add_eval_setting_collection(
+    "imagenet-testbed", [name for name in BUILDERS if name != "imagenet-real" and not name.endswith(TEN_PERCENT)]
+)

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from testbed.data.imagenet import listed_classes
@@ -73,15 +74,12 @@ def _eighth_of_v2() -> EvalSetting:
     )
 
 
-registry.add_eval_setting_family(
-    SettingFamily(
-        "imagenet-shifts",
-        {
-            **{name: partial(_whole, name) for name in WHOLE},
-            **{name: partial(_v2, name) for name in V2},
-            **{name: partial(_part, name) for name in PARTS},
-            f"{EIGHTH_OF_V2}_subsampled_class_1_8": _eighth_of_v2,
-        },
-    )
-)
+BUILDERS: dict[str, Callable[[], EvalSetting]] = {
+    **{name: partial(_whole, name) for name in WHOLE},
+    **{name: partial(_v2, name) for name in V2},
+    **{name: partial(_part, name) for name in PARTS},
+    f"{EIGHTH_OF_V2}_subsampled_class_1_8": _eighth_of_v2,
+}
+registry.add_eval_setting_family(SettingFamily("imagenet-shifts", BUILDERS))
+registry.add_eval_setting_collection("imagenet-testbed", list(BUILDERS))
 registry.add_eval_setting_collection("imagenetv2", ["imagenetv2-*-format-val"])

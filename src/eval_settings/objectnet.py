@@ -80,6 +80,6 @@ def _val_on_objectnet() -> EvalSetting:
     )
 
 
-registry.add_eval_setting_family(
-    SettingFamily("objectnet", {"objectnet-1.0-beta": _objectnet, "val-on-objectnet-classes": _val_on_objectnet})
-)
+BUILDERS = {"objectnet-1.0-beta": _objectnet, "val-on-objectnet-classes": _val_on_objectnet}
+registry.add_eval_setting_family(SettingFamily("objectnet", BUILDERS))
+registry.add_eval_setting_collection("imagenet-testbed", list(BUILDERS))

@@ -75,3 +75,4 @@ for _short in ("imagenet-vid-robust", "ytbb-robust"):
     BUILDERS[_on_val] = partial(_val_on_frames, _dataset, _on_val)
 
 registry.add_eval_setting_family(SettingFamily("video", BUILDERS))
+registry.add_eval_setting_collection("imagenet-testbed", list(BUILDERS))

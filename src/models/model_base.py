@@ -5,15 +5,17 @@ A definition is light: it imports no torch until it is loaded, so that thousands
 
 from __future__ import annotations
 
+import copy
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from testbed.errors import DefinitionError, WeightsError
 from testbed.models.capability_base import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, LOGITS
+from testbed.models.published_base import Published
 from testbed.models.transform_base import StandardNormalization, StandardTransform, Transform
 from testbed.models.weights_base import LocalFiles, Weights, WeightsSource, loading, no_downloads, of_files, of_network
 
@@ -55,6 +57,7 @@ class ModelDefinition(ABC):
             your own making, to be changed with the weights). Default: the loaded state dict is digested.
         architecture: A plain description of what the loader builds; default its source code.
         random_loader: Builds the network untrained; default the architecture ``arch`` of torchvision or timm.
+        published: Numbers that were published about it; a run says so when its own are others.
     """
 
     capabilities: frozenset[str] = frozenset()
@@ -75,6 +78,7 @@ class ModelDefinition(ABC):
         weights: str | Path | WeightsSource | None = None,
         architecture: dict[str, Any] | None = None,
         random_loader: Callable[[], Any] | None = None,
+        published: Sequence[Published] = (),
     ) -> None:
         if not callable(transform):
             raise DefinitionError(f"model {name!r}: transform takes an image and returns a tensor; got {transform!r}")
@@ -91,6 +95,16 @@ class ModelDefinition(ABC):
         self.architecture = architecture
         self._weights = LocalFiles((weights,)) if isinstance(weights, Path) else weights
         self._random_loader = random_loader
+        self.published = tuple(published)
+
+    def under_name(self, name: str, **fields: Any) -> Self:
+        """This model under another name, with some other fields, such as ``transform`` or ``model_type``."""
+        unknown = [field for field in fields if field not in vars(self)]
+        if unknown:
+            raise DefinitionError(f"model {name!r}: {type(self).__name__} has no field {unknown[0]!r}")
+        other = copy.copy(self)
+        vars(other).update(fields, name=name)
+        return other
 
     def batch_size(self, adversarial: bool, override: int | None = None) -> int:
         """How many images at once: ``override``, else the definition's; under attack fewer.
@@ -247,6 +261,12 @@ class Model(ModelDefinition):
             "classify": self.classify,
             "network": self.architecture or self.classifier_loader,
         }
+
+    def under_name(self, name: str, **fields: Any) -> Self:
+        """This model under another name, with some other fields."""
+        other = super().under_name(name, **fields)
+        other.classify_fn_args = _classify_arguments(name, other.classify)
+        return other
 
     def make_network(self) -> Any:
         """What ``classifier_loader`` returns."""

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from testbed.models._imagenet_testbed_table import ROWS
 from testbed.models.hub_base import hash_in_name, torch_hub_path, url_file
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
+from testbed.models.published_base import Published
 from testbed.models.weights_base import only_weights
 from testbed.registry import registry
 from testbed.registry.library_names import library_names
@@ -87,9 +89,21 @@ class TorchvisionFamily:
             eval_batch_size=EVAL_BATCH_SIZE,
             arch=architecture,
             num_classes=len(weights.meta["categories"]),
+            model_type=ROWS[name].model_type if name in ROWS else None,
+            published=_published(weights),
             architecture={"library": "torchvision", "architecture": architecture},
             weights=TorchvisionWeights(name),
         )
+
+
+def _published(weights: Any) -> list[Published]:
+    """The accuracies on val that torchvision documents (percent there)."""
+    documented = weights.meta.get("_metrics", {}).get("ImageNet-1K", {})
+    return [
+        Published("val", metric, documented[name] / 100, f"torchvision's documentation of {weights}")
+        for name, metric in (("acc@1", "top1"), ("acc@5", "top5"))
+        if name in documented
+    ]
 
 
 registry.add_model_family(TorchvisionFamily())

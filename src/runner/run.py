@@ -21,6 +21,7 @@ from testbed.runner.options import RunOptions
 from testbed.runner.passes import group, tasks_of
 from testbed.runner.plan import Plan, Planner
 from testbed.runner.progress import Progress, SilentProgress
+from testbed.runner.published import disagreements
 from testbed.runner.resources import choose_resources
 from testbed.runner.scheduler import Scheduler
 from testbed.tasks.task_base import get_task
@@ -53,6 +54,7 @@ class Report:
     Attributes:
         stored_bytes: How many bytes of outputs were stored.
         reused: How many samples × cells were not computed, since an earlier run had stored their outputs.
+        disagreements: Lines about numbers of this run that differ from published ones.
     """
 
     plan: Plan
@@ -60,6 +62,7 @@ class Report:
     passes: int = 0
     stored_bytes: int = 0
     reused: int = 0
+    disagreements: list[str] = field(default_factory=list)
     interrupted: bool = False
 
     def of(self, *statuses: str) -> list[Outcome]:
@@ -308,9 +311,17 @@ class Run:
             reason = finish(self.store, self.catalog, evaluation_id)
             if reason is not None:
                 self.progress.note(f"{cell.name} failed: {reason}")
+            else:
+                self._compare_with_published(evaluation_id)
             self._end(cell, "failed" if reason else status, reason or "", evaluation_id)
 
         self._finishes.append(self._finishing.submit(work))
+
+    def _compare_with_published(self, evaluation_id: int) -> None:
+        """Says at once where a number is another one than was published: the rest of the run may be as wrong."""
+        for line in disagreements(self.store, self.catalog, evaluation_id):
+            self.report.disagreements.append(line)
+            self.progress.note(line)
 
     def _wait_for_finishes(self) -> None:
         for finished in self._finishes:

@@ -21,6 +21,7 @@ from testbed.eval_settings import imagenet_base
 from testbed.eval_settings.imagenet import ATTACKS, EIGHTH
 from testbed.eval_settings.imagenet_shifts import V2
 from testbed.registry import registry
+from testbed.registry.select import select
 
 CORRUPTED = [f"imagenet-c.{name}.{severity}" for name in IMAGENET_C for severity in SEVERITIES]
 # The columns of ImageNet-testbed's published table; …_pm0 and …_pm10 are two metrics of one setting.
@@ -117,6 +118,8 @@ def test_every_published_column_is_a_setting_with_the_children_that_there_were()
     names = set(registry.eval_setting_names())
     assert set(PUBLISHED) <= names
     assert len(PUBLISHED) == 213 - 2
+    chosen = select(registry.eval_settings, registry.eval_setting_collections, ["imagenet-testbed"])
+    assert sorted(chosen) == sorted(PUBLISHED)
     tenths = [f"{name}_in-memory" for name in CORRUPTED] + [f"{name}_on-disk" for name in CORRUPTED] + list(ATTACKS)
     assert {f"{name}_10percent" for name in tenths} <= names
 

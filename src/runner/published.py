@@ -1,0 +1,70 @@
+"""Holding the numbers of a run against published ones.
+
+Most wrong numbers in this field come from a wrong preprocessing, and differ by little enough to be believed. Published
+are those that the model's definition carries and those that were imported into the store for the same cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from testbed.db.entities import FRACTION, OVERALL, Result
+from testbed.db.store import Store
+from testbed.models.published_base import Published
+from testbed.registry.catalog import Catalog
+
+CONFIDENCE = 0.95
+
+
+def disagreements(store: Store, catalog: Catalog, evaluation_id: int) -> list[str]:
+    """A line for each published number that lies outside the interval of an evaluation's own.
+
+    Args:
+        store: Has the evaluation, complete, and what was imported.
+        catalog: Has the model's definition, if it still is defined.
+        evaluation_id: The evaluation. Untrained models have no published numbers.
+    """
+    evaluation = store.evaluation(evaluation_id)
+    if evaluation.random_weights:
+        return []
+    model, setting = evaluation.model, evaluation.eval_setting
+    published = [*_carried(catalog, model, setting), *_imported(store, model, setting)]
+    if not published:
+        return []
+    own = {result.metric: result for result in store.results_of([evaluation_id]) if result.slice == OVERALL}
+    lines = [_disagreement(own[each.metric], each) for each in published if each.metric in own]
+    return [line for line in lines if line is not None]
+
+
+def _carried(catalog: Catalog, model: str, setting: str) -> list[Published]:
+    if not catalog.contains_model(model):
+        return []
+    return [each for each in catalog.get_model(model).published if each.eval_setting == setting]
+
+
+def _imported(store: Store, model: str, setting: str) -> Iterable[Published]:
+    """What was imported for a cell: only the last import counts."""
+    imported = [each for each in store.evaluations([model], [setting]) if each.origin == "imported"]
+    if not imported:
+        return
+    last = max(imported, key=lambda each: each.id)
+    for result in store.results_of([last.id]):
+        if result.slice == OVERALL and result.value is not None and result.unit == FRACTION:
+            yield Published(setting, result.metric, result.value, f"imported from {last.source}")
+
+
+def _disagreement(own: Result, published: Published) -> str | None:
+    """What to say about a rate whose Wilson interval leaves the published one out; None when there is nothing."""
+    if own.value is None or not own.n or own.unit != FRACTION:
+        return None
+    from scipy.stats import binomtest
+
+    interval = binomtest(round(own.value * own.n), own.n).proportion_ci(CONFIDENCE, method="wilson")
+    if interval.low <= published.value <= interval.high:
+        return None
+    return (
+        f"{own.model} on {own.eval_setting}: {own.metric} is {100 * own.value:.2f} % ({100 * interval.low:.2f} to"
+        f" {100 * interval.high:.2f} with {100 * CONFIDENCE:.0f} % confidence, n = {own.n:,}), but"
+        f" {100 * published.value:.2f} % is published ({published.source}): look at the preprocessing, the weights and"
+        " the data"
+    )
