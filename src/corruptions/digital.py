@@ -152,11 +152,12 @@ def jpeg_compression(images: torch.Tensor, severity: int, seeds: Sequence[int] =
 
     given = images.cpu().numpy()
     read = torch.empty(images.shape, memory_format=torch.channels_last)  # as pixels lie in files: three at a time
+    scaled = np.empty(given.shape[1:], dtype=np.float32)
     for pixels, place in zip(given, read, strict=True):
-        eight = np.empty((*pixels.shape[1:], 3), dtype=np.uint8)
-        for channel, plane in enumerate(pixels):
-            np.add(plane * np.float32(255), np.float32(0.5), out=eight[..., channel], casting="unsafe")
+        np.multiply(pixels, np.float32(255), out=scaled)
+        scaled += np.float32(0.5)
+        image = Image.merge("RGB", [Image.fromarray(plane) for plane in scaled.astype(np.uint8)])
         file = BytesIO()
-        Image.fromarray(eight).save(file, "JPEG", quality=QUALITY[severity - 1])
+        image.save(file, "JPEG", quality=QUALITY[severity - 1])
         place.copy_(torch.from_numpy(np.array(Image.open(file))).permute(2, 0, 1))
     return read.div_(255).to(images)
