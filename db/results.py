@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -35,12 +35,31 @@ class Results(StoreBase):
             _overall_first(RESULTS.c.slice),
             RESULTS.c.slice,
         )
-        wanted = {"model": models, "eval_setting": eval_settings, "metric": metrics, "slice": slices}
-        for column, values in wanted.items():
-            if values is not None:
-                statement = statement.where(RESULTS.c[column].in_(list(values)))
         with self.reading() as session:
-            return [Result(**row) for row in session.execute(statement).mappings()]
+            chosen = _only(statement, models, eval_settings, metrics, slices)
+            return [Result(**row) for row in session.execute(chosen).mappings()]
+
+    def result_rows(
+        self,
+        fields: Sequence[str],
+        models: Iterable[str] | None = None,
+        eval_settings: Iterable[str] | None = None,
+        metrics: Iterable[str] | None = None,
+        slices: Iterable[str] | None = None,
+    ) -> list[tuple[Any, ...]]:
+        """Some fields of what `results` gives, in no order and as plain tuples: several times as fast for whole tables.
+
+        Args:
+            fields: Names of fields of `Result`.
+            models: As `results` takes them, and so the others.
+            eval_settings: Only these.
+            metrics: Only these.
+            slices: Only these.
+        """
+        statement = sa.select(*(RESULTS.c[field] for field in fields))
+        with self.reading() as session:
+            chosen = _only(statement, models, eval_settings, metrics, slices)
+            return [tuple(row) for row in session.execute(chosen)]
 
     def results_of(self, evaluation_ids: Iterable[int]) -> list[Result]:
         """The metrics of these evaluations, whether or not they are the ones that count."""
@@ -86,6 +105,14 @@ class Results(StoreBase):
         with self.reading() as session:
             order = (MetricRow.name, _overall_first(MetricRow.slice), MetricRow.slice)
             return [Metric(*row) for row in session.execute(statement.order_by(*order))]
+
+
+def _only(statement: Any, *wanted: Iterable[str] | None) -> Any:
+    """A statement about the view, restricted to the wanted models, settings, metrics and slices."""
+    for column, values in zip(("model", "eval_setting", "metric", "slice"), wanted, strict=True):
+        if values is not None:
+            statement = statement.where(RESULTS.c[column].in_(list(values)))
+    return statement
 
 
 def _overall_first(column: Any) -> Any:

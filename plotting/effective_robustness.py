@@ -1,0 +1,65 @@
+"""Effective robustness of each model to a shift: how much more accurate it is than the fit predicts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from testbed.plotting.frame import Grid
+from testbed.plotting.picture import Choice, Picture
+from testbed.plotting.scatter import ScatterData, ScatterSpec, scatter_data, scatter_object
+from testbed.plotting.stats import transform
+from testbed.plotting.style import finish, percent_axis, points_range, type_styles
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+SPEC = ScatterSpec("val", "imagenetv2-matched-frequency-format-val", merge_types=False)
+
+
+def data(grid: Grid, choice: Choice) -> ScatterData:
+    """Effective robustness of each model to a shift."""
+    found = scatter_data(grid, SPEC.on(choice.x, choice.y, choice.scale))
+    if found.fit is None:
+        raise ValueError(f"too few models have both {found.spec.x} and {found.spec.y} for a line")
+    return found
+
+
+def figure(found: ScatterData) -> Figure:
+    """Effective robustness against standard accuracy, a point for each model."""
+    import plotly.graph_objects as go
+
+    drawn = go.Figure()
+    spec, models = found.spec, found.models.dropna(subset=["effective_robustness"])
+    for model_type, style in type_styles(models["model_type"]).items():
+        group = models[models["model_type"] == model_type]
+        drawn.add_trace(
+            go.Scatter(
+                x=transform(group["x"], spec.scale),
+                y=100 * group["effective_robustness"],
+                mode="markers",
+                name=model_type,
+                marker=style,
+                customdata=list(zip(group["model"], 100 * group["x"], 100 * group["y"], strict=True)),
+                hovertemplate=(
+                    f"<b>%{{customdata[0]}}</b><br>{spec.x}: %{{customdata[1]:.2f}} %<br>{spec.y}:"
+                    " %{customdata[2]:.2f} %<br>effective robustness: %{y:+.2f} points<extra>%{fullData.name}</extra>"
+                ),
+            )
+        )
+    places = transform(models["x"], spec.scale)
+    margin = 0.05 * float(places.max() - places.min()) or 0.1
+    percent_axis(
+        drawn, "x", (float(places.min()) - margin, float(places.max()) + margin), spec.scale, f"{spec.x} (%)", {}
+    )
+    drawn.update_yaxes(
+        title_text="effective robustness (points)", range=points_range(100 * models["effective_robustness"])
+    )
+    drawn.add_hline(y=0, line={"color": "black", "width": 1})
+    finish(drawn, f"Effective robustness to {spec.y}")
+    return drawn
+
+
+PICTURE = Picture("effective_robustness", data, figure, scatter_object)
+
+if __name__ == "__main__":
+    PICTURE.main()

@@ -1,0 +1,237 @@
+"""The stored results as pandas frames: what every figure is drawn from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from testbed.db.entities import OVERALL
+from testbed.db.importing import METRIC_SUFFIXES
+from testbed.db.store import Store
+from testbed.errors import StoreError
+
+METRICS = ("top1", *METRIC_SUFFIXES)
+FIELDS = (
+    "model",
+    "model_type",
+    "eval_setting",
+    "metric",
+    "slice",
+    "value",
+    "n",
+    "stderr",
+    "unit",
+    "origin",
+    "sample_limit",
+    "random_weights",
+    "evaluation_id",
+)
+TEN_PERCENT = "_10percent"
+CORRUPTED = re.compile(r"imagenet-c\.(?P<corruption>[a-z_]+)\.(?P<severity>[1-5])_(?P<form>in-memory|on-disk)")
+SEVERITIES = 5
+AVERAGED_TOO = ("greyscale", "stylized_imagenet")
+
+
+def results_frame(
+    db_url: str | None = None,
+    models: Iterable[str] | None = None,
+    eval_settings: Iterable[str] | None = None,
+    metrics: Sequence[str] = METRICS,
+    origin: str = "any",
+    sizes: bool = True,
+) -> pd.DataFrame:
+    """The results that count, one row for each model, setting and metric.
+
+    Args:
+        db_url: The store; default as everywhere.
+        models: Only these.
+        eval_settings: Only these.
+        metrics: Only these.
+        origin: ``"own"``, ``"imported"``, or ``"any"``: where a cell has both, one's own.
+        sizes: Whether to look up the number of samples of imported results among the registered settings.
+
+    Returns:
+        A tidy frame: ``model``, ``model_type``, ``eval_setting``, ``column`` (the setting, or the setting and the
+        metric as in ImageNet-testbed's table: ``X_pm0``), ``metric``, ``slice``, ``value`` (a fraction where it is a
+        rate), ``n``, ``stderr``, ``unit``, ``origin``, ``sample_limit``, ``random_weights``, ``evaluation_id``.
+
+    Raises:
+        StoreError: If there is no store.
+    """
+    if origin not in ("own", "imported", "any"):
+        raise ValueError(f"origin is 'own', 'imported' or 'any', not {origin!r}")
+    with Store.open(db_url) as store:
+        rows = store.result_rows(FIELDS, models, eval_settings, metrics, [OVERALL])
+    frame = pd.DataFrame(rows, columns=list(FIELDS))
+    frame["n"] = pd.to_numeric(frame["n"]).astype(np.float64)
+    frame["value"] = pd.to_numeric(frame["value"]).astype(np.float64)
+    imported = frame["origin"] == "imported"
+    if origin != "any":
+        frame = frame[imported if origin == "imported" else ~imported]
+    else:  # one's own stands before what was imported
+        frame = frame.assign(_imported=imported).sort_values("_imported", kind="stable")
+        frame = frame.drop_duplicates(["model", "eval_setting", "metric"]).drop(columns="_imported")
+    frame = frame.sort_values(["model", "eval_setting", "metric"], kind="stable").reset_index(drop=True)
+    frame.insert(3, "column", _columns(frame))
+    if sizes:
+        frame["n"] = frame["n"].fillna(frame["eval_setting"].map(_registered_sizes(frame)))
+    return frame
+
+
+def _columns(frame: pd.DataFrame) -> pd.Series:
+    """The setting's name, and with the metrics that share one its suffix."""
+    suffix = np.where(frame["metric"].isin(METRIC_SUFFIXES), "_" + frame["metric"].astype(str), "")
+    return frame["eval_setting"].astype(str) + suffix
+
+
+def _registered_sizes(frame: pd.DataFrame) -> dict[str, float]:
+    """How many samples a setting has, for those without a number; from the registry, or the store's other models."""
+    from testbed.registry import registry
+
+    unknown = frame.loc[frame["n"].isna(), "eval_setting"].unique()
+    counted = frame.groupby("eval_setting")["n"].max()
+    sizes: dict[str, float] = {}
+    for name in unknown:
+        size = registry.get_eval_setting(name).size if registry.contains_eval_setting(name) else None
+        if size is None and not np.isnan(counted.get(name, np.nan)):
+            size = int(counted[name])
+        sizes[name] = np.nan if size is None else float(size)
+    return sizes
+
+
+# Models × settings ------------------------------------------------------------------------------------------------
+
+
+def wide_frame(frame: pd.DataFrame, what: str = "value") -> pd.DataFrame:
+    """Models × columns of a tidy frame: values (fractions), or with ``what="n"`` the numbers of samples."""
+    wide = frame.pivot(index="model", columns="column", values=what)
+    wide.columns.name = None
+    return wide.astype(np.float64)
+
+
+def model_types(frame: pd.DataFrame) -> pd.Series:
+    """The type of each model of a tidy frame; None where nobody has said."""
+    types: pd.Series = frame.drop_duplicates("model").set_index("model")["model_type"]
+    return types
+
+
+def filled(wide: pd.DataFrame) -> pd.DataFrame:
+    """Gaps of a setting filled by its ``…_10percent`` child, whose columns then go: ImageNet-testbed's rule."""
+    wide = wide.copy()
+    for child in [column for column in wide.columns if column.endswith(TEN_PERCENT)]:
+        parent = child.removesuffix(TEN_PERCENT)
+        wide[parent] = wide[parent].fillna(wide[child]) if parent in wide else wide[child]
+        wide = wide.drop(columns=child)
+    return wide
+
+
+def with_averages(wide: pd.DataFrame, keep: bool = True) -> pd.DataFrame:
+    """ImageNet-testbed's averages beside the columns of models × settings.
+
+    ``<corruption>_in-memory`` and ``<corruption>_on-disk`` are means over the five severities, ``avg_corruptions`` the
+    mean over all of these and the settings ``greyscale`` and ``stylized_imagenet``, ``avg_pgd`` the mean over the
+    attacks. Each is there only for models that lack none of what it is made from, and only if all five severities are
+    columns.
+
+    Args:
+        wide: Models × columns, `filled` before.
+        keep: Whether the columns of the single severities stay.
+    """
+    groups: dict[str, list[str]] = {}
+    for column in wide.columns:
+        found = CORRUPTED.fullmatch(column)
+        if found:
+            groups.setdefault(f"{found['corruption']}_{found['form']}", []).append(column)
+    made = {name: _mean(wide, parts) for name, parts in groups.items() if len(parts) == SEVERITIES}
+    averaged = pd.DataFrame(made, index=wide.index)
+    over = pd.concat([averaged, wide[[each for each in AVERAGED_TOO if each in wide]]], axis=1)
+    if made:
+        averaged["avg_corruptions"] = _mean(over, list(over.columns))
+    attacks = [column for column in wide.columns if column.startswith("pgd.")]
+    if attacks:
+        averaged["avg_pgd"] = _mean(wide, attacks)
+    kept = wide if keep else wide.drop(columns=[part for parts in groups.values() for part in parts])
+    return pd.concat([kept, averaged], axis=1)
+
+
+def _mean(wide: pd.DataFrame, columns: list[str]) -> pd.Series:
+    return wide[columns].mean(axis=1, skipna=False)
+
+
+def grid(frame: pd.DataFrame, averages: bool = True, what: str = "value") -> pd.DataFrame:
+    """Models × settings as the figures want it: `filled`, and with the averages unless they are not wanted.
+
+    Numbers of samples (``what="n"``) are those of what a value was filled from; those of an average are the smallest.
+    """
+    wide = wide_frame(frame, what)
+    if what == "n":
+        values = wide_frame(frame)
+        wide = wide.where(values.notna())
+    wide = filled(wide)
+    if not averages:
+        return wide
+    if what == "n":
+        return _sizes_of_averages(wide)
+    return with_averages(wide)
+
+
+def _sizes_of_averages(wide: pd.DataFrame) -> pd.DataFrame:
+    averaged = with_averages(wide)
+    attacks = [column for column in wide.columns if column.startswith("pgd.")]
+    for name in averaged.columns.difference(wide.columns):
+        parts = attacks if name == "avg_pgd" else [c for c in wide.columns if CORRUPTED.fullmatch(c)]
+        averaged[name] = wide[parts].min(axis=1, skipna=False)
+    return averaged
+
+
+class Grid(NamedTuple):
+    """What figures are drawn from.
+
+    Attributes:
+        values: Models × columns, fractions.
+        sizes: Models × columns, numbers of samples; NaN where unknown.
+        types: The type of each model.
+        metric: What the values are.
+    """
+
+    values: pd.DataFrame
+    sizes: pd.DataFrame
+    types: pd.Series
+    metric: str = "top1"
+
+
+def load_grid(db_url: str | None = None, metric: str = "top1", origin: str = "any") -> Grid:
+    """The stored results as figures want them, with fills and averages.
+
+    Args:
+        db_url: The store.
+        metric: Which metric; with ``"top1"`` come the columns of pm0 and pm10.
+        origin: As `results_frame`.
+    """
+    frame = results_frame(db_url, metrics=METRICS if metric == "top1" else [metric], origin=origin)
+    return Grid(grid(frame), grid(frame, what="n"), model_types(frame), metric)
+
+
+def require_columns(wide: pd.DataFrame, columns: Iterable[str]) -> None:
+    """Checks that the settings of a figure are there.
+
+    Raises:
+        StoreError: With the nearest names.
+    """
+    from testbed.errors import unknown_name
+
+    for column in columns:
+        if column not in wide:
+            if not len(wide.columns):
+                raise StoreError("the store has no results to draw; run eval.py, or db.py --import-results FILE")
+            raise unknown_name(
+                "column",
+                column,
+                [str(each) for each in wide.columns],
+                "the stored results",
+                "db.py --list-eval-settings-db",
+            )

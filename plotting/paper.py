@@ -1,0 +1,173 @@
+"""Kinds of figures of which the paper has several: a scatter plot, and one beside what it says of two shifts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from testbed.plotting.frame import Grid
+from testbed.plotting.picture import Choice, Picture
+from testbed.plotting.scatter import (
+    ScatterData,
+    ScatterSpec,
+    add_scatter,
+    scatter_data,
+    scatter_figure,
+    scatter_object,
+)
+from testbed.plotting.style import STANDARD, finish, points_range, type_styles
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+
+def scatter_picture(name: str, spec: ScatterSpec) -> Picture:
+    """A scatter plot of two settings.
+
+    Args:
+        name: Of the file.
+        spec: What is shown, unless the command line chooses other settings.
+    """
+
+    def data(grid: Grid, choice: Choice) -> ScatterData:
+        return scatter_data(grid, spec.on(choice.x, choice.y, choice.scale))
+
+    data.__doc__ = f"Draws {spec.title or spec.y}."
+    return Picture(name, data, scatter_figure, scatter_object)
+
+
+class TwoShifts(NamedTuple):
+    """A shift, and whether robustness to it goes with robustness to another one.
+
+    Attributes:
+        scatter: The shift.
+        other: The other shift.
+        models: The models that are not of standard training: ``model``, ``model_type``, ``x`` and ``y``, the effective
+            robustness to the shift and to the other one (differences of fractions).
+        r: Pearson's correlation coefficient of these.
+    """
+
+    scatter: ScatterData
+    other: ScatterData
+    models: pd.DataFrame
+    r: float
+
+
+def two_shifts_picture(name: str, spec: ScatterSpec, other: ScatterSpec) -> Picture:
+    """A scatter plot of a shift, and beside it effective robustness to it against that to another shift.
+
+    Args:
+        name: Of the file.
+        spec: The shift.
+        other: The shift that the paper calls natural.
+    """
+
+    def data(grid: Grid, choice: Choice) -> TwoShifts:
+        chosen = spec.on(choice.x, choice.y, choice.scale)
+        return two_shifts(grid, chosen, replace(other, scale=chosen.scale))
+
+    data.__doc__ = f"Draws {spec.title or spec.y} against {other.y_label or other.y}."
+    return Picture(name, data, two_shifts_figure, _two_shifts_object)
+
+
+def two_shifts(grid: Grid, spec: ScatterSpec, other: ScatterSpec) -> TwoShifts:
+    """The numbers of `two_shifts_picture`.
+
+    The lines are fitted to the models that their scatter plots show; the models that are compared may be less accurate
+    than these, as in the paper.
+    """
+    natural = of_all_models(grid, other)
+    models = both_robustnesses(of_all_models(grid, spec), natural)
+    return TwoShifts(scatter_data(grid, spec), natural, models, correlation(models))
+
+
+def both_robustnesses(one: ScatterData, other: ScatterData) -> pd.DataFrame:
+    """Effective robustness to one shift (``x``) and another (``y``) of the models that are not of standard training."""
+    first, second = (data.models.set_index("model") for data in (one, other))
+    both = first.index.intersection(second.index)
+    models = pd.DataFrame(
+        {
+            "model_type": first.loc[both, "model_type"],
+            "x": first.loc[both, "effective_robustness"],
+            "y": second.loc[both, "effective_robustness"],
+        }
+    ).dropna(subset=["x", "y"])
+    return models[models["model_type"] != STANDARD].rename_axis("model").reset_index()
+
+
+def correlation(models: pd.DataFrame) -> float:
+    """Pearson's correlation coefficient of the two; NaN where there are too few models for one."""
+    enough = len(models) > 2 and models["x"].std() > 0 and models["y"].std() > 0
+    return float(np.corrcoef(models["x"], models["y"])[0, 1]) if enough else float("nan")
+
+
+def of_all_models(grid: Grid, spec: ScatterSpec) -> ScatterData:
+    """A scatter plot's numbers for less accurate models too, by the line of those that it shows.
+
+    Raises:
+        ValueError: If there is no line.
+    """
+    shown = scatter_data(grid, spec, resamples=1)
+    if shown.fit is None:
+        raise ValueError(f"too few models have both {spec.x} and {spec.y} for a line")
+    every = scatter_data(grid, replace(spec, least=0.0, without=(), fitted=False))
+    every.models["predicted"] = shown.fit.predict(every.models["x"])
+    every.models["effective_robustness"] = every.models["y"] - every.models["predicted"]
+    return shown._replace(models=every.models)
+
+
+def two_shifts_figure(data: TwoShifts) -> Figure:
+    """Two panels: the shift, and the two robustnesses against each other."""
+    import plotly.graph_objects as go
+    from plotly.subplots import make_subplots
+
+    spec, other = data.scatter.spec, data.other.spec
+    figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.11)
+    add_scatter(figure, data.scatter, 1, 1)
+    known = {trace.legendgroup for trace in figure.data}
+    for model_type, style in type_styles(data.models["model_type"]).items():
+        group = data.models[data.models["model_type"] == model_type]
+        figure.add_trace(
+            go.Scatter(
+                x=100 * group["x"],
+                y=100 * group["y"],
+                mode="markers",
+                name=model_type,
+                legendgroup=model_type,
+                showlegend=model_type not in known,
+                marker=style,
+                customdata=group["model"],
+                hovertemplate="<b>%{customdata}</b><br>%{x:+.2f} and %{y:+.2f} points<extra>%{fullData.name}</extra>",
+            ),
+            row=1,
+            col=2,
+        )
+    figure.add_hline(y=0, line={"color": "black", "width": 1}, row=1, col=2)
+    figure.add_vline(x=0, line={"color": "black", "width": 1}, row=1, col=2)
+    label = "{} effective robustness (points)"
+    if len(data.models):
+        ranges = points_range(100 * data.models["x"]), points_range(100 * data.models["y"])
+        figure.update_xaxes(title_text=label.format(spec.y_label or spec.y), range=ranges[0], row=1, col=2)
+        figure.update_yaxes(title_text=label.format(other.y_label or other.y), range=ranges[1], row=1, col=2)
+    finish(figure, f"{spec.title or spec.y} (right: r = {data.r:.2f})", width=1500)
+    return figure
+
+
+def _two_shifts_object(data: TwoShifts) -> dict[str, Any]:
+    return {
+        "shift": scatter_object(data.scatter),
+        "other": scatter_object(data.other),
+        "r": None if np.isnan(data.r) else data.r,
+        "models": [
+            {
+                "model": each.model,
+                "model_type": each.model_type,
+                "effective_robustness": 100 * each.x,
+                "other_effective_robustness": 100 * each.y,
+            }
+            for each in data.models.itertuples()
+        ],
+    }

@@ -1,0 +1,113 @@
+"""Appendix: whether effective robustness to synthetic shifts goes with that to natural ones, for every pair of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from testbed.plotting import (
+    paper_imagenet_a,
+    paper_imagenetv2,
+    paper_objectnet,
+    paper_vid_robust,
+    paper_vid_robust_pm10,
+    paper_ytbb_robust,
+    paper_ytbb_robust_pm10,
+)
+from testbed.plotting.frame import CORRUPTED, Grid
+from testbed.plotting.paper import both_robustnesses, correlation, of_all_models
+from testbed.plotting.picture import Choice, Picture
+from testbed.plotting.scatter import ScatterData, ScatterSpec
+from testbed.plotting.style import finish
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+NATURAL = (
+    paper_imagenetv2.SPEC,
+    paper_objectnet.SPEC,
+    paper_vid_robust.SPEC,
+    paper_ytbb_robust.SPEC,
+    paper_vid_robust_pm10.SPEC,
+    paper_ytbb_robust_pm10.SPEC,
+    paper_imagenet_a.SPEC,
+)
+SYNTHETIC = ("_in-memory", "_on-disk", "pgd.", "avg_", "stylized_imagenet", "greyscale")
+
+
+def data(grid: Grid, choice: Choice) -> pd.DataFrame:
+    """Draws how effective robustness to synthetic shifts correlates with that to natural ones."""
+    natural = [spec for spec in NATURAL if spec.x in grid.values and spec.y in grid.values]
+    table = pd.DataFrame(index=_synthetic(grid), columns=[spec.y for spec in natural], dtype=float)
+    scale = choice.scale or "logit"
+    of_natural = {spec.y: _robustness(grid, replace(spec, merge_types=True, scale=scale)) for spec in natural}
+    for shift in table.index:
+        of_shift = _robustness(grid, ScatterSpec(choice.x or "val", shift, scale=scale))
+        for other, found in of_natural.items():
+            if of_shift is not None and found is not None:
+                table.loc[shift, other] = correlation(both_robustnesses(of_shift, found))
+    table = table.dropna(how="all").dropna(how="all", axis=1)
+    if table.empty:
+        raise ValueError("too few models have both synthetic and natural shifts")
+    return table
+
+
+def _robustness(grid: Grid, spec: ScatterSpec) -> ScatterData | None:
+    """Effective robustness of all models; None where too few have both settings for a line."""
+    try:
+        return of_all_models(grid, spec)
+    except ValueError:
+        return None
+
+
+def _synthetic(grid: Grid) -> list[str]:
+    return sorted(
+        column
+        for column in grid.values
+        if any(part in column for part in SYNTHETIC) and not CORRUPTED.fullmatch(column)
+    )
+
+
+def figure(table: pd.DataFrame) -> Figure:
+    """A heat map of correlation coefficients."""
+    import plotly.graph_objects as go
+
+    drawn = go.Figure(
+        go.Heatmap(
+            z=table.to_numpy(),
+            x=list(table.columns),
+            y=list(table.index),
+            colorscale="RdBu",
+            reversescale=True,
+            zmid=0,
+            zmin=-1,
+            zmax=1,
+            text=[["" if value != value else f"{value:.2f}" for value in row] for row in table.to_numpy()],
+            texttemplate="%{text}",
+            textfont={"size": 11},
+            hovertemplate="%{y}<br>%{x}<br>r = %{z:.3f}<extra></extra>",
+            colorbar={"title": "r", "len": 0.4},
+        )
+    )
+    finish(drawn, "Correlation of effective robustness", width=980, height=260 + 24 * len(table))
+    drawn.update_layout(margin={"l": 240, "r": 60, "t": 60, "b": 200}, showlegend=False)
+    drawn.update_xaxes(tickangle=-40, tickfont={"size": 12}, showgrid=False)
+    drawn.update_yaxes(autorange="reversed", tickfont={"size": 12}, dtick=1, showgrid=False)
+    return drawn
+
+
+def numbers(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The numbers as plain values."""
+    return [
+        {"synthetic": shift, "natural": natural, "r": float(r)}
+        for shift, row in table.iterrows()
+        for natural, r in row.dropna().items()
+    ]
+
+
+PICTURE = Picture("appendix_correlations", data, figure, numbers)
+
+if __name__ == "__main__":
+    PICTURE.main()

@@ -1,0 +1,68 @@
+"""Appendix: the whole grid, models × settings, as a heat map."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from testbed.plotting.frame import Grid, with_averages
+from testbed.plotting.picture import Choice, Picture
+from testbed.plotting.style import finish
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+ROW, COLUMN = 15, 17  # pixels
+
+
+def data(grid: Grid, choice: Choice) -> pd.DataFrame:
+    """Draws the accuracy of every model on every setting, the severities of a corruption averaged."""
+    single = with_averages(grid.values, keep=False)
+    values = single.loc[:, ~single.columns.duplicated()]
+    by = choice.x or "val"
+    if by in values:
+        values = values.sort_values(by, ascending=False, kind="stable")
+        others = sorted(column for column in values if column != by)
+        values = values[[by, *others]]
+    if values.empty:
+        raise ValueError("the store has no results")
+    return values
+
+
+def figure(values: pd.DataFrame) -> Figure:
+    """The heat map, the best model on top."""
+    import plotly.graph_objects as go
+
+    drawn = go.Figure(
+        go.Heatmap(
+            z=100 * values.to_numpy(),
+            x=list(values.columns),
+            y=list(values.index),
+            colorscale="Viridis",
+            zmin=0,
+            zmax=100,
+            colorbar={"title": "top-1, %", "len": 0.25, "y": 1, "yanchor": "top"},
+            hovertemplate="<b>%{y}</b><br>%{x}: %{z:.2f} %<extra></extra>",
+            hoverongaps=False,
+        )
+    )
+    finish(drawn, "Accuracies", width=420 + COLUMN * values.shape[1], height=320 + ROW * values.shape[0])
+    drawn.update_layout(margin={"l": 330, "r": 80, "t": 60, "b": 260}, showlegend=False)
+    drawn.update_xaxes(tickangle=-60, tickfont={"size": 10}, dtick=1, showgrid=False)
+    drawn.update_yaxes(autorange="reversed", tickfont={"size": 10}, dtick=1, showgrid=False)
+    return drawn
+
+
+def numbers(values: pd.DataFrame) -> list[dict[str, Any]]:
+    """The numbers as plain values: what is missing is left out."""
+    return [
+        {"model": model, **{str(column): 100 * value for column, value in row.dropna().items()}}
+        for model, row in values.iterrows()
+    ]
+
+
+PICTURE = Picture("appendix_grid", data, figure, numbers)
+
+if __name__ == "__main__":
+    PICTURE.main()

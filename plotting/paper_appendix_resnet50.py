@@ -1,0 +1,89 @@
+"""Appendix: relative and effective robustness of the models that were made from a resnet50."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from testbed.plotting.frame import Grid
+from testbed.plotting.paper_imagenetv2 import SPEC
+from testbed.plotting.picture import Choice, Picture
+from testbed.plotting.scatter import scatter_data
+from testbed.plotting.stats import relative_robustness
+from testbed.plotting.style import finish, points_range, type_styles
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+BASE = "resnet50"
+FAMILY = ("resnet50", "resnext50", "wide_resnet50")  # what names of its relatives begin with, or "Fix" or "se_" before
+
+
+def data(grid: Grid, choice: Choice) -> pd.DataFrame:
+    """Draws relative against effective robustness of the models made from a resnet50."""
+    spec = SPEC.on(choice.x, choice.y, choice.scale)
+    models = scatter_data(grid, spec, resamples=1).models.set_index("model")
+    if BASE not in models.index:
+        raise ValueError(f"{BASE} has not both {spec.x} and {spec.y}")
+    family = [name for name in models.index if _stem(name).startswith(FAMILY) and name != BASE]
+    relative = relative_robustness(models["y"], dict.fromkeys(family, BASE))
+    return models.loc[family, ["model_type", "x", "y", "effective_robustness"]].assign(relative_robustness=relative)
+
+
+def _stem(name: str) -> str:
+    return name.lower().removeprefix("fix").removeprefix("se_")
+
+
+def figure(models: pd.DataFrame) -> Figure:
+    """A point for each model; an intervention is worth it where both are above zero."""
+    import plotly.graph_objects as go
+
+    drawn = go.Figure()
+    for model_type, style in type_styles(models["model_type"]).items():
+        group = models[models["model_type"] == model_type]
+        drawn.add_trace(
+            go.Scatter(
+                x=100 * group["relative_robustness"],
+                y=100 * group["effective_robustness"],
+                mode="markers",
+                name=model_type,
+                marker=style,
+                customdata=group.index,
+                hovertemplate=(
+                    "<b>%{customdata}</b><br>relative: %{x:+.2f} points<br>effective: %{y:+.2f} points"
+                    "<extra>%{fullData.name}</extra>"
+                ),
+            )
+        )
+    drawn.add_hline(y=0, line={"color": "black", "width": 1})
+    drawn.add_vline(x=0, line={"color": "black", "width": 1})
+    drawn.update_xaxes(
+        title_text=f"relative robustness to {BASE} (points)", range=points_range(100 * models["relative_robustness"])
+    )
+    drawn.update_yaxes(
+        title_text="effective robustness (points)", range=points_range(100 * models["effective_robustness"])
+    )
+    finish(drawn, "Relative and effective robustness, ResNet-50 family")
+    return drawn
+
+
+def numbers(models: pd.DataFrame) -> list[dict[str, Any]]:
+    """The numbers as plain values, in percent and points."""
+    return [
+        {
+            "model": each.Index,
+            "model_type": each.model_type,
+            "x": 100 * each.x,
+            "y": 100 * each.y,
+            "effective_robustness": 100 * each.effective_robustness,
+            "relative_robustness": 100 * each.relative_robustness,
+        }
+        for each in models.itertuples()
+    ]
+
+
+PICTURE = Picture("appendix_resnet50", data, figure, numbers)
+
+if __name__ == "__main__":
+    PICTURE.main()

@@ -1,0 +1,89 @@
+"""Figure 1, left: what a robustness intervention should do, drawn with a model that does not exist."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from testbed.plotting.frame import Grid
+from testbed.plotting.paper_imagenetv2 import SPEC as IMAGENETV2
+from testbed.plotting.picture import Choice, Picture
+from testbed.plotting.scatter import ScatterData, add_scatter, scatter_data, scatter_object
+from testbed.plotting.stats import transform
+from testbed.plotting.style import STANDARD, finish
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+SPEC = replace(IMAGENETV2, title="A hypothetical robustness intervention")
+BASE = "vgg19"  # the model of the paper; where it is not stored, the one in the middle
+GAIN = 0.08
+
+
+class Illustration(NamedTuple):
+    """Models of standard training, and a model that is not real.
+
+    Attributes:
+        scatter: The real models.
+        base: The real model that it starts from.
+        x: Its standard accuracy, a fraction.
+        y: Its accuracy under the shift.
+        before: That of its base.
+    """
+
+    scatter: ScatterData
+    base: str
+    x: float
+    y: float
+    before: float
+
+
+def data(grid: Grid, choice: Choice) -> Illustration:
+    """Draws what effective robustness is, with a hypothetical model."""
+    found = scatter_data(grid, SPEC.on(choice.x, choice.y, choice.scale))
+    standard = found.models[found.models["model_type"].isin([STANDARD, "not stated"])].reset_index(drop=True)
+    if not len(standard):
+        raise ValueError("no model of standard training has both settings")
+    named = standard[standard["model"] == BASE]
+    base = (named if len(named) else standard.sort_values("x").iloc[[len(standard) // 2]]).iloc[0]
+    hypothetical = min(float(base["y"]) + GAIN, 0.99)
+    return Illustration(
+        found._replace(models=standard), base["model"], float(base["x"]), hypothetical, float(base["y"])
+    )
+
+
+def figure(found: Illustration) -> Figure:
+    """The standard models, the hypothetical one, and how far it lies above the line."""
+    import plotly.graph_objects as go
+
+    drawn = go.Figure()
+    add_scatter(drawn, found.scatter)
+    scale = found.scatter.spec.scale
+    x, y, before = (float(transform(value, scale)) for value in (found.x, found.y, found.before))
+    drawn.add_trace(
+        go.Scatter(
+            x=[x],
+            y=[y],
+            mode="markers",
+            name="hypothetical robust model",
+            marker={"color": "#009E73", "symbol": "star", "size": 18},
+            hovertemplate=f"a model that does not exist<br>{100 * found.x:.2f} %, {100 * found.y:.2f} %<extra></extra>",
+        )
+    )
+    drawn.add_annotation(
+        x=x, y=y, ax=x, ay=before, xref="x", yref="y", axref="x", ayref="y", arrowhead=2, arrowwidth=2, standoff=12
+    )
+    finish(drawn, found.scatter.spec.title or "A hypothetical robustness intervention")
+    return drawn
+
+
+def numbers(found: Illustration) -> dict[str, Any]:
+    """The numbers as plain values."""
+    hypothetical = {"base": found.base, "x": 100 * found.x, "y": 100 * found.y}
+    return {**scatter_object(found.scatter), "hypothetical": hypothetical}
+
+
+PICTURE = Picture("hypothetical", data, figure, numbers)
+
+if __name__ == "__main__":
+    PICTURE.main()

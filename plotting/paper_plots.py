@@ -1,0 +1,72 @@
+"""Draws all figures of the paper from the store: to HTML, and to other forms where a browser can draw them."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import click
+
+from testbed.cli.options import ManyWords, ManyWordsCommand, run_command
+from testbed.errors import TestbedError
+from testbed.plotting.frame import Grid, load_grid
+from testbed.plotting.picture import IMAGE_SUFFIXES, Choice, Picture, compute, images_problem, write, write_images
+from testbed.plotting.stats import TRANSFORMS
+
+
+def pictures() -> list[Picture]:
+    """Every figure: the ``PICTURE`` of each script ``paper_*.py`` beside this one, and effective robustness."""
+    stems = sorted(path.stem for path in Path(__file__).parent.glob("paper_*.py") if path.stem != "paper_plots")
+    modules = [importlib.import_module(f"testbed.plotting.{stem}") for stem in [*stems, "effective_robustness"]]
+    return [module.PICTURE for module in modules]
+
+
+@click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--db-url", metavar="URL", help="The results store.  [default: as of db.py]")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("figs"), show_default=True, help="The folder.")
+@click.option(
+    "--formats",
+    cls=ManyWords,
+    type=click.Choice([suffix[1:] for suffix in IMAGE_SUFFIXES]),
+    help="Images to draw beside the HTML.  [default: pdf, where a browser can draw it]",
+)
+@click.option("--transform", "scale", type=click.Choice(TRANSFORMS), help="The scale of all axes.")
+@click.option("--metric", default="top1", show_default=True, help="The metric that is drawn.")
+def command(db_url: str | None, out: Path, formats: tuple[str, ...], scale: str | None, metric: str) -> int:
+    """Draw every figure of the paper from what is stored.
+
+    A figure whose settings are not stored is passed over, and said.
+    """
+    problem = images_problem()
+    if problem and formats:
+        raise TestbedError(problem)
+    drawn = draw_all(load_grid(db_url, metric), out, scale)
+    if not drawn:
+        raise TestbedError("none of the figures' settings is stored; run eval.py, or db.py --import-results FILE")
+    if problem:
+        click.echo(f"note: no PDF: {problem}", err=True)
+    else:
+        kinds = formats or ("pdf",)
+        images = [(figure, path.with_suffix(f".{kind}")) for figure, path in drawn for kind in kinds]
+        write_images([figure for figure, _ in images], [path for _, path in images])
+    click.echo(f"{len(drawn)} figures in {out}/")
+    return 0
+
+
+def draw_all(grid: Grid, out: Path, scale: str | None = None):  # type: ignore[no-untyped-def]
+    """Writes each figure as HTML; returns the figures and their paths, less those that the store has too little for."""
+    drawn = []
+    for picture in pictures():
+        try:
+            figure = picture.draw(compute(picture, grid, Choice(scale=scale)))
+        except TestbedError as error:
+            click.echo(f"note: {picture.name} is passed over: {error}", err=True)
+            continue
+        path = out / f"{picture.name}.html"
+        write(figure, path, plotlyjs="directory")
+        drawn.append((figure, path))
+    return drawn
+
+
+if __name__ == "__main__":
+    run_command(command)

@@ -1,0 +1,179 @@
+"""A figure as a script: its data step, its drawing step, the options that all scripts share, and the files it makes."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.options import run_command
+from testbed.cli.output import print_json
+from testbed.errors import TestbedError
+from testbed.plotting.frame import Grid, load_grid
+from testbed.plotting.stats import TRANSFORMS
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+IMAGE_SUFFIXES = (".pdf", ".png", ".svg")
+SUFFIXES = (".html", *IMAGE_SUFFIXES)
+INSTALL_IMAGES = "pip install 'testbed[figures]', and a Chromium or Chrome (on Debian: apt-get install chromium)"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the command line says about a figure; None leaves it as it is.
+
+    Attributes:
+        x: A column of the grid.
+        y: A column of the grid.
+        scale: A transform.
+    """
+
+    x: str | None = None
+    y: str | None = None
+    scale: str | None = None
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure.
+
+    Attributes:
+        name: Of its file.
+        data: From the stored results and the choice to the numbers behind the figure.
+        draw: From the numbers to the figure. Does not compute.
+        numbers: From the numbers to plain values, for ``--json``.
+    """
+
+    name: str
+    data: Callable[[Grid, Choice], Any]
+    draw: Callable[[Any], Figure]
+    numbers: Callable[[Any], Any]
+
+    def main(self) -> None:
+        """The program."""
+        run_command(picture_command(self))
+
+
+def picture_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that every figure has."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print the numbers behind the figure."),
+        click.option("--metric", default="top1", show_default=True, help="The metric that is drawn."),
+        click.option("--transform", "scale", type=click.Choice(TRANSFORMS), help="The scale of both axes."),
+        click.option("--y", metavar="SETTING", help="The setting on the y axis."),
+        click.option("--x", metavar="SETTING", help="The setting on the x axis."),
+        click.option("--db-url", metavar="URL", help="The results store.  [default: as of db.py]"),
+    ):
+        function = option(function)
+    return function
+
+
+def picture_command(picture: Picture) -> click.Command:
+    """The command line of a figure."""
+
+    @picture_options
+    @click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        help=f"Where to: a file ending in {', '.join(SUFFIXES)}.  [default: {picture.name}.html]",
+    )
+    def command(
+        db_url: str | None,
+        x: str | None,
+        y: str | None,
+        scale: str | None,
+        metric: str,
+        as_json: bool,
+        out: Path | None,
+    ) -> int:
+        data = compute(picture, load_grid(db_url, metric), Choice(x, y, scale))
+        if as_json:
+            print_json(picture.numbers(data))
+        if out is not None or not as_json:
+            path = out or Path(f"{picture.name}.html")
+            write(picture.draw(data), path)
+            click.echo(f"{picture.name}: {path}", err=as_json)
+        return 0
+
+    command.__doc__ = (picture.data.__doc__ or "").partition("\n")[0] or None
+    return click.command(picture.name, context_settings={"help_option_names": ["-h", "--help"]})(command)
+
+
+def compute(picture: Picture, grid: Grid, choice: Choice) -> Any:
+    """The numbers of a figure; what cannot be drawn is said in a line."""
+    try:
+        return picture.data(grid, choice)
+    except ValueError as error:
+        raise TestbedError(f"{picture.name} cannot be drawn: {error}") from error
+
+
+def write(figure: Figure, path: Path, plotlyjs: bool | str = True) -> None:
+    """Writes a figure to a file.
+
+    Args:
+        figure: The figure.
+        path: Its ending says what is written: .html, or with kaleido and a browser .pdf, .png, .svg.
+        plotlyjs: For HTML: True puts the library into the file (4.7 MB), ``"directory"`` beside it.
+
+    Raises:
+        TestbedError: If the ending is another one, the file cannot be written, or there is nothing to draw images with.
+    """
+    if path.suffix not in SUFFIXES:
+        raise TestbedError(f"{path}: figures are written as {', '.join(SUFFIXES)}, not as {path.suffix or 'that'}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".html":
+            figure.write_html(path, include_plotlyjs=plotlyjs)
+            return
+    except OSError as error:
+        raise TestbedError(f"{path} cannot be written: {error.strerror or error}") from error
+    write_images([figure], [path])
+
+
+def write_images(figures: list[Any], paths: list[Path]) -> None:
+    """Writes figures as images, all with one browser.
+
+    Raises:
+        TestbedError: If kaleido or a browser is missing; says what to install.
+    """
+    problem = images_problem()
+    if problem:
+        raise TestbedError(problem)
+    import kaleido
+    from plotly.io import write_images as plotly_write_images
+
+    kaleido.start_sync_server(silence_warnings=True)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of options that a running server does not look at
+            plotly_write_images(
+                figures,
+                paths,
+                width=[figure.layout.width for figure in figures],
+                height=[figure.layout.height for figure in figures],
+                scale=2,
+            )
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise TestbedError(f"the browser could not draw {paths[0]}: {reason}") from error
+    finally:
+        kaleido.stop_sync_server(silence_warnings=True)
+
+
+def images_problem() -> str | None:
+    """Why no images can be drawn here, with what to install; None where they can."""
+    try:
+        import kaleido  # noqa: F401
+        from choreographer.browsers import Chromium
+    except ImportError:
+        return f"images need the package kaleido: {INSTALL_IMAGES}; HTML needs neither"
+    if os.environ.get("BROWSER_PATH") or Chromium.find_browser(skip_local=False):
+        return None
+    return f"images need a browser, and none was found: {INSTALL_IMAGES}; HTML needs neither"

@@ -1,0 +1,368 @@
+"""Two settings against each other, a point for each model: the data of such a figure, and the figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from testbed.db.importing import METRIC_SUFFIXES
+from testbed.plotting.frame import Grid, require_columns
+from testbed.plotting.stats import (
+    Fit,
+    PiecewiseFit,
+    bootstrap_band,
+    clopper_pearson,
+    effective_robustness,
+    linear_fit,
+    piecewise_fit,
+    transform,
+)
+from testbed.plotting.style import INTERVENTION_TYPES, MERGED_TYPE, STANDARD, faint, finish, percent_axis, type_styles
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+# ImageNet-testbed's rule: of the models of standard training, those that are not a study of one factor in themselves.
+NOT_FITTED = ("aws", "batch64", "subsample")
+NOT_SHOWN = ("subsample",)
+INTERVALS = 0.995  # of the error bars, as in the paper (alpha = 0.005)
+GRID_POINTS = 200
+METRIC_LABELS = {"top1": "top-1", "top5": "top-5"}
+
+
+@dataclass(frozen=True)
+class ScatterSpec:
+    """Which models a scatter plot shows of which settings, and what is fitted to them.
+
+    Attributes:
+        x: A column of the grid, the standard setting.
+        y: A column of the grid, the shift.
+        title: Of the figure.
+        x_label: Of the axis; default its column.
+        y_label: Of the axis; default its column.
+        scale: Of both axes: ``linear``, ``logit`` or ``probit``.
+        least: Models less accurate than this fraction on ``least_on`` are not shown; 0 shows all.
+        least_on: A column; models that lack it are not shown, unless ``least`` is 0.
+        merge_types: Whether all kinds of robustness interventions are one.
+        pivot: Where two lines meet, a fraction of ``x``; None for one line.
+        without: Models that are not shown.
+        fitted: Whether there is a line.
+        interval: Confidence of the error bars.
+        highlighted: Pairs of a model and a type that it has in this figure; it is shown in any case and never fitted.
+    """
+
+    x: str
+    y: str
+    title: str = ""
+    x_label: str = ""
+    y_label: str = ""
+    scale: str = "logit"
+    least: float = 0.55
+    least_on: str = "val"
+    merge_types: bool = True
+    pivot: float | None = None
+    without: tuple[str, ...] = ()
+    fitted: bool = True
+    interval: float = INTERVALS
+    highlighted: tuple[tuple[str, str], ...] = ()
+
+    def on(self, x: str | None, y: str | None, scale: str | None) -> ScatterSpec:
+        """This figure of other settings or on another scale; what was written about the old ones goes."""
+        changed = replace(self, x=x or self.x, y=y or self.y, scale=scale or self.scale)
+        if (changed.x, changed.y) == (self.x, self.y):
+            return changed
+        here = self.least_on if changed.x == self.x else changed.x
+        least = self.least if here == self.least_on else 0.0
+        return replace(changed, title="", x_label="", y_label="", pivot=None, least=least, least_on=here)
+
+
+class ScatterData(NamedTuple):
+    """The numbers of a scatter plot.
+
+    Attributes:
+        models: One row for each model shown: ``model``, ``model_type``, ``x``, ``y``, ``x_low``, ``x_high``, ``y_low``,
+            ``y_high``, ``predicted``, ``effective_robustness`` (fractions), ``fitted`` (whether the line was fitted to
+            it).
+        fit: The line, if there is one.
+        band: ``x``, ``line``, ``low``, ``high`` along the line.
+        metric: What is measured.
+    """
+
+    spec: ScatterSpec
+    models: pd.DataFrame
+    fit: Fit | PiecewiseFit | None
+    band: pd.DataFrame
+    metric: str
+
+
+def scatter_data(grid: Grid, spec: ScatterSpec, resamples: int = 1000) -> ScatterData:
+    """The numbers of a scatter plot.
+
+    Args:
+        grid: The stored results.
+        spec: What is shown.
+        resamples: Of the band.
+
+    Raises:
+        UnknownNameError: If a setting is not among the results.
+    """
+    require_columns(grid.values, [spec.x, spec.y])
+    models = pd.DataFrame({"x": grid.values[spec.x], "y": grid.values[spec.y]}).dropna()
+    models = models[_shown(grid, models.index, spec)]
+    models.insert(0, "model_type", [_type(name, grid.types.get(name), spec) for name in models.index])
+    for axis, column in (("x", spec.x), ("y", spec.y)):
+        low, high = clopper_pearson(models[axis], grid.sizes[column].reindex(models.index), spec.interval)
+        models[f"{axis}_low"], models[f"{axis}_high"] = low, high
+    models["fitted"] = to_be_fitted(models.index, models["model_type"])
+    fit = _fit(models, spec)
+    models["predicted"] = np.nan if fit is None else fit.predict(models["x"])
+    models["effective_robustness"] = np.nan if fit is None else effective_robustness(models["x"], models["y"], fit)
+    band = _band(models, fit, spec, resamples)
+    return ScatterData(spec, models.rename_axis("model").reset_index(), fit, band, grid.metric)
+
+
+def _shown(grid: Grid, names: pd.Index, spec: ScatterSpec) -> list[bool]:
+    enough = grid.values[spec.least_on].ge(spec.least) if spec.least_on in grid.values else None
+    highlighted = dict(spec.highlighted)
+    return [
+        name in highlighted
+        or (
+            name not in spec.without
+            and not any(word in name.lower() for word in NOT_SHOWN)
+            and (not spec.least or enough is None or bool(enough[name]))
+        )
+        for name in names
+    ]
+
+
+def _type(name: str, given: str | None, spec: ScatterSpec) -> str:
+    highlighted = dict(spec.highlighted)
+    if name in highlighted:
+        return highlighted[name]
+    if given is None or given != given:
+        return "not stated"
+    return MERGED_TYPE if spec.merge_types and given in INTERVENTION_TYPES else given
+
+
+def to_be_fitted(names: pd.Index, types: pd.Series) -> list[bool]:
+    """Which models the line is fitted to: those of standard training; all, where no model's type is stated as that."""
+    standard = types == STANDARD
+    if not standard.any():
+        standard = pd.Series(True, index=types.index)
+    return [
+        bool(each) and not any(word in name.lower() for word in NOT_FITTED)
+        for name, each in zip(names, standard, strict=True)
+    ]
+
+
+def _fit(models: pd.DataFrame, spec: ScatterSpec) -> Fit | PiecewiseFit | None:
+    """The line; None where there is none to be had."""
+    chosen = models[models["fitted"]]
+    try:
+        if not spec.fitted:
+            return None
+        if spec.pivot is not None:
+            return piecewise_fit(chosen["x"], chosen["y"], spec.pivot, spec.scale)
+        return linear_fit(chosen["x"], chosen["y"], spec.scale)
+    except ValueError:  # too few models; the points are worth a figure by themselves
+        return None
+
+
+def _band(models: pd.DataFrame, fit: Fit | PiecewiseFit | None, spec: ScatterSpec, resamples: int) -> pd.DataFrame:
+    """Where the line may lie, along the x of all models; for two lines each along its own side."""
+    if fit is None:
+        return pd.DataFrame({"x": [], "line": [], "low": [], "high": []})
+    from testbed.plotting.stats import inverse
+
+    places = transform(models["x"], spec.scale)
+    places = places[np.isfinite(places)]
+    at = inverse(np.linspace(places.min(), places.max(), GRID_POINTS), spec.scale)
+    chosen = models[models["fitted"]]
+    low, high = np.empty_like(at), np.empty_like(at)
+    for here, among in _sides(at, chosen["x"].to_numpy(), spec.pivot):
+        if here.any():
+            low[here], high[here] = bootstrap_band(
+                chosen["x"][among], chosen["y"][among], at[here], spec.scale, resamples
+            )
+    return pd.DataFrame({"x": at, "line": fit.predict(at), "low": low, "high": high})
+
+
+def _sides(at: Any, x: Any, pivot: float | None) -> list[tuple[Any, Any]]:
+    if pivot is None:
+        return [(np.full(len(at), True), np.full(len(x), True))]
+    return [(at <= pivot, x < pivot), (at > pivot, x > pivot)]
+
+
+def fit_object(fit: Fit | PiecewiseFit | None) -> dict[str, Any] | None:
+    """A line as plain values."""
+    if fit is None:
+        return None
+    if isinstance(fit, PiecewiseFit):
+        return {"pivot": 100 * fit.pivot, "below": fit_object(fit.below), "above": fit_object(fit.above)}
+    return {"slope": fit.slope, "intercept": fit.intercept, "r": fit.r, "n": fit.n}
+
+
+def scatter_object(data: ScatterData) -> dict[str, Any]:
+    """The numbers as plain values, accuracies in percent, the best effective robustness first."""
+    models = data.models.sort_values("effective_robustness", ascending=False, kind="stable")
+    names = ["x", "y", "predicted", "effective_robustness"]
+    return {
+        "x": data.spec.x,
+        "y": data.spec.y,
+        "transform": data.spec.scale,
+        "fit": fit_object(data.fit),
+        "models": [
+            {
+                "model": row["model"],
+                "model_type": row["model_type"],
+                **{name: None if np.isnan(row[name]) else 100 * row[name] for name in names},
+            }
+            for row in models.to_dict("records")
+        ],
+    }
+
+
+# The figure -------------------------------------------------------------------------------------------------------
+
+
+def scatter_figure(data: ScatterData) -> Figure:
+    """The scatter plot: points with error bars by type, the line with its band, and y = x."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    add_scatter(figure, data)
+    finish(figure, data.spec.title or f"{data.spec.y} against {data.spec.x}")
+    return figure
+
+
+def add_scatter(figure: Figure, data: ScatterData, row: int | None = None, column: int | None = None) -> None:
+    """Draws a scatter plot into a figure, or into one of its panels."""
+    import plotly.graph_objects as go
+
+    spec, models = data.spec, data.models
+    place: dict[str, Any] = {} if row is None else {"row": row, "col": column}
+    scaled = {name: transform(models[name], spec.scale) for name in ("x", "y", *_BORDERS)}
+    visible = np.isfinite(scaled["x"]) & np.isfinite(scaled["y"])
+    if not visible.any():
+        raise ValueError(f"no model has both {spec.x} and {spec.y}")
+    ranges = [_range(scaled[axis][visible]) for axis in ("x", "y")]
+    _add_lines(figure, data, ranges, place)
+    for model_type, style in type_styles(models.loc[visible, "model_type"]).items():
+        group = models[visible & (models["model_type"] == model_type).to_numpy()]
+        index = group.index.to_numpy()
+        figure.add_trace(
+            go.Scatter(
+                x=scaled["x"][index],
+                y=scaled["y"][index],
+                error_x=_bars(scaled, "x", index, style["color"]),
+                error_y=_bars(scaled, "y", index, style["color"]),
+                mode="markers",
+                name=model_type,
+                legendgroup=model_type,
+                marker=style,
+                customdata=_hover(group),
+                hovertemplate=_TEMPLATE.format(x=spec.x_label or spec.x, y=spec.y_label or spec.y),
+            ),
+            **place,
+        )
+    percent_axis(figure, "x", ranges[0], spec.scale, _label(spec.x_label, spec.x, data.metric), place)
+    percent_axis(figure, "y", ranges[1], spec.scale, _label(spec.y_label, spec.y, data.metric), place)
+
+
+def _label(label: str, column: str, metric: str) -> str:
+    """What an axis is about; columns with a suffix say their metric themselves."""
+    named = column.endswith(tuple(f"_{suffix}" for suffix in METRIC_SUFFIXES))
+    return f"{label or column} (%)" if named else f"{label or column} ({METRIC_LABELS.get(metric, metric)}, %)"
+
+
+_BORDERS = ("x_low", "x_high", "y_low", "y_high")
+_TEMPLATE = (
+    "<b>%{{customdata[0]}}</b><br>{x}: %{{customdata[1]:.2f}} %<br>{y}: %{{customdata[2]:.2f}} %<br>"
+    "effective robustness: %{{customdata[3]}}<extra>%{{fullData.name}}</extra>"
+)
+
+
+def _hover(group: pd.DataFrame) -> list[list[Any]]:
+    return [
+        [
+            each.model,
+            100 * each.x,
+            100 * each.y,
+            "–" if np.isnan(each.effective_robustness) else f"{100 * each.effective_robustness:+.2f} points",
+        ]
+        for each in group.itertuples()
+    ]
+
+
+def _bars(scaled: dict[str, Any], axis: str, index: Any, colour: str) -> dict[str, Any]:
+    """Error bars on the scale; none where the interval is not known or leaves the scale."""
+    above = scaled[f"{axis}_high"][index] - scaled[axis][index]
+    below = scaled[axis][index] - scaled[f"{axis}_low"][index]
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": np.where(np.isfinite(above), above, 0),
+        "arrayminus": np.where(np.isfinite(below), below, 0),
+        "thickness": 0.8,
+        "width": 0,
+        "color": faint(colour, 0.45),
+    }
+
+
+def _range(values: Any) -> tuple[float, float]:
+    """A little more than from the least to the largest."""
+    low, high = float(np.min(values)), float(np.max(values))
+    margin = 0.05 * (high - low) or 0.1
+    return low - margin, high + margin
+
+
+def _add_lines(figure: Figure, data: ScatterData, ranges: list[tuple[float, float]], place: dict[str, Any]) -> None:
+    import plotly.graph_objects as go
+
+    spec, band = data.spec, data.band
+    low, high = max(ranges[0][0], ranges[1][0]), min(ranges[0][1], ranges[1][1])
+    if low < high:
+        figure.add_trace(
+            go.Scatter(
+                x=[low, high],
+                y=[low, high],
+                mode="lines",
+                name="y = x",
+                legendgroup="y = x",
+                line={"color": "black", "dash": "dash", "width": 1.2},
+                hoverinfo="skip",
+            ),
+            **place,
+        )
+    if not len(band):
+        return
+    x, line, bottom, top = (transform(band[name], spec.scale) for name in ("x", "line", "low", "high"))
+    figure.add_trace(
+        go.Scatter(
+            x=np.concatenate([x, x[::-1]]),
+            y=np.concatenate([top, bottom[::-1]]),
+            fill="toself",
+            fillcolor="rgba(0, 114, 178, 0.18)",
+            line={"width": 0},
+            hoverinfo="skip",
+            name="95 % band",
+            legendgroup="band",
+            showlegend=False,
+        ),
+        **place,
+    )
+    figure.add_trace(
+        go.Scatter(
+            x=x,
+            y=line,
+            mode="lines",
+            name="linear fit" if spec.pivot is None else "piecewise linear fit",
+            legendgroup="fit",
+            line={"color": "#D55E00", "width": 2},
+            hoverinfo="skip",
+        ),
+        **place,
+    )

@@ -1,0 +1,300 @@
+"""Statistics of accuracies: transforms, fits, bands, intervals, effective robustness, ranks.
+
+Accuracies are fractions in [0, 1] throughout; percent is a matter of display. "Effective robustness" and the fit on a
+transformed scale are those of Taori et al., "Measuring Robustness to Natural Distribution Shifts in Image
+Classification" (2020); that accuracies on two test sets lie on a line after such a transform was seen by Recht et al.
+(2019) and Miller et al. (2021).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+TRANSFORMS = ("linear", "logit", "probit")
+BLOCK = 64  # resamples of rankings that are held in memory at once
+
+
+# Scales -----------------------------------------------------------------------------------------------------------
+
+
+def transform(values: Any, name: str) -> Array:
+    """Accuracies on a scale: ``linear`` as they are, ``logit`` log(p / (1 − p)), ``probit`` the normal quantile of p.
+
+    On the scales other than linear 0 and 1 lie at −∞ and ∞: such models cannot be fitted or drawn, and `linear_fit`
+    counts them apart.
+
+    Args:
+        values: Fractions in [0, 1], any shape; NaN stays.
+        name: One of `TRANSFORMS`.
+    """
+    from scipy.special import logit, ndtri
+
+    given = np.asarray(values, dtype=np.float64)
+    _check_transform(name)
+    if name == "linear":
+        return given
+    if name == "logit":
+        return np.asarray(logit(given))
+    return np.asarray(ndtri(given))
+
+
+def inverse(values: Any, name: str) -> Array:
+    """From a scale back to fractions: what undoes `transform`."""
+    from scipy.special import expit, ndtr
+
+    given = np.asarray(values, dtype=np.float64)
+    _check_transform(name)
+    if name == "linear":
+        return given
+    return np.asarray(expit(given) if name == "logit" else ndtr(given))
+
+
+def _check_transform(name: str) -> None:
+    if name not in TRANSFORMS:
+        raise ValueError(f"the transform is one of {', '.join(TRANSFORMS)}, not {name!r}")
+
+
+# Fits -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A line on a transformed scale.
+
+    Attributes:
+        slope: Of the line.
+        intercept: Of the line.
+        r: Pearson's correlation coefficient of the transformed values.
+        n: Models that it was fitted to.
+        left_out: Models at 0 % or 100 %, which have no place on the scale.
+        transform: The scale.
+    """
+
+    slope: float
+    intercept: float
+    r: float
+    n: int
+    left_out: int
+    transform: str
+
+    def predict(self, x: Any) -> Array:
+        """The fraction that the line predicts for fractions ``x``."""
+        return inverse(self.slope * transform(x, self.transform) + self.intercept, self.transform)
+
+
+def linear_fit(x: Any, y: Any, scale: str = "logit") -> Fit:
+    """The least-squares line through accuracies after a transform of both axes.
+
+    Args:
+        x: Fractions [n].
+        y: Fractions [n]. Models that lack either (NaN) are passed over.
+        scale: One of `TRANSFORMS`.
+
+    Raises:
+        ValueError: If fewer than two models with different ``x`` remain.
+    """
+    from scipy.stats import linregress
+
+    tx, ty = _points(x, y, scale)
+    finite = np.isfinite(tx) & np.isfinite(ty)
+    tx, ty, left_out = tx[finite], ty[finite], int((~finite).sum())
+    if len(np.unique(tx)) < 2:
+        raise ValueError(f"a line needs two models with different accuracies; there are {len(np.unique(tx))}")
+    found = linregress(tx, ty)
+    # Of two points, or of points at one height, linregress's r is 0 / 0 or exact.
+    r = float(found.rvalue) if np.ptp(ty) > 0 else 0.0
+    return Fit(float(found.slope), float(found.intercept), r, len(tx), left_out, scale)
+
+
+def _points(x: Any, y: Any, scale: str) -> tuple[Array, Array]:
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    there = ~(np.isnan(x) | np.isnan(y))
+    return transform(x[there], scale), transform(y[there], scale)
+
+
+@dataclass(frozen=True)
+class PiecewiseFit:
+    """Two lines, one for accuracies below a pivot and one for those above it."""
+
+    below: Fit
+    above: Fit
+    pivot: float
+
+    def predict(self, x: Any) -> Array:
+        """The fraction that the line of its side predicts for fractions ``x``."""
+        given = np.asarray(x, dtype=np.float64)
+        return np.where(given > self.pivot, self.above.predict(given), self.below.predict(given))
+
+
+def piecewise_fit(x: Any, y: Any, pivot: float, scale: str = "logit") -> PiecewiseFit:
+    """One line for models with ``x`` below the pivot and one for those above; a model at the pivot is in neither.
+
+    Args:
+        x: Fractions [n].
+        y: Fractions [n].
+        pivot: A fraction.
+        scale: One of `TRANSFORMS`.
+    """
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    low, high = x < pivot, x > pivot
+    return PiecewiseFit(linear_fit(x[low], y[low], scale), linear_fit(x[high], y[high], scale), pivot)
+
+
+def bootstrap_band(
+    x: Any,
+    y: Any,
+    at: Any,
+    scale: str = "logit",
+    resamples: int = 1000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> tuple[Array, Array]:
+    """Where the line of `linear_fit` would lie had other models been drawn: percentiles over resamples of the models.
+
+    Args:
+        x: Fractions [n].
+        y: Fractions [n].
+        at: Fractions [m] at which the band is wanted.
+        scale: One of `TRANSFORMS`.
+        resamples: How many; those whose models all have one ``x`` have no line, and do not count.
+        confidence: Of the band at each place.
+        seed: Of the resamples.
+
+    Returns:
+        The lower and the upper border, fractions [m].
+    """
+    tx, ty = _points(x, y, scale)
+    finite = np.isfinite(tx) & np.isfinite(ty)
+    tx, ty = tx[finite], ty[finite]
+    chosen = np.random.default_rng(seed).integers(0, len(tx), (resamples, len(tx)))
+    xs, ys = tx[chosen], ty[chosen]
+    centred = xs - xs.mean(axis=1, keepdims=True)
+    spread = (centred**2).sum(axis=1)
+    usable = spread > 1e-12 * max(float((tx**2).sum()), 1e-300)
+    slopes = (centred * ys).sum(axis=1)[usable] / spread[usable]
+    intercepts = ys.mean(axis=1)[usable] - slopes * xs.mean(axis=1)[usable]
+    lines = slopes[:, None] * transform(at, scale) + intercepts[:, None]
+    low, high = np.quantile(lines, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+    return inverse(low, scale), inverse(high, scale)
+
+
+def effective_robustness(x: Any, y: Any, fit: Fit | PiecewiseFit) -> Array:
+    """How much more accurate models are under a shift than the line predicts from their standard accuracy.
+
+    Args:
+        x: Standard accuracies, fractions [n].
+        y: Accuracies under the shift, fractions [n].
+        fit: The line of the models without an intervention.
+
+    Returns:
+        Differences of fractions [n].
+    """
+    difference: Array = np.asarray(y, dtype=np.float64) - fit.predict(x)
+    return difference
+
+
+def relative_robustness(accuracies: pd.Series, bases: dict[str, str]) -> pd.Series:
+    """How much more accurate models are under a shift than the models they were made from.
+
+    Args:
+        accuracies: Under the shift, fractions, indexed by model.
+        bases: For each model the one that it was derived from; both must have an accuracy, or it gets NaN.
+    """
+    values = {model: accuracies.get(model, np.nan) - accuracies.get(base, np.nan) for model, base in bases.items()}
+    return pd.Series(values, dtype=np.float64, name="relative_robustness")
+
+
+# Intervals --------------------------------------------------------------------------------------------------------
+
+
+def clopper_pearson(value: Any, n: Any, confidence: float = 0.95) -> tuple[Array, Array]:
+    """The exact interval of a rate (Clopper & Pearson 1934); its coverage is never below the confidence.
+
+    Args:
+        value: Rates, fractions of any shape; value · n need not be whole (published rates are rounded).
+        n: Sample sizes of that shape; NaN where unknown.
+        confidence: Of each interval.
+
+    Returns:
+        The lower and the upper border; NaN where the size is unknown.
+    """
+    from scipy.stats import beta
+
+    value, n = np.asarray(value, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    tail = (1 - confidence) / 2
+    right = value * n
+    with np.errstate(invalid="ignore"):
+        low = np.where(right <= 0, 0.0, beta.ppf(tail, right, n - right + 1))
+        high = np.where(right >= n, 1.0, beta.ppf(1 - tail, right + 1, n - right))
+    unknown = np.isnan(value) | np.isnan(n)
+    return np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
+
+
+def wilson(value: Any, n: Any, confidence: float = 0.95) -> tuple[Array, Array]:
+    """The score interval of a rate (Wilson 1927): arguments and result as of `clopper_pearson`."""
+    from scipy.special import ndtri
+
+    value, n = np.asarray(value, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    z2 = float(ndtri((1 + confidence) / 2)) ** 2
+    middle = value + z2 / (2 * n)
+    half = np.sqrt(z2 * (value * (1 - value) / n + z2 / (4 * n**2)))
+    return (middle - half) / (1 + z2 / n), (middle + half) / (1 + z2 / n)
+
+
+# Ranks ------------------------------------------------------------------------------------------------------------
+
+
+def rank_correlation(x: Any, y: Any, kind: str = "spearman") -> float:
+    """Whether two settings order the models alike: Spearman's ρ or Kendall's τ-b, over the models that have both."""
+    from scipy.stats import kendalltau, spearmanr
+
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    there = ~(np.isnan(x) | np.isnan(y))
+    function = {"spearman": spearmanr, "kendall": kendalltau}[kind]
+    return float(function(x[there], y[there]).statistic)
+
+
+def mean_ranks(scores: pd.DataFrame, resamples: int = 1000, confidence: float = 0.95, seed: int = 0) -> pd.DataFrame:
+    """Models ranked over several settings, with intervals over the choice of the settings.
+
+    On each setting the best model has rank 1, and equal ones share the mean of their ranks. A model's Borda count is
+    the number of models it beats, summed over the settings, a tie counting half. The intervals are percentiles over
+    resamples of the settings, drawn with replacement.
+
+    Args:
+        scores: Models × settings, larger is better, without gaps.
+        resamples: How many.
+        confidence: Of each interval.
+        seed: Of the resamples.
+
+    Returns:
+        One row for each model, the best mean rank first: ``mean_rank``, ``mean_rank_low``, ``mean_rank_high``,
+        ``mean_score`` (with ``_low``, ``_high``), ``borda``.
+
+    Raises:
+        ValueError: If a score is missing.
+    """
+    from scipy.stats import rankdata
+
+    if scores.isna().to_numpy().any():
+        raise ValueError("ranking over settings needs a score of every model on every setting")
+    values = scores.to_numpy(dtype=np.float64)
+    ranks = rankdata(-values, axis=0)
+    chosen = np.random.default_rng(seed).integers(0, values.shape[1], (resamples, values.shape[1]))
+    table = pd.DataFrame(index=scores.index)
+    for name, each in (("mean_rank", ranks), ("mean_score", values)):
+        means = np.concatenate([each[:, part].mean(axis=2) for part in _blocks(chosen)], axis=1)
+        low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2], axis=1)
+        table[name], table[f"{name}_low"], table[f"{name}_high"] = each.mean(axis=1), low, high
+    table["borda"] = (len(scores) - ranks).sum(axis=1)
+    return table.sort_values(["mean_rank", "mean_score"], ascending=[True, False], kind="stable")
+
+
+def _blocks(chosen: Any) -> list[Any]:
+    return [chosen[start : start + BLOCK] for start in range(0, len(chosen), BLOCK)]

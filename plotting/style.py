@@ -1,0 +1,137 @@
+"""How figures look: types of models by colours that colour-blind readers tell apart (Okabe & Ito 2008) and by symbols
+that survive grey print, and axes on transformed scales with ticks in percent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from testbed.plotting.stats import transform
+from testbed.registry.table import natural_key
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+STANDARD = "Standard training"
+MERGED_TYPE = "Robustness intervention"
+INTERVENTION_TYPES = ("Lp adversarially robust", "Other robustness intervention")
+TYPES: dict[str, tuple[str, str]] = {
+    STANDARD: ("#0072B2", "circle"),
+    "Trained with more data": ("#009E73", "square"),
+    MERGED_TYPE: ("#E69F00", "diamond"),
+    "Other robustness intervention": ("#E69F00", "diamond"),
+    "Lp adversarially robust": ("#CC79A7", "triangle-up"),
+    "Low Accuracy CNN": ("#56B4E9", "cross"),
+    "Random Features": ("#000000", "x"),
+    "Linear Classifier on Pixels": ("#8C6D31", "star"),
+    "Random Forests": ("#D55E00", "pentagon"),
+    "Nearest Neighbors": ("#666666", "hexagon"),
+}
+# For types that nobody foresaw, in turn.
+OTHER_COLOURS = ("#7F3C8D", "#11A579", "#3969AC", "#E73F74", "#80BA5A", "#666666")
+OTHER_SYMBOLS = ("star", "hexagram", "bowtie", "star-diamond", "star-square", "hourglass")
+FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
+TICKS_MOST = 9
+TICKS_ENOUGH = 5
+
+
+def type_order(model_type: str) -> tuple[Any, ...]:
+    """By which types are listed: as in `TYPES`, then others by name."""
+    known = list(TYPES)
+    return (known.index(model_type) if model_type in TYPES else len(known), natural_key(model_type))
+
+
+def faint(colour: str, alpha: float) -> str:
+    """A colour ``#rrggbb`` that others shine through."""
+    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {alpha})"
+
+
+def type_styles(model_types: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Colour, symbol and size of the points of each type of a figure, in the order in which they are listed."""
+    styles: dict[str, dict[str, Any]] = {}
+    others = 0
+    for name in sorted(set(model_types), key=type_order):
+        if name in TYPES:
+            (colour, symbol), size = TYPES[name], 9
+        else:
+            colour, symbol = OTHER_COLOURS[others % len(OTHER_COLOURS)], OTHER_SYMBOLS[others % len(OTHER_SYMBOLS)]
+            others, size = others + 1, 13
+        styles[name] = {
+            "color": colour,
+            "symbol": symbol,
+            "size": size,
+            "opacity": 0.8,
+            "line": {"width": 0.5, "color": "white"},
+        }
+    return styles
+
+
+def finish(figure: Figure, title: str, width: int = 900, height: int = 640) -> None:
+    """Fonts, background, legend and size, alike for all figures."""
+    figure.update_layout(
+        template="simple_white",
+        title={"text": title, "x": 0.5, "xanchor": "center", "font": {"size": 20}},
+        font={"family": FONT, "size": 15},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.16, "xanchor": "center", "x": 0.5, "font": {"size": 14}},
+        margin={"l": 80, "r": 30, "t": 60, "b": 60},
+        width=width,
+        height=height,
+        hoverlabel={"font": {"size": 13}},
+    )
+    figure.update_xaxes(showgrid=True, gridcolor="#E5E5E5")
+    figure.update_yaxes(showgrid=True, gridcolor="#E5E5E5")
+
+
+def percent_axis(
+    figure: Figure, axis: str, limits: tuple[float, float], scale: str, label: str, place: dict[str, Any]
+) -> None:
+    """An axis of transformed accuracies with its ticks in percent.
+
+    Args:
+        figure: The figure.
+        axis: ``"x"`` or ``"y"``.
+        limits: On the transformed scale.
+        scale: The transform.
+        label: What is measured.
+        place: Row and column of the panel.
+    """
+    ticks = percent_ticks(limits, scale)
+    update = figure.update_xaxes if axis == "x" else figure.update_yaxes
+    update(
+        title_text=label,
+        range=list(limits),
+        tickvals=list(transform([tick / 100 for tick in ticks], scale)),
+        ticktext=[f"{tick:g}" for tick in ticks],
+        zeroline=False,
+        **place,
+    )
+
+
+def percent_ticks(limits: tuple[float, float], scale: str) -> list[float]:
+    """Round percentages between two places of a scale, none nearer to another than a ninth of the way.
+
+    The rounder ones come first: multiples of 50, 20, 10, 5, 2, 1, and so on down, until there are enough.
+    """
+    low, high = limits
+    chosen: list[tuple[float, float]] = []
+    for step in (50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01):
+        if len(chosen) >= TICKS_ENOUGH:
+            break
+        for number in range(1, round(100 / step)):
+            percent = round(number * step, 2)
+            place = float(transform(percent / 100, scale))
+            near = any(abs(place - other) < (high - low) / TICKS_MOST for other, _ in chosen)
+            if low <= place <= high and not near:
+                chosen.append((place, percent))
+    return sorted(percent for _, percent in chosen)
+
+
+def points_range(values: Any) -> list[float]:
+    """A range for points that are differences in percent: a little more than they take, with zero in it."""
+    low, high = min(float(np.nanmin(values)), 0.0), max(float(np.nanmax(values)), 0.0)
+    margin = 0.06 * (high - low) or 1.0
+    return [low - margin, high + margin]

@@ -1,0 +1,293 @@
+"""Every figure of the paper: its numbers, and that it is drawn from a store as it is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+from click.testing import CliRunner
+
+from testbed.errors import TestbedError
+from testbed.plotting import (
+    effective_robustness,
+    paper_appendix_correlations,
+    paper_appendix_grid,
+    paper_appendix_models,
+    paper_appendix_resnet50,
+    paper_appendix_subsampled_images,
+    paper_corruptions,
+    paper_hypothetical,
+    paper_imagenet_a,
+    paper_imagenetv2,
+    paper_imagenetv2_bare,
+)
+from testbed.plotting.frame import load_grid
+from testbed.plotting.paper_plots import command as paper_plots
+from testbed.plotting.paper_plots import draw_all, pictures
+from testbed.plotting.picture import Choice, images_problem, picture_command, write
+from testbed.plotting.scatter import ScatterSpec, scatter_data, scatter_figure
+from testbed.plotting.stats import transform
+from testbed.plotting.style import TYPES, percent_ticks, type_styles
+
+V2 = "imagenetv2-matched-frequency-format-val"
+
+
+@pytest.fixture(scope="module")
+def grid(published):
+    return load_grid(published)
+
+
+def logit(percent):
+    return np.log(np.asarray(percent) / (100 - np.asarray(percent)))
+
+
+def standard(table):
+    names = [name for name in table if name.startswith(("standard", "vgg19")) or name == "resnet50"]
+    return [name for name in names if "aws" not in name and table[name]["val"] >= 55]
+
+
+def test_the_fit_is_that_of_the_standard_models_on_the_logit_scale(grid, table):
+    data = scatter_data(grid, paper_imagenetv2.SPEC)
+    names = standard(table)
+    expected = scipy.stats.linregress(*(logit([table[name][column] for name in names]) for column in ("val", V2)))
+    assert data.fit.n == len(names) == 14
+    assert data.fit.slope == pytest.approx(expected.slope)
+    assert data.fit.intercept == pytest.approx(expected.intercept)
+    assert data.fit.r == pytest.approx(expected.rvalue)
+    row = data.models.set_index("model").loc["more1"]
+    predicted = 1 / (1 + np.exp(-(expected.slope * logit(table["more1"]["val"]) + expected.intercept)))
+    assert row["effective_robustness"] == pytest.approx(table["more1"][V2] / 100 - predicted)
+    assert not row["fitted"]
+
+
+def test_which_models_are_shown_with_which_types(grid):
+    models = scatter_data(grid, paper_imagenetv2.SPEC).models.set_index("model")
+    assert "weak" not in models.index  # below 55 %
+    assert "lp0" not in models.index
+    assert not any("subsample" in name for name in models.index)
+    assert models.loc["lp1", "model_type"] == models.loc["resnet50_robust1", "model_type"] == "Robustness intervention"
+    apart = scatter_data(grid, paper_corruptions.PICTURE.data(grid, Choice()).scatter.spec).models.set_index("model")
+    assert apart.loc["lp1", "model_type"] == "Lp adversarially robust"
+    assert "more1" not in apart.index  # lacks a severity
+
+
+def test_error_bars_are_clopper_pearsons(grid, table):
+    row = scatter_data(grid, paper_imagenetv2.SPEC).models.set_index("model").loc["more1"]
+    for axis, column, n in (("x", "val", 50000), ("y", V2, 10000)):
+        right = round(table["more1"][column] / 100 * n)
+        expected = scipy.stats.binomtest(right, n).proportion_ci(0.995)
+        assert (row[f"{axis}_low"], row[f"{axis}_high"]) == pytest.approx((expected.low, expected.high), abs=1e-4)
+
+
+def test_the_lines_of_imagenet_a_part_at_the_pivot(grid):
+    data = scatter_data(grid, paper_imagenet_a.SPEC)
+    assert data.fit.pivot == 0.9186
+    assert "resnet50" not in set(data.models["model"])
+    fitted = data.models[data.models["fitted"]]
+    assert data.fit.below.n == (fitted["x"] < 0.9186).sum()
+    assert data.fit.above.n == (fitted["x"] > 0.9186).sum()
+
+
+def test_a_figure_without_a_line_has_none(grid):
+    data = scatter_data(grid, paper_imagenetv2_bare.SPEC)
+    assert data.fit is None
+    assert not len(data.band)
+    names = {trace.name for trace in scatter_figure(data).data}
+    assert "linear fit" not in names
+    assert "y = x" in names
+
+
+def test_highlighted_models_are_shown_under_their_own_type_and_never_fitted(grid):
+    models = scatter_data(grid, paper_appendix_subsampled_images.SPEC).models.set_index("model")
+    row = models.loc["resnet50_imagenet_subsample_1_of_2_batch64_original_images"]
+    assert row["model_type"] == "1 of 2 images"
+    assert not row["fitted"]
+
+
+def test_where_nobody_has_stated_types_all_models_are_fitted(grid):
+    untyped = grid._replace(types=grid.types.map(lambda _: None))
+    data = scatter_data(untyped, ScatterSpec("val", V2))
+    assert set(data.models["model_type"]) == {"not stated"}
+    assert data.fit.n == len(data.models) - 1  # but those named in the rule: standard_aws
+
+
+def test_two_shifts_correlate_the_effective_robustness_of_models_that_are_not_standard(grid):
+    found = paper_corruptions.PICTURE.data(grid, Choice())
+    assert "Standard training" not in set(found.models["model_type"])
+    assert "weak" in set(found.models["model"])  # as in the paper, also less accurate ones
+    corruptions, natural = (scatter_data(grid, each.spec).fit for each in (found.scatter, found.other))
+    row = found.models.set_index("model").loc["more2"]
+    values = grid.values.loc["more2"]
+    assert row["x"] == pytest.approx(values["avg_corruptions"] - corruptions.predict(values["val"]))
+    assert row["y"] == pytest.approx(values[V2] - natural.predict(values["val"]))
+    assert found.r == pytest.approx(scipy.stats.pearsonr(found.models["x"], found.models["y"]).statistic)
+
+
+def test_the_table_of_correlations_holds_those_of_the_figures(grid):
+    table = paper_appendix_correlations.PICTURE.data(grid, Choice())
+    assert table.loc["avg_corruptions", V2] == pytest.approx(paper_corruptions.PICTURE.data(grid, Choice()).r)
+    assert "imagenet-c.brightness.1_on-disk" not in table.index
+    assert "imagenet-a" in table.columns
+
+
+def test_the_hypothetical_model_stands_above_a_real_one(grid, table):
+    found = paper_hypothetical.PICTURE.data(grid, Choice())
+    assert found.base == "vgg19"
+    assert (found.x, found.before) == pytest.approx((table["vgg19"]["val"] / 100, table["vgg19"][V2] / 100))
+    assert found.y == pytest.approx(found.before + 0.08)
+
+
+def test_relative_robustness_is_to_resnet50(grid, table):
+    models = paper_appendix_resnet50.PICTURE.data(grid, Choice())
+    assert models.index.tolist() == [f"resnet50_robust{number}" for number in range(4)]
+    expected = (table["resnet50_robust2"][V2] - table["resnet50"][V2]) / 100
+    assert models.loc["resnet50_robust2", "relative_robustness"] == pytest.approx(expected)
+
+
+def test_the_grid_and_the_table_have_the_best_model_first(grid, table):
+    best = max(table, key=lambda name: table[name]["val"])
+    values = paper_appendix_grid.PICTURE.data(grid, Choice())
+    assert values.index[0] == best
+    assert values.columns[0] == "val"
+    assert "imagenet-c.brightness.1_on-disk" not in values.columns
+    assert paper_appendix_models.PICTURE.data(grid, Choice()).index[0] == best
+
+
+# Axes -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", ["linear", "logit", "probit"])
+@pytest.mark.parametrize(("low", "high"), [(0.55, 0.9), (0.01, 0.99), (0.975, 0.99), (0.001, 0.02), (0.4, 0.42)])
+def test_ticks_are_round_within_the_axis_and_apart(scale, low, high):
+    limits = float(transform(low, scale)), float(transform(high, scale))
+    ticks = percent_ticks(limits, scale)
+    places = transform([tick / 100 for tick in ticks], scale)
+    assert 3 <= len(ticks) <= 10
+    assert (places >= limits[0]).all()
+    assert (places <= limits[1]).all()
+    assert np.diff(places).min() >= (limits[1] - limits[0]) / 9 - 1e-9
+
+
+def test_types_are_told_apart_by_colour_and_by_symbol():
+    known = [(colour, symbol) for name, (colour, symbol) in TYPES.items() if name != "Other robustness intervention"]
+    assert len({symbol for _, symbol in known}) == len(known)
+    assert len({colour for colour, _ in known}) == len(known)
+    styles = type_styles(["b 10", "b 9", "Standard training"])
+    assert list(styles) == ["Standard training", "b 9", "b 10"]
+    assert styles["b 9"]["symbol"] != styles["b 10"]["symbol"]
+
+
+# Scripts ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_script_beside_the_others_is_a_figure(root):
+    scripts = {path.stem for path in (root / "plotting").glob("paper_*.py")} - {"paper_plots"}
+    assert len(pictures()) == len(scripts) + 1
+    assert len({picture.name for picture in pictures()}) == len(pictures())
+
+
+def test_all_are_drawn_to_files_that_need_no_network(grid, tmp_path):
+    drawn = draw_all(grid, tmp_path)
+    assert len(drawn) == len(pictures())
+    for _, path in drawn:
+        text = path.read_text()
+        assert 'src="plotly.min.js"' in text
+        assert "https://cdn" not in text
+
+
+def test_a_figure_that_lacks_its_settings_is_passed_over(grid, tmp_path, capsys):
+    less = grid._replace(values=grid.values[["val", V2]])
+    names = {path.stem for _, path in draw_all(less, tmp_path)}
+    assert {"imagenetv2", "imagenetv2_bare", "effective_robustness", "appendix_grid"} <= names
+    assert "objectnet" not in names
+    assert "objectnet is passed over: unknown column 'val-on-objectnet-classes'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("picture", pictures(), ids=lambda each: each.name)
+def test_a_script_prints_the_numbers_behind_its_figure(published, picture):
+    done = CliRunner().invoke(picture_command(picture), ["--db-url", published, "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.output)
+    assert found
+    assert "NaN" not in done.output
+
+
+def test_effective_robustness_as_json(published, table, tmp_path):
+    script = Path(effective_robustness.__file__)
+    done = subprocess.run(
+        [sys.executable, str(script), "--db-url", published, "--x", "val", "--y", "imagenet-sketch", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    found = json.loads(done.stdout)
+    assert set(found["fit"]) == {"slope", "intercept", "r", "n"}
+    names = standard(table)
+    expected = scipy.stats.linregress(
+        *(logit([table[name][column] for name in names]) for column in ("val", "imagenet-sketch"))
+    )
+    assert found["fit"]["slope"] == pytest.approx(expected.slope)
+    by_name = {each["model"]: each for each in found["models"]}
+    assert set(by_name["more1"]) == {"model", "model_type", "x", "y", "predicted", "effective_robustness"}
+    assert by_name["more1"]["x"] == pytest.approx(table["more1"]["val"])
+    assert by_name["more1"]["effective_robustness"] == pytest.approx(
+        by_name["more1"]["y"] - by_name["more1"]["predicted"]
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_axes_and_scales(published, table):
+    command = picture_command(paper_imagenetv2.PICTURE)
+    words = ["--db-url", published, "--y", "objectnet-1.0-beta", "--transform", "linear", "--json"]
+    found = json.loads(CliRunner().invoke(command, words).output)
+    assert (found["x"], found["y"], found["transform"]) == ("val", "objectnet-1.0-beta", "linear")
+    names = standard(table)
+    expected = np.polyfit(*([table[name][c] / 100 for name in names] for c in ("val", "objectnet-1.0-beta")), 1)
+    assert (found["fit"]["slope"], found["fit"]["intercept"]) == pytest.approx(tuple(expected))
+
+
+def test_mistakes_are_one_line(published, tmp_path):
+    command = picture_command(paper_imagenetv2.PICTURE)
+    for words, said in (
+        (["--y", "imagenet-sketchy"], "did you mean 'imagenet-sketch'"),
+        (["--out", str(tmp_path / "f.jpeg")], "figures are written as .html, .pdf, .png, .svg, not as .jpeg"),
+        (["--metric", "top7"], "no results to draw"),
+    ):
+        done = CliRunner().invoke(command, ["--db-url", published, *words])
+        assert isinstance(done.exception, TestbedError)
+        assert said in str(done.exception)
+        assert "\n" not in str(done.exception)
+
+
+def test_images_say_what_they_need_where_it_is_missing(monkeypatch, tmp_path, published, grid):
+    monkeypatch.setitem(sys.modules, "kaleido", None)
+    assert "pip install 'testbed[figures]'" in images_problem()
+    figure = scatter_figure(scatter_data(grid, paper_imagenetv2.SPEC))
+    with pytest.raises(TestbedError, match="images need the package kaleido"):
+        write(figure, tmp_path / "f.pdf")
+    done = CliRunner().invoke(paper_plots, ["--db-url", published, "--out", str(tmp_path / "figs")])
+    assert done.exit_code == 0
+    assert f"{len(pictures())} figures" in done.output
+    assert "note: no PDF" in done.stderr
+    done = CliRunner().invoke(paper_plots, ["--db-url", published, "--formats", "png"])
+    assert isinstance(done.exception, TestbedError)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(images_problem() is not None, reason=str(images_problem()))
+@pytest.mark.parametrize(("suffix", "begins"), [(".png", b"\x89PNG"), (".pdf", b"%PDF")])
+def test_images_are_drawn_at_the_figures_size(tmp_path, grid, suffix, begins):
+    path = tmp_path / f"f{suffix}"
+    write(scatter_figure(scatter_data(grid, paper_imagenetv2.SPEC)), path)
+    content = path.read_bytes()
+    assert content.startswith(begins)
+    if suffix == ".png":
+        from PIL import Image
+
+        assert Image.open(path).size == (1800, 1280)

@@ -1,0 +1,133 @@
+"""The frames that figures are drawn from: what is stored, filled, averaged."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pandas as pd
+import pytest
+from toy import toy_catalog, toy_model, toy_setting
+
+from testbed.db.importing import import_results
+from testbed.db.store import Store
+from testbed.errors import StoreError, UnknownNameError
+from testbed.plotting.frame import (
+    filled,
+    grid,
+    load_grid,
+    model_types,
+    require_columns,
+    results_frame,
+    wide_frame,
+    with_averages,
+)
+from testbed.runner.options import RunOptions
+from testbed.runner.run import run
+
+
+def test_a_frame_has_every_number_of_the_table(published, table):
+    frame = results_frame(published)
+    found = {(row.model, row.column): row.value for row in frame.itertuples()}
+    expected = {(model, column): value / 100 for model, row in table.items() for column, value in row.items()}
+    assert found == pytest.approx(expected)
+    assert set(frame["origin"]) == {"imported"}
+    pm10 = frame[frame["column"] == "ytbb-robust_pm10"].iloc[0]
+    assert (pm10["eval_setting"], pm10["metric"]) == ("ytbb-robust", "pm10")
+
+
+def test_imported_numbers_get_the_sizes_of_the_registered_settings(published):
+    sizes = results_frame(published).set_index("column")["n"].groupby(level=0).first()
+    assert sizes["val"] == 50000
+    assert sizes["imagenet-a"] == 7500
+    assert sizes["val_subsampled_class_1_8"] == 6250
+    assert np.isnan(sizes["ytbb-robust_pm0"])  # how many anchors there are, its files say
+    assert results_frame(published, sizes=False)["n"].isna().all()
+
+
+def test_one_may_ask_for_some(published):
+    frame = results_frame(published, models=["weak", "more0"], eval_settings=["val", "ytbb-robust"], metrics=["pm0"])
+    assert frame[["model", "column"]].to_numpy().tolist() == [["more0", "ytbb-robust_pm0"], ["weak", "ytbb-robust_pm0"]]
+    assert results_frame(published, metrics=["top5"]).empty
+    with pytest.raises(ValueError, match="origin is"):
+        results_frame(published, origin="mine")
+
+
+def test_ones_own_evaluation_stands_before_an_imported_one(tmp_path):
+    url = str(tmp_path / "both.db")
+    run(toy_catalog(toy_model(), toy_setting()), RunOptions(db_url=url, executor="inline"), ["toy"], ["toy-all"])
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["model", "toy-all", "other"], ["toy", 99.5, 50], ["another", 12.5, ""]])
+    with Store.open(url, "write") as store:
+        import_results(store, tmp_path / "t.csv")
+    by_origin = {each: wide_frame(results_frame(url, origin=each)) for each in ("own", "imported", "any")}
+    own = by_origin["own"].loc["toy", "toy-all"]
+    assert own != 0.995
+    assert by_origin["imported"].loc["toy", "toy-all"] == 0.995
+    assert by_origin["any"].loc["toy"].to_dict() == {"other": 0.5, "toy-all": own}
+    assert by_origin["any"].loc["another", "toy-all"] == 0.125
+    # The setting is not registered here; its size is known from one's own evaluation.
+    assert results_frame(url).set_index(["model", "column"]).loc[("another", "toy-all"), "n"] == 600
+
+
+def test_a_tenth_fills_the_gap_of_its_parent_and_nothing_else():
+    wide = pd.DataFrame(
+        {"pgd": [0.5, np.nan], "pgd_10percent": [0.1, 0.2], "new_10percent": [np.nan, 0.3]}, index=["a", "b"]
+    )
+    found = filled(wide)
+    assert found.columns.tolist() == ["pgd", "new"]
+    assert found["pgd"].tolist() == [0.5, 0.2]
+    assert np.isnan(found.loc["a", "new"])
+    assert wide.columns.tolist() == ["pgd", "pgd_10percent", "new_10percent"]
+
+
+def test_averages_by_hand(published, table):
+    found = load_grid(published).values
+    row = table["standard3"]
+    noise = [row[f"imagenet-c.gaussian_noise.{severity}_on-disk"] / 100 for severity in range(1, 6)]
+    assert found.loc["standard3", "gaussian_noise_on-disk"] == pytest.approx(np.mean(noise))
+    parts = [column for column in found if column.endswith(("_in-memory", "_on-disk")) and "imagenet-c" not in column]
+    assert len(parts) == 6
+    over = [*found.loc["standard3", parts], row["greyscale"] / 100, row["stylized_imagenet"] / 100]
+    assert found.loc["standard3", "avg_corruptions"] == pytest.approx(np.mean(over))
+    attacks = [row[name] / 100 for name in ("pgd.linf.eps0.5", "pgd.linf.eps2", "pgd.l2.eps0.1")]
+    assert found.loc["standard3", "avg_pgd"] == pytest.approx(np.mean(attacks))
+
+
+def test_an_average_that_lacks_a_part_is_missing_and_one_that_was_filled_is_not(published):
+    found = load_grid(published).values
+    assert np.isnan(found.loc["more1", "brightness_on-disk"])
+    assert np.isnan(found.loc["more1", "avg_corruptions"])
+    assert not np.isnan(found.loc["more0", "avg_pgd"])
+    assert found.loc["more0", "pgd.l2.eps0.1"] == pytest.approx(0.333)
+
+
+def test_a_corruption_without_all_severities_has_no_average():
+    wide = pd.DataFrame({f"imagenet-c.fog.{severity}_on-disk": [0.5] for severity in (1, 2, 3, 4)}, index=["a"])
+    assert with_averages(wide).columns.tolist() == wide.columns.tolist()
+
+
+def test_sizes_are_those_of_what_a_value_was_filled_from(published):
+    sizes = load_grid(published).sizes
+    assert sizes.loc["standard3", "pgd.l2.eps0.1"] == 50000
+    assert sizes.loc["more0", "pgd.l2.eps0.1"] == 5000
+    assert sizes.loc["more0", "avg_pgd"] == 5000
+    assert np.isnan(sizes.loc["more1", "avg_corruptions"])
+
+
+def test_types_and_metrics(published):
+    assert model_types(results_frame(published))["lp0"] == "Lp adversarially robust"
+    assert load_grid(published, "top5").values.empty
+
+
+def test_an_unknown_column_suggests(published):
+    wide = grid(results_frame(published))
+    with pytest.raises(UnknownNameError, match=r"unknown column 'imagenet-sketchh'.*did you mean 'imagenet-sketch'"):
+        require_columns(wide, ["val", "imagenet-sketchh"])
+    with pytest.raises(StoreError, match=r"no results to draw; run eval\.py"):
+        require_columns(wide.iloc[:, :0], ["val"])
+
+
+def test_a_missing_store_is_said(tmp_path):
+    with pytest.raises(StoreError, match="there is no results store"):
+        results_frame(str(tmp_path / "none.db"))
