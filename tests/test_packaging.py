@@ -112,8 +112,8 @@ def test_everything_that_is_imported_is_required(setup_cfg: configparser.ConfigP
     distributions = {"PIL": "pillow", "sklearn": "scikit-learn", "open_clip": "open_clip_torch", "psycopg": "psycopg"}
     texts = [setup_cfg["options"]["install_requires"], *setup_cfg["options.extras_require"].values()]
     required = {line.split(">")[0].split("[")[0] for text in texts for line in lines(text)}
-    # What the required ones bring with them: timm and open_clip the hub's client, scikit-learn the other.
-    brought = {"huggingface_hub", "threadpoolctl"}
+    # What the required ones bring with them: timm and open_clip the hub's client, scikit-learn and kaleido the others.
+    brought = {"huggingface_hub", "threadpoolctl", "choreographer"}
     imported = set()
     for folder in MAPPED:
         for path in (ROOT / folder).rglob("*.py"):
