@@ -173,10 +173,11 @@ class Outputs(StoreBase):
             positions = source_positions(session, row.dataset_id, source.dataset_id)
             return {own: errors[there] for own, there in enumerate(positions) if there in errors}
 
-    def scores(self, evaluation_id: int) -> dict[tuple[str, str], np.ndarray[Any, Any]]:
-        """(scorer, name) → per-sample values, array of shape [samples]."""
+    def scores(self, evaluation_id: int, name: str | None = None) -> dict[tuple[str, str], np.ndarray[Any, Any]]:
+        """(scorer, name) → per-sample values, array of shape [samples]; of one name, or of all."""
+        named = sa.true() if name is None else ScoreRow.name == name
         with self.reading() as session:
-            rows = list(session.scalars(sa.select(ScoreRow).where(ScoreRow.evaluation_id == evaluation_id)))
+            rows = list(session.scalars(sa.select(ScoreRow).where(ScoreRow.evaluation_id == evaluation_id, named)))
             for row in rows:
                 payloads.verify(row.payload, row.checksum, f"evaluation {evaluation_id}, score {row.name}")
             return {(row.scorer, row.name): payloads.decode(row.payload, row.dtype, row.count, ()) for row in rows}
