@@ -182,6 +182,16 @@ class Outputs(StoreBase):
                 payloads.verify(row.payload, row.checksum, f"evaluation {evaluation_id}, score {row.name}")
             return {(row.scorer, row.name): payloads.decode(row.payload, row.dtype, row.count, ()) for row in rows}
 
+    def score_names(self, evaluation_ids: Iterable[int]) -> dict[int, set[str]]:
+        """The names of the per-sample scores of each of these evaluations."""
+        names: dict[int, set[str]] = {evaluation_id: set() for evaluation_id in evaluation_ids}
+        with self.reading() as session:
+            for part in in_parts(names):
+                statement = sa.select(ScoreRow.evaluation_id, ScoreRow.name)
+                for evaluation_id, name in session.execute(statement.where(ScoreRow.evaluation_id.in_(part))):
+                    names[evaluation_id].add(name)
+        return names
+
     def get_artifact(self, fingerprint: str) -> np.ndarray[Any, Any] | None:
         """A prepared array, found by what it was made from; None when nobody made it yet."""
         with self.reading() as session:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli import edit
+from testbed.cli.analyses import ACTIONS as ANALYSES
+from testbed.cli.analyses import analysis_options
 from testbed.cli.edit import MODEL, SETTING
 from testbed.cli.options import (
     EXIT_ERROR,
@@ -42,20 +44,7 @@ if TYPE_CHECKING:
 @click.option(
     "--save-logits", nargs=2, metavar="SETTING DIR", help="Write the logits of all models on a setting to files."
 )
-@click.option("--models", cls=ManyWords, metavar="NAME", help="With --save-logits and --rescore: only these models.")
-@click.option(
-    "--eval-settings",
-    cls=ManyWords,
-    metavar="NAME",
-    help="With --rescore: only these eval settings. With --compare: compare on all of these.",
-)
-@click.option(
-    "--compare",
-    cls=ManyWords,
-    metavar="A B SETTING",
-    help="Compare two models or more on a setting (or on --eval-settings), sample by sample.",
-)
-@click.option("--score", default="top1", show_default=True, help="With --compare: the score of each sample.")
+@analysis_options
 @click.option(
     "--rescore", is_flag=True, help="Compute today's metrics from the stored outputs; the old ones stay, behind them."
 )
@@ -189,15 +178,6 @@ def _save_logits(given: dict[str, Any]) -> int:
     return 0
 
 
-# Analyses ---------------------------------------------------------------------------------------------------------
-
-
-def _compare(given: dict[str, Any]) -> int:
-    from testbed.cli.compare import compare_as_asked
-
-    return compare_as_asked(given)
-
-
 def _rescore(given: dict[str, Any]) -> int:
     from testbed.cli.rescore import rescore_as_asked
 
@@ -281,7 +261,7 @@ _ACTIONS: dict[str, Any] = {
     "list_eval_settings_db": lambda given: _list_db(SETTING, given),
     "list_eval_settings_registry": lambda given: _list_registry(SETTING, given),
     "list_parent_eval_settings_registry": lambda given: _list_registry(SETTING, given, parents_only=True),
-    "compare": _compare,
+    **ANALYSES,
     "rescore": _rescore,
     "save_logits": _save_logits,
     "export_csv": _export,
