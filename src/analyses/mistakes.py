@@ -142,7 +142,8 @@ def mean_losses(store: Store, table: SideBySide) -> Array:
             values = scores_of(store, each, NLL)[places]
             known += ~np.isnan(values)
             total += np.nan_to_num(values)
-    return np.divide(total, known, out=np.full(len(total), np.nan), where=known > 0)
+    mean: Array = np.divide(total, known, out=np.full(len(total), np.nan), where=known > 0)
+    return mean
 
 
 def infos_of(samples: Samples, table: SideBySide) -> list[SampleInfo]:

@@ -18,14 +18,14 @@ _OPTIONS = (
         "--models",
         cls=ManyWords,
         metavar="NAME",
-        help="With --save-logits, --rescore and the analyses but --compare: only these models (but for --save-logits,"
-        " names or patterns).",
+        help="With --save-logits, --rescore, --rank, --agreement, --hardest, --confusions and --groups: only these"
+        " models; names, and patterns but for --save-logits.",
     ),
     click.option(
         "--eval-settings",
         cls=ManyWords,
         metavar="NAME",
-        help="With --rescore: only these eval settings. With --compare: compare on all of these.",
+        help="With --rescore: only these eval settings. With --compare and --rank: on all of these.",
     ),
     click.option(
         "--compare",

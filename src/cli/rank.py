@@ -22,15 +22,16 @@ def rank_as_asked(given: dict[str, Any]) -> int:
 
     score = given["score"]
     with Store.open(given["db_url"]) as store:
-        settings = matching_settings(store, given["rank"])
+        settings = matching_settings(store, [*given["rank"], *given["eval_settings"]])
         found = ranking(store, settings, given["models"], score, note)
     if given["as_json"]:
         print_json([_as_object(row, score) for row in found.rows])
         return 0
     click.echo(_table(found, score, len(settings)))
-    order = {True: "larger is better", False: "smaller is better"}.get(
-        LARGER_IS_BETTER.get(score, ""), "the largest is first, whether or not that is better"
-    )
+    if score in LARGER_IS_BETTER:
+        order = "larger is better" if LARGER_IS_BETTER[score] else "smaller is better"
+    else:
+        order = "the largest is first, be it better or not"
     samples = sorted({each.n for each in found.rows[0].settings})
     counted = f"{samples[0]:,}" + (f" to {samples[-1]:,}" if len(samples) > 1 else "")
     where = settings[0] if len(settings) == 1 else f"the mean over {count(len(settings), 'setting')}"

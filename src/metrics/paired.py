@@ -173,4 +173,5 @@ def sign_flip_bound(observed: Any, squares: Any) -> Array:
     """
     squares = np.asarray(squares, dtype=np.float64)
     exponent = np.divide(np.square(observed), 2 * squares, out=np.zeros_like(squares), where=squares > 0)
-    return np.minimum(1.0, 2 * np.exp(-exponent))
+    bound: Array = np.minimum(1.0, 2 * np.exp(-exponent))
+    return bound
