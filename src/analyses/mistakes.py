@@ -193,7 +193,7 @@ def confused_classes(
         counted.append((each.model, *confusions(predicted, labels)))
         names.append(predictions.classes_named)
     if unread:
-        tell(f"{unread:,} predictions are missing, of samples that could not be read; they count nowhere")
+        tell(f"predictions missing, of samples that could not be read: {unread:,}; they count nowhere")
     if not each_model:
         pairs: Counter[tuple[int, int]] = Counter()
         totals: Counter[int] = Counter()
