@@ -54,8 +54,8 @@ _OPTIONS = (
     click.option(
         "--by",
         metavar="WHAT",
-        help="With --groups: class, group, a slice of the samples or a column of --slices-from. With --confusions:"
-        " model, to list each model's own.",
+        help="With --groups: class, group, a slice of the samples, or a column of the CSV. With --confusions: model, to"
+        " list each model's own.",
     ),
     click.option(
         "--slices-from",
