@@ -141,7 +141,7 @@ def mean_losses(store: Store, table: SideBySide) -> Array:
         if NLL in names[each.id]:
             values = scores_of(store, each, NLL)[places]
             known += ~np.isnan(values)
-            total += np.nan_to_num(values)
+            total += np.where(np.isnan(values), 0, values)
     mean: Array = np.divide(total, known, out=np.full(len(total), np.nan), where=known > 0)
     return mean
 

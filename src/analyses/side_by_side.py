@@ -152,7 +152,8 @@ def choose(
     for word in models:
         if word in every or not any(character in "*?[" for character in word):
             for setting in settings:
-                evaluation_of(store, word, setting)
+                if word not in found[setting]:
+                    evaluation_of(store, word, setting)  # says what is missing
     wanted = matching_names("model", models, every)
     lacking: dict[str, str] = {}
     for setting in settings:
@@ -250,7 +251,7 @@ def side_by_side(
         tell: Called with a note when a model has more samples than they have in common.
 
     Raises:
-        StoreError: If they have none in common.
+        StoreError: If they have none in common, or a score is infinite.
     """
     cells = tuple(evaluations[model] for model in sorted(evaluations))
     maps = {each: samples.places(each) for each in sorted({dataset_id(cell) for cell in cells})}
@@ -263,6 +264,8 @@ def side_by_side(
             most = max(most, len(maps[dataset_id(each)]))
             continue
         values = scores_of(store, each, score)
+        if np.isinf(values).any():
+            raise StoreError(f"{each.model} on {setting} has an infinite {score}, which has no mean to compare")
         most = max(most, int((~np.isnan(values)).sum()))
         columns[:, column] = values[places[dataset_id(each)]]
     counted = np.flatnonzero(~np.isnan(columns).any(axis=1))

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from testbed.db.store import Store
     from testbed.metrics.paired import Comparison
 
-SIGNIFICANT = 0.05
-
 
 def compare_as_asked(given: dict[str, Any]) -> int:
     """``--compare A B SETTING``, or models alone with ``--eval-settings``."""
@@ -99,6 +97,7 @@ def _scores(store: Store, samples: Samples, model: str, setting: str, score: str
 
 def _verdict(comparison: Comparison, score: str, first: str, second: str, p: float) -> str:
     from testbed.analyses.side_by_side import LARGER_IS_BETTER
+    from testbed.metrics.paired import SIGNIFICANT
 
     if p >= SIGNIFICANT or comparison.difference == 0:
         return "tied"

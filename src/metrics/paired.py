@@ -16,6 +16,7 @@ Array = np.ndarray[Any, Any]
 
 RESAMPLES = 10_000
 LEVEL = 0.95
+SIGNIFICANT = 0.05  # models whose adjusted p-value is not below this are tied
 _BLOCK = 2**22  # resampled values at a time, to bound memory
 
 

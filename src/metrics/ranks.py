@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from testbed.metrics.paired import LEVEL, RESAMPLES, holm, mcnemar, sign_flip_bound
+from testbed.metrics.paired import LEVEL, RESAMPLES, SIGNIFICANT, holm, mcnemar, sign_flip_bound
 
 Array = np.ndarray[Any, Any]
 
-SIGNIFICANT = 0.05
 _DIGITS = 12  # means that agree so far are equal: sums of the same numbers differ by rounding alone
 _BLOCK = 2**22  # resampled values at a time, to bound memory
 

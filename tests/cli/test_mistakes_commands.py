@@ -9,6 +9,7 @@ import pytest
 import scipy.special
 from stored_cells import put, samples_of, saying
 
+from testbed.db.entities import Score
 from testbed.db.store import Store
 
 TARGETS = [0, 1, 2, 3, 0, 1]
@@ -63,6 +64,17 @@ def test_of_equally_wrong_samples_the_larger_loss_comes_first_then_the_id(store,
         "003.png",
     ]
     assert len(rows_of(ask("--hardest", "pets", "--limit", 2, "--json"))) == 2
+
+
+def test_losses_that_are_infinite_or_missing(store, ask):
+    losses = np.array([1, np.inf, np.nan, 2], dtype=np.float32)
+    right = Score("top1", np.zeros(4, dtype=np.uint8), "t@1")
+    put(store, "d", "deep", samples_of([0] * 4), None, scores=[right, Score("nll", losses, "t@1")])
+    rows = rows_of(ask("--hardest", "deep", "--json"))
+    assert [each["sample"] for each in rows] == ["001.png", "003.png", "000.png", "002.png"]
+    assert [each["mean_nll"] for each in rows] == [None, 2, 1, None]  # JSON has no word for infinite
+    assert {each["predicted"] for each in rows} == {None}
+    assert "inf" in ask("--hardest", "deep").stdout
 
 
 def test_the_table_of_samples(store, program):

@@ -155,4 +155,7 @@ def test_mistakes_are_told_in_one_line(store, refusal):
         "--rank", "val", "--models", "best", "--score", "speed"
     )
     assert "(no per-sample score 'speed' on val)" in refusal("--rank", "val", "--score", "speed")
+    put_scores(store, "deep", "wells", [np.inf, 0])
+    put_scores(store, "flat", "wells", [1, 0])
+    assert "deep on wells has an infinite top1" in refusal("--rank", "wells")
     assert "the 2 models have no samples with top1 of apart in common" in refusal("--rank", "apart")
