@@ -109,30 +109,49 @@ def _arrays(store: Store, evaluation: Evaluation) -> dict[str, np.ndarray[Any, A
     """The logits that the metrics were computed from, with what belongs to them."""
     import numpy as np
 
+    from testbed.metrics.classification import grouped
+
     if evaluation.dataset_id is None:
         raise StoreError(f"evaluation {evaluation.id} has no samples")
     logits = store.read_outputs(evaluation.id, LOGITS)
     dataset = store.dataset(evaluation.dataset_id)
     identity = store.identity(evaluation)
-    forward: dict[str, Any] = identity.get("forward", {})
-    sublist = identity.get("view", {}).get("class_sublist")
-    of_prompts = (forward.get("prompts") or {}).get("class_names")
-    names = of_prompts or dataset.class_names
-    if sublist and names and (of_prompts or len(names) > len(sublist)):
-        # All classes are named. (A data set of the listed classes alone names just those, in the list's order.)
-        names = [names[index] for index in sublist] if len(names) > max(sublist) else None
+    view: dict[str, Any] = identity.get("view", {})
+    sublist = view.get("class_sublist")
     arrays: dict[str, Any] = {
         "targets": _targets([sample.target for sample in dataset.samples]),
         "sample_ids": np.asarray([sample.id for sample in dataset.samples], dtype=np.str_),
     }
     if sublist is not None:
         arrays["class_sublist"] = np.asarray(sublist)
-        if not forward.get("restricted"):
+        if not identity.get("forward", {}).get("restricted"):
             # As the metrics saw them: targets index into the list.
             logits = logits[:, sublist]
-    if names is None or len(names) != logits.shape[1]:
-        names = [str(index) for index in range(logits.shape[1])]
+    if view.get("class_groups"):
+        logits = grouped(logits, view["class_groups"])
+    names = viewed_class_names(identity, dataset.class_names, logits.shape[1])
     return {"logits": logits, "class_names": np.asarray(names, dtype=np.str_), **arrays}
+
+
+def viewed_class_names(identity: dict[str, Any], dataset_names: Sequence[str] | None, classes: int) -> list[str]:
+    """The names of the classes that targets index into; their numbers where there are no names.
+
+    Args:
+        identity: Of an evaluation, in full.
+        dataset_names: The class names of its data set.
+        classes: How many there are, as the metrics saw them.
+    """
+    view = identity.get("view", {})
+    sublist = view.get("class_sublist")
+    of_prompts = (identity.get("forward", {}).get("prompts") or {}).get("class_names")
+    if view.get("class_groups"):  # the prompts name what the groups are made of; the data set names the groups
+        names, sublist = dataset_names, None
+    else:
+        names = of_prompts or dataset_names
+    if sublist and names and (of_prompts or len(names) > len(sublist)):
+        # All classes are named. (A data set of the listed classes alone names just those, in the list's order.)
+        names = [names[index] for index in sublist] if len(names) > max(sublist) else None
+    return list(names) if names and len(names) == classes else [str(index) for index in range(classes)]
 
 
 def _targets(targets: Sequence[Any]) -> np.ndarray[Any, Any]:

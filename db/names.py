@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 import sqlalchemy as sa
@@ -10,7 +12,7 @@ from sqlalchemy.orm import Session
 from testbed.db.base import StoreBase, in_parts, insert_new
 from testbed.db.entities import Named
 from testbed.db.tables import EvalSettingRow, EvaluationRow, ModelRow, now
-from testbed.errors import DuplicateNameError, StoreError, unknown_name
+from testbed.errors import DuplicateNameError, StoreError, UnknownNameError, unknown_name
 
 Kind = Literal["model", "eval setting"]
 
@@ -62,6 +64,29 @@ def ensure_row(session: Session, kind: Kind, name: str, **fields: Any) -> Any:
         if value is not None and getattr(row, field) != value:
             setattr(row, field, value)
     return row
+
+
+def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str]) -> set[str]:
+    """Of the names of models (or settings) that have outputs, those that words ask for.
+
+    Args:
+        kind: What they are names of, for the message.
+        words: Names or patterns; none means all.
+        names: The names that there are.
+
+    Raises:
+        UnknownNameError: If a word fits none of them.
+    """
+    known = set(names)
+    chosen: set[str] = set()
+    for word in words:
+        found = {name for name in known if name == word or fnmatchcase(name, word)}
+        if not found:
+            raise UnknownNameError(
+                f"the store has no outputs of {kind} {word!r}; --list-{kind.replace(' ', '-')}s-db lists"
+            )
+        chosen |= found
+    return chosen if words else known
 
 
 class Names(StoreBase):

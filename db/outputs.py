@@ -173,13 +173,24 @@ class Outputs(StoreBase):
             positions = source_positions(session, row.dataset_id, source.dataset_id)
             return {own: errors[there] for own, there in enumerate(positions) if there in errors}
 
-    def scores(self, evaluation_id: int) -> dict[tuple[str, str], np.ndarray[Any, Any]]:
-        """(scorer, name) → per-sample values, array of shape [samples]."""
+    def scores(self, evaluation_id: int, name: str | None = None) -> dict[tuple[str, str], np.ndarray[Any, Any]]:
+        """(scorer, name) → per-sample values, array of shape [samples]; of one name, or of all."""
+        named = sa.true() if name is None else ScoreRow.name == name
         with self.reading() as session:
-            rows = list(session.scalars(sa.select(ScoreRow).where(ScoreRow.evaluation_id == evaluation_id)))
+            rows = list(session.scalars(sa.select(ScoreRow).where(ScoreRow.evaluation_id == evaluation_id, named)))
             for row in rows:
                 payloads.verify(row.payload, row.checksum, f"evaluation {evaluation_id}, score {row.name}")
             return {(row.scorer, row.name): payloads.decode(row.payload, row.dtype, row.count, ()) for row in rows}
+
+    def score_names(self, evaluation_ids: Iterable[int]) -> dict[int, set[str]]:
+        """The names of the per-sample scores of each of these evaluations."""
+        names: dict[int, set[str]] = {evaluation_id: set() for evaluation_id in evaluation_ids}
+        with self.reading() as session:
+            for part in in_parts(names):
+                statement = sa.select(ScoreRow.evaluation_id, ScoreRow.name)
+                for evaluation_id, name in session.execute(statement.where(ScoreRow.evaluation_id.in_(part))):
+                    names[evaluation_id].add(name)
+        return names
 
     def get_artifact(self, fingerprint: str) -> np.ndarray[Any, Any] | None:
         """A prepared array, found by what it was made from; None when nobody made it yet."""

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from functools import lru_cache, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.output import count, print_json, table
+from testbed.cli.output import count, mean_score, print_json, table
 from testbed.errors import StoreError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from testbed.db.entities import Evaluation
+    from testbed.analyses.side_by_side import Samples
     from testbed.db.store import Store
     from testbed.metrics.paired import Comparison
-
-SIGNIFICANT = 0.05
-# Whether a larger score is better; of scores that are not here, only which one is higher is said.
-LARGER_IS_BETTER = {"top1": True, "top5": True, "nll": False}
 
 
 def compare_as_asked(given: dict[str, Any]) -> int:
@@ -53,14 +48,15 @@ def print_comparison(
     Raises:
         StoreError: If an evaluation is missing, or has not that score.
     """
+    from testbed.analyses.side_by_side import Samples
     from testbed.db.store import Store
     from testbed.metrics.paired import compare, holm
 
     rows: list[tuple[str, str, str, Comparison]] = []
     with Store.open(db_url) as store:
-        keys_of = lru_cache(maxsize=8)(partial(_keys, store))  # models of one setting mostly saw one data set
+        samples = Samples(store)
         for setting in settings:
-            scores = {model: _scores(store, keys_of, model, setting, score) for model in models}
+            scores = {model: _scores(store, samples, model, setting, score) for model in models}
             for first, second in combinations(models, 2):
                 shared = [key for key in scores[first] if key in scores[second]]
                 if not shared:
@@ -86,65 +82,29 @@ def _array(values: Any) -> np.ndarray[Any, Any]:
     return np.asarray(values)
 
 
-Keys = list[tuple[str, str]]
-
-
-def _keys(store: Store, dataset_id: int) -> Keys:
-    """What tells the samples of a data set apart: id and content."""
-    return [(sample.id, sample.digest) for sample in store.dataset(dataset_id).samples]
-
-
-def _scores(
-    store: Store, keys_of: Callable[[int], Keys], model: str, setting: str, score: str
-) -> dict[tuple[str, str], float]:
+def _scores(store: Store, samples: Samples, model: str, setting: str, score: str) -> dict[tuple[str, str], float]:
     """The score of each sample that has one, by the sample's id and content."""
-    evaluation = _evaluation(store, model, setting)
-    found = [values for (_, name), values in store.scores(evaluation.id).items() if name == score]
-    if not found:
-        names = sorted({name for _, name in store.scores(evaluation.id)})
-        raise StoreError(
-            f"{model} on {setting} has no per-sample score {score!r}; it has {', '.join(names) or 'none'}"
-            " (python db.py --rescore computes those of today)"
-        )
-    assert evaluation.dataset_id is not None
+    from testbed.analyses.side_by_side import evaluation_of, scores_of
+
+    evaluation = evaluation_of(store, model, setting)
+    values = scores_of(store, evaluation, score)
     return {
-        key: float(value)
-        for key, value in zip(keys_of(evaluation.dataset_id), found[0], strict=True)
+        (sample.id, sample.digest): float(value)
+        for sample, value in zip(samples.of(evaluation).samples, values, strict=True)
         if value == value  # a sample that does not count has none
     }
 
 
-def _evaluation(store: Store, model: str, setting: str) -> Evaluation:
-    """The evaluation that counts, of those that are not just imported."""
-    from testbed.db.entities import current
-
-    own = [
-        each
-        for each in store.evaluations([model], [setting])
-        if each.status == "complete" and each.origin != "imported"
-    ]
-    if not own:
-        store.require_name("model", model)
-        store.require_name("eval setting", setting)
-        raise StoreError(
-            f"the store has no outputs of {model} on {setting}; run: python eval.py --models '{model}' --eval-settings"
-            f" '{setting}'"
-        )
-    return current(own)[0]
-
-
 def _verdict(comparison: Comparison, score: str, first: str, second: str, p: float) -> str:
+    from testbed.analyses.side_by_side import LARGER_IS_BETTER
+    from testbed.metrics.paired import SIGNIFICANT
+
     if p >= SIGNIFICANT or comparison.difference == 0:
         return "tied"
     larger, smaller = (first, second) if comparison.difference > 0 else (second, first)
     if score not in LARGER_IS_BETTER:
         return f"{larger} is higher"
     return f"{larger if LARGER_IS_BETTER[score] else smaller} is better"
-
-
-def _number(value: float, binary: bool, sign: str = "") -> str:
-    """A mean of scores: in percent where they are 0 and 1, else as it is."""
-    return f"{100 * value:{sign}.2f} %" if binary else f"{value:{sign}.4g}"
 
 
 def _table(rows: Sequence[tuple[str, str, str, Comparison]], score: str, adjusted: Sequence[float]) -> str:
@@ -165,9 +125,9 @@ def _table(rows: Sequence[tuple[str, str, str, Comparison]], score: str, adjuste
     lines = [
         [
             *(setting, first, second, f"{each.n:,}"),
-            *(_number(each.first, each.binary), _number(each.second, each.binary)),
-            _number(each.difference, each.binary, "+"),
-            f"[{_number(each.low, each.binary, '+')}, {_number(each.high, each.binary, '+')}]",
+            *(mean_score(each.first, each.binary), mean_score(each.second, each.binary)),
+            mean_score(each.difference, each.binary, "+"),
+            f"[{mean_score(each.low, each.binary, '+')}, {mean_score(each.high, each.binary, '+')}]",
             *(f"{each.only_first:,}", f"{each.only_second:,}", f"{each.p:.3g}", f"{p:.3g}"),
             "–" if each.consistency is None else f"{each.consistency:.3f}",
             _verdict(each, score, first, second, p),

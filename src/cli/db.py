@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from testbed.cli import edit
+from testbed.cli.analyses import ACTIONS as ANALYSES
+from testbed.cli.analyses import analysis_options
+from testbed.cli.edit import MODEL, SETTING
 from testbed.cli.options import (
     EXIT_ERROR,
     ManyWords,
@@ -23,9 +26,6 @@ from testbed.errors import TestbedError
 
 if TYPE_CHECKING:
     from testbed.db.names import Kind
-
-MODEL: Kind = "model"
-SETTING: Kind = "eval setting"
 
 
 @click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -44,20 +44,7 @@ SETTING: Kind = "eval setting"
 @click.option(
     "--save-logits", nargs=2, metavar="SETTING DIR", help="Write the logits of all models on a setting to files."
 )
-@click.option("--models", cls=ManyWords, metavar="NAME", help="With --save-logits and --rescore: only these models.")
-@click.option(
-    "--eval-settings",
-    cls=ManyWords,
-    metavar="NAME",
-    help="With --rescore: only these eval settings. With --compare: compare on all of these.",
-)
-@click.option(
-    "--compare",
-    cls=ManyWords,
-    metavar="A B SETTING",
-    help="Compare two models or more on a setting (or on --eval-settings), sample by sample.",
-)
-@click.option("--score", default="top1", show_default=True, help="With --compare: the score of each sample.")
+@analysis_options
 @click.option(
     "--rescore", is_flag=True, help="Compute today's metrics from the stored outputs; the old ones stay, behind them."
 )
@@ -191,106 +178,10 @@ def _save_logits(given: dict[str, Any]) -> int:
     return 0
 
 
-# Editing ----------------------------------------------------------------------------------------------------------
-
-
-def _add(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
-    from testbed.db.store import Store
-    from testbed.registry import registry
-
-    registry.load(given["plugins"])
-    table: Any = registry.models if kind == MODEL else registry.eval_settings
-    fields: dict[str, dict[str, Any]] = {}
-    for name in names:
-        if given["override"] and name not in table:
-            fields[name] = {}
-            continue
-        definition = table.get(name)
-        fields[name] = (
-            {"model_type": definition.model_type}
-            if kind == MODEL
-            else {"parent": definition.parent_eval_setting, "task": definition.task}
-        )
-    with Store.create(given["db_url"]) as store:
-        for name in names:
-            fresh = store.add_name(kind, name, **fields[name])
-            click.echo(f"{kind} {name}: {'added to the store' if fresh else 'is in the store already'}")
-    return 0
-
-
-def _remove(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
-    from testbed.db.store import Store
-
-    with Store.open(given["db_url"], "write") as store:
-        for name in names:
-            hidden = store.hide(kind, name)
-            click.echo(
-                f"{kind} {name} and {count(hidden, 'evaluation')} removed; --restore-{kind.replace(' ', '-')} undoes it"
-            )
-    return 0
-
-
-def _restore(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
-    from testbed.db.store import Store
-
-    with Store.open(given["db_url"], "write") as store:
-        for name in names:
-            click.echo(f"{kind} {name} and {count(store.unhide(kind, name), 'evaluation')} restored")
-    return 0
-
-
-def _compare(given: dict[str, Any]) -> int:
-    from testbed.cli.compare import compare_as_asked
-
-    return compare_as_asked(given)
-
-
 def _rescore(given: dict[str, Any]) -> int:
     from testbed.cli.rescore import rescore_as_asked
 
     return rescore_as_asked(given)
-
-
-def _remove_evaluation(given: dict[str, Any]) -> int:
-    from testbed.db.store import Store
-
-    model, setting = given["remove_evaluation"]
-    with Store.open(given["db_url"], "write") as store:
-        hidden = store.hide_evaluations(model, setting)
-    click.echo(f"{count(hidden, 'evaluation')} of {model} on {setting} removed; --restore-evaluation undoes it")
-    return 0
-
-
-def _restore_evaluation(given: dict[str, Any]) -> int:
-    from testbed.db.store import Store
-
-    model, setting = given["restore_evaluation"]
-    with Store.open(given["db_url"], "write") as store:
-        click.echo(f"{count(store.unhide_evaluations(model, setting), 'evaluation')} of {model} on {setting} restored")
-    return 0
-
-
-def _purge(given: dict[str, Any]) -> int:
-    from testbed.db.store import Store
-
-    if not given["override"]:
-        raise TestbedError(
-            "--purge deletes the outputs of everything that was removed, for good; add --override to do so"
-        )
-    with Store.open(given["db_url"], "write") as store:
-        evaluations, names = store.purge_hidden()
-    click.echo(f"{count(evaluations, 'evaluation')} and {count(names, 'name')} deleted")
-    return 0
-
-
-def _rename(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
-    from testbed.db.store import Store
-
-    old, new = names
-    with Store.open(given["db_url"], "write") as store:
-        store.rename(kind, old, new)
-    click.echo(f"{kind} {old} renamed to {new} in the store; its definition should get the new name too")
-    return 0
 
 
 # Files and upkeep -------------------------------------------------------------------------------------------------
@@ -353,24 +244,24 @@ def _upgrade(given: dict[str, Any]) -> int:
 _ACTIONS: dict[str, Any] = {
     "upgrade": _upgrade,
     "import_results": _import,
-    "add_model": lambda given: _add(MODEL, given["add_model"], given),
-    "add_eval_setting": lambda given: _add(SETTING, given["add_eval_setting"], given),
-    "rename_model": lambda given: _rename(MODEL, given["rename_model"], given),
-    "rename_eval_setting": lambda given: _rename(SETTING, given["rename_eval_setting"], given),
-    "remove_model": lambda given: _remove(MODEL, given["remove_model"], given),
-    "remove_eval_setting": lambda given: _remove(SETTING, given["remove_eval_setting"], given),
-    "remove_evaluation": _remove_evaluation,
-    "restore_model": lambda given: _restore(MODEL, given["restore_model"], given),
-    "restore_eval_setting": lambda given: _restore(SETTING, given["restore_eval_setting"], given),
-    "restore_evaluation": _restore_evaluation,
-    "purge": _purge,
+    "add_model": lambda given: edit.add(MODEL, given["add_model"], given),
+    "add_eval_setting": lambda given: edit.add(SETTING, given["add_eval_setting"], given),
+    "rename_model": lambda given: edit.rename(MODEL, given["rename_model"], given),
+    "rename_eval_setting": lambda given: edit.rename(SETTING, given["rename_eval_setting"], given),
+    "remove_model": lambda given: edit.remove(MODEL, given["remove_model"], given),
+    "remove_eval_setting": lambda given: edit.remove(SETTING, given["remove_eval_setting"], given),
+    "remove_evaluation": edit.remove_evaluation,
+    "restore_model": lambda given: edit.restore(MODEL, given["restore_model"], given),
+    "restore_eval_setting": lambda given: edit.restore(SETTING, given["restore_eval_setting"], given),
+    "restore_evaluation": edit.restore_evaluation,
+    "purge": edit.purge,
     "print_eval": _print_eval,
     "list_models_db": lambda given: _list_db(MODEL, given),
     "list_models_registry": lambda given: _list_registry(MODEL, given),
     "list_eval_settings_db": lambda given: _list_db(SETTING, given),
     "list_eval_settings_registry": lambda given: _list_registry(SETTING, given),
     "list_parent_eval_settings_registry": lambda given: _list_registry(SETTING, given, parents_only=True),
-    "compare": _compare,
+    **ANALYSES,
     "rescore": _rescore,
     "save_logits": _save_logits,
     "export_csv": _export,

@@ -32,6 +32,11 @@ def metric_value(value: float | None, unit: str, stderr: float | None = None) ->
     return f"{value:.6g}{error}{' ' + unit if unit else ''}"
 
 
+def mean_score(value: float, binary: bool, sign: str = "") -> str:
+    """A mean of scores: in percent where they are 0 and 1, else as it is."""
+    return f"{100 * value:{sign}.2f} %" if binary else f"{value:{sign}.4g}"
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
     """A table of text, its columns as wide as they must be.
 

@@ -87,6 +87,22 @@ def log_softmax(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return shifted
 
 
+def predicted_classes(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The class of the largest logit of each sample, of equal ones the first.
+
+    Args:
+        logits: Float array [n, C], C > 0.
+
+    Returns:
+        Integer array [n]; −1 where a logit is NaN, as those of a sample that could not be read.
+    """
+    classes = np.empty(len(logits), dtype=np.int64)
+    for start in range(0, len(logits), _BLOCK):
+        block = logits[start : start + _BLOCK]
+        classes[start : start + _BLOCK] = np.where(np.isnan(block).any(axis=1), -1, block.argmax(axis=1))
+    return classes
+
+
 class ProperScores(NamedTuple):
     """What the class probabilities are worth, sample by sample: float64 arrays [n].
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from testbed.db.entities import CellRecord, Evaluation, current
+from testbed.db.names import matching_names
 from testbed.db.store import Store
-from testbed.errors import TestbedError, UnknownNameError
+from testbed.errors import TestbedError
 from testbed.identity import describe, digest
 from testbed.registry.catalog import Catalog
 from testbed.runner.finish import finish
@@ -60,8 +60,8 @@ def rescore(
     for each in store.evaluations():
         if each.status == "complete" and each.origin != "imported":
             cells.setdefault((each.model, each.eval_setting), []).append(each)
-    chosen = _chosen("model", models, {model for model, _ in cells})
-    settings = _chosen("eval setting", eval_settings, {setting for _, setting in cells})
+    chosen = matching_names("model", models, {model for model, _ in cells})
+    settings = matching_names("eval setting", eval_settings, {setting for _, setting in cells})
     done = []
     for (model, setting), evaluations in cells.items():
         if model in chosen and setting in settings:
@@ -69,18 +69,6 @@ def rescore(
                 done.append(_rescore(store, catalog, evaluation))
                 tell(done[-1])
     return done
-
-
-def _chosen(noun: str, words: Sequence[str], names: set[str]) -> set[str]:
-    chosen: set[str] = set()
-    for word in words:
-        found = {name for name in names if name == word or fnmatchcase(name, word)}
-        if not found:
-            raise UnknownNameError(
-                f"the store has no outputs of {noun} {word!r}; --list-{noun.replace(' ', '-')}s-db lists"
-            )
-        chosen |= found
-    return chosen if words else names
 
 
 def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation) -> Rescored:

@@ -97,12 +97,9 @@ class Classification(Task):
         self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
         """Accuracies, calibration and proper scores, or what the setting's own ``metrics_fn`` returns."""
-        logits = outputs.values
-        if setting.class_sublist is not None and not outputs.restricted:
-            logits = restrict(logits, setting.class_sublist, setting.name)
-        groups = setting.class_groups
-        if groups is not None:
-            logits = _grouped(logits, groups, setting.name)
+        logits = viewed_logits(
+            outputs.values, setting.class_sublist, setting.class_groups, outputs.restricted, setting.name
+        )
         if setting.metrics_fn is not None:
             return _own_metrics(logits, outputs, setting, model)
         return score_classes(logits, outputs.samples, outputs.class_names, setting.name)
@@ -168,6 +165,30 @@ class ZeroShotCell(BoundCell):
         from testbed.models.runtime_base import ZeroShotClassifier
 
         return ZeroShotClassifier(self.loaded, self.classifier.head, self.setting.class_sublist)
+
+
+def viewed_logits(
+    logits: np.ndarray[Any, Any],
+    class_sublist: Sequence[int] | None,
+    class_groups: Sequence[Sequence[int]] | None,
+    restricted: bool,
+    what: str,
+) -> np.ndarray[Any, Any]:
+    """Logits as metrics see them: float array [n, classes that targets index into].
+
+    Args:
+        logits: Float array [n, C], as the model gave them.
+        class_sublist: The classes that count, if not all do.
+        class_groups: The classes (of those that count) that are put together by their largest logit.
+        restricted: Whether the model has restricted the logits to the sublist itself.
+        what: The setting, for messages.
+
+    Raises:
+        DataError: If there are not so many logits.
+    """
+    if class_sublist is not None and not restricted:
+        logits = restrict(logits, class_sublist, what)
+    return logits if class_groups is None else _grouped(logits, class_groups, what)
 
 
 def restrict(logits: np.ndarray[Any, Any], class_sublist: Sequence[int], what: str) -> np.ndarray[Any, Any]:

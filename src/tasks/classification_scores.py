@@ -39,7 +39,7 @@ def score_classes(
     Raises:
         DataError: If a target is something else, or there is no logit for it.
     """
-    labels = [_labels(sample, logits.shape[1], what) for sample in samples]
+    labels = [right_classes(sample, logits.shape[1], what) for sample in samples]
     counted = np.asarray([bool(each) for each in labels], dtype=bool)
     single = bool(labels) and all(isinstance(sample.target, int) for sample in samples)
     if not single:
@@ -54,8 +54,17 @@ def score_classes(
     return scores, metrics
 
 
-def _labels(sample: SampleInfo, classes: int, what: str) -> list[int]:
-    """The right classes of a sample, checked."""
+def right_classes(sample: SampleInfo, classes: int, what: str) -> list[int]:
+    """The right classes of a sample, checked.
+
+    Args:
+        sample: The sample.
+        classes: How many there are.
+        what: The setting, for messages.
+
+    Raises:
+        DataError: If its target is no class index or list of them.
+    """
     given = sample.target if isinstance(sample.target, list) else [sample.target]
     for label in given:
         if type(label) is not int:

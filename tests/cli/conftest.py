@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -34,5 +37,44 @@ def program(warm_python: WarmPython, root: Path, tmp_path: Path) -> Program:
         assert traceback or "Traceback" not in done.stderr, done.stderr
         assert code is None or done.returncode == code, f"{done.stdout}\n{done.stderr}"
         return done
+
+    return run
+
+
+@pytest.fixture
+def ask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
+    """A function that runs ``db.py`` in this process, on the store testbed.db of this test; quicker than `program`."""
+    from testbed.cli.db import main
+
+    logger = logging.getLogger("testbed")
+    kept = logger.handlers, logger.propagate, logger.level
+    handler = signal.getsignal(signal.SIGTERM)
+
+    def run(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["db.py", *map(str, words), "--db-url", str(tmp_path / "testbed.db")])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        told = capsys.readouterr()
+        assert ended.value.code == code, f"{told.out}\n{told.err}"
+        return subprocess.CompletedProcess(sys.argv, code, told.out, told.err)
+
+    yield run
+    signal.signal(signal.SIGTERM, handler)
+    logger.handlers, logger.propagate, logger.level = kept
+
+
+@pytest.fixture
+def refusal(ask: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[..., str]:
+    """A function that runs ``db.py`` with words that it refuses, and gives the one line that says why."""
+
+    def run(*words: object) -> str:
+        done = ask(*words, code=1)
+        lines = [line for line in done.stderr.splitlines() if not line.startswith("note: ")]
+        assert len(lines) == 1, done.stderr
+        assert done.stdout == ""
+        return lines[0]
 
     return run

@@ -151,6 +151,7 @@ class Lab:
         class_sublist: list[int] | None = None,
         restricted: bool = False,
         prompts: Sequence[str] | None = None,
+        class_groups: list[list[int]] | None = None,
         source: Evaluation | None = None,
         metrics: Sequence[Metric] | None = None,
         **record: Any,
@@ -167,14 +168,16 @@ class Lab:
             size=len(samples),
             origin="derived" if source else "run",
             derived_from=source.id if source else None,
-            identity={"forward": forward, "view": {"class_sublist": class_sublist}},
+            identity={"forward": forward, "view": {"class_sublist": class_sublist, "class_groups": class_groups}},
             **record,
         )
         evaluation = self.store.begin(cell, dataset, {}, {})
         if source is None:
             self.store.append([Chunk(evaluation.id, "logits", 0, logits)])
         if metrics is None:
-            definition = EvalSetting(setting, StandardDataset(path="."), 1, class_sublist=class_sublist)
+            definition = EvalSetting(
+                setting, StandardDataset(path="."), 1, class_sublist=class_sublist, class_groups=class_groups
+            )
             outputs = Outputs(self.store.read_outputs(evaluation.id, "logits"), samples, restricted)
             _, metrics = task.score(outputs, definition, None)
         self.store.complete(evaluation.id, [], metrics)
@@ -251,6 +254,20 @@ def test_of_a_setting_with_a_class_sublist_the_logits_of_these_classes_are_saved
     assert (arrays["logits"] == logits[:, sublist]).all()
     assert arrays["class_sublist"].tolist() == sublist
     assert arrays["class_names"].tolist() == [CLASSES[index] for index in sublist]
+    assert top1(arrays) == store.results(metrics=["top1"])[0].value
+
+
+@pytest.mark.parametrize("prompts", [None, CLASSES])
+def test_of_a_setting_with_groups_of_classes_the_largest_logit_of_each_is_saved(
+    store: Store, lab: Lab, out: Path, prompts: Any
+) -> None:
+    logits, names = logits_of(40), ["insects", "beasts"]
+    groups = [[0, 1], [4, 2, 3]]
+    made = {"class_names": names, "class_groups": groups, "prompts": prompts}
+    lab.evaluate("net", "val", lab.samples(targets_of(40, 2)), logits, **made)
+    arrays = only_file(out, save_logits(store, "val", out))
+    assert (arrays["logits"] == np.stack([logits[:, group].max(axis=1) for group in groups], axis=1)).all()
+    assert arrays["class_names"].tolist() == names
     assert top1(arrays) == store.results(metrics=["top1"])[0].value
 
 

@@ -876,7 +876,10 @@ def test_scores_come_back_by_scorer_and_name(store: Store, build: Any) -> None:
     assert set(read) == {("a@1", "top1"), ("b@2", "sim"), ("", "sim")}
     assert same_bits(read["a@1", "top1"], right)
     assert same_bits(read["b@2", "sim"], similarity)
-    assert store.scores(build.begin("other").id) == {}
+    assert set(store.scores(evaluation.id, "sim")) == {("b@2", "sim"), ("", "sim")}
+    other = build.begin("other").id
+    assert store.scores(other) == store.scores(evaluation.id, "nothing") == {}
+    assert store.score_names([evaluation.id, other]) == {evaluation.id: {"top1", "sim"}, other: set()}
 
 
 def test_metrics_come_back_with_everything_about_them(store: Store, build: Any) -> None:

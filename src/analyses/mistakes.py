@@ -1,0 +1,224 @@
+"""Mistakes that models share: the hardest samples, and the classes that are taken for each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from testbed.analyses.predictions import Predictions, best_names, has_logits, predictions_of
+from testbed.analyses.side_by_side import (
+    Samples,
+    SideBySide,
+    Tell,
+    choose,
+    require_binary,
+    scores_of,
+    side_by_side,
+)
+from testbed.db.entities import Evaluation, SampleInfo
+from testbed.db.store import Store
+from testbed.errors import DataError, StoreError
+from testbed.metrics.agreement import confusions, hardest_first, most_common
+from testbed.tasks.classification_scores import right_classes
+
+Array = np.ndarray[Any, Any]
+NLL = "nll"
+
+
+@dataclass(frozen=True)
+class HardSample:
+    """A sample and how models fare on it.
+
+    Attributes:
+        sample: Its id.
+        target: Its right class, or list of them, as the data set has it.
+        target_name: The same by name; None where the target is no class.
+        wrong: How many models get it wrong.
+        models: Of how many.
+        mean_nll: The mean loss of the models that have one, in nats.
+        predicted: The class that most models say, of several the lowest; None where it is not known.
+        predicted_name: Its name.
+        predicted_by: How many models say it.
+    """
+
+    sample: str
+    target: Any
+    target_name: str | None
+    wrong: int
+    models: int
+    mean_nll: float | None
+    predicted: int | None
+    predicted_name: str | None
+    predicted_by: int | None
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """A class that is taken for another one.
+
+    Attributes:
+        model: The model; None for all models together.
+        count: How many samples (each as often as there are models) of the class are taken for the other.
+        n: The number of samples of the class that were predicted at all, counted alike.
+    """
+
+    model: str | None
+    true_class: int
+    true_name: str
+    predicted_class: int
+    predicted_name: str
+    count: int
+    n: int
+
+    @property
+    def share(self) -> float:
+        """The share of the class's samples."""
+        return self.count / self.n
+
+
+# Samples ----------------------------------------------------------------------------------------------------------
+
+
+def hardest(
+    store: Store, setting: str, models: Sequence[str], score: str, limit: int, tell: Tell = lambda note: None
+) -> list[HardSample]:
+    """The samples that most models get wrong; of equal ones those of the largest mean loss, then by id.
+
+    Args:
+        store: Where it all is.
+        setting: The setting.
+        models: Names or patterns; none means all.
+        score: A score of 0 and 1, such as ``top1``.
+        limit: At most so many samples.
+        tell: Called with notes on what was left out.
+
+    Raises:
+        StoreError: If there are no such scores.
+    """
+    evaluations = choose(store, [setting], models, score, tell=tell)[setting]
+    samples = Samples(store)
+    table = side_by_side(store, samples, setting, evaluations, score, tell)
+    require_binary(table, score, "--hardest")
+    wrong = (table.scores == 0).sum(axis=1)
+    nll = mean_losses(store, table)
+    order = hardest_first(wrong, nll)[:limit]
+    said, names = np.full((len(order), len(table.models)), -1), []
+    for column, (each, places) in enumerate(zip(table.evaluations, table.places, strict=True)):
+        if has_logits(store, each):
+            predictions = predictions_of(store, each, samples.of(each))
+            said[:, column] = predictions.classes[places[order]]
+            names.append(predictions.classes_named)
+    named = best_names(names)
+    infos = infos_of(samples, table)
+    found = []
+    for row, place in enumerate(order):
+        info, common = infos[place], most_common(said[row])
+        found.append(
+            HardSample(
+                sample=info.id,
+                target=info.target,
+                target_name=_target_name(info.target, named.of),
+                wrong=int(wrong[place]),
+                models=len(table.models),
+                mean_nll=None if np.isnan(nll[place]) else float(nll[place]),
+                predicted=common[0] if common else None,
+                predicted_name=named.of(common[0]) if common else None,
+                predicted_by=common[1] if common else None,
+            )
+        )
+    return found
+
+
+def mean_losses(store: Store, table: SideBySide) -> Array:
+    """The mean negative log-likelihood of each sample, over the models that have one: float array [n], or NaN."""
+    total, known = np.zeros(len(table.keys)), np.zeros(len(table.keys))
+    names = store.score_names(each.id for each in table.evaluations)
+    for each, places in zip(table.evaluations, table.places, strict=True):
+        if NLL in names[each.id]:
+            values = scores_of(store, each, NLL)[places]
+            known += ~np.isnan(values)
+            total += np.where(np.isnan(values), 0, values)
+    mean: Array = np.divide(total, known, out=np.full(len(total), np.nan), where=known > 0)
+    return mean
+
+
+def infos_of(samples: Samples, table: SideBySide) -> list[SampleInfo]:
+    """What the samples of a table are, as the first model's data set has it."""
+    dataset = samples.of(table.evaluations[0]).samples
+    return [dataset[place] for place in table.places[0]]
+
+
+def _target_name(target: Any, name: Any) -> str | None:
+    labels = target if isinstance(target, list) else [target]
+    if not labels or not all(type(label) is int for label in labels):
+        return None
+    return ", ".join(name(label) for label in labels)
+
+
+# Classes ----------------------------------------------------------------------------------------------------------
+
+
+def confused_classes(
+    store: Store, setting: str, models: Sequence[str], each_model: bool, limit: int, tell: Tell = lambda note: None
+) -> list[Confusion]:
+    """The most frequent pairs of a right class and a wrong prediction, on the samples that all models have.
+
+    Args:
+        store: Where it all is.
+        setting: The setting.
+        models: Names or patterns; none means all.
+        each_model: Whether to list each model's own, rather than add them up.
+        limit: At most so many pairs (of each model).
+        tell: Called with notes on what was left out.
+
+    Raises:
+        StoreError: If the targets are no classes, or there are no logits.
+    """
+    evaluations = choose(store, [setting], models, tell=tell)[setting]
+    samples = Samples(store)
+    table = side_by_side(store, samples, setting, evaluations, tell=tell)
+    counted: list[tuple[str | None, Counter[tuple[int, int]], Counter[int]]] = []
+    names = []
+    unread = 0
+    for each, places in zip(table.evaluations, table.places, strict=True):
+        predictions = predictions_of(store, each, samples.of(each))
+        dataset = samples.of(each).samples
+        labels = _labels(each, predictions, [dataset[place] for place in places])
+        predicted = predictions.classes[places]
+        unread += int((predicted < 0).sum())
+        counted.append((each.model, *confusions(predicted, labels)))
+        names.append(predictions.classes_named)
+    if unread:
+        tell(f"predictions missing, of samples that could not be read: {unread:,}; they count nowhere")
+    if not each_model:
+        pairs: Counter[tuple[int, int]] = Counter()
+        totals: Counter[int] = Counter()
+        for _, of_pairs, of_classes in counted:
+            pairs.update(of_pairs)
+            totals.update(of_classes)
+        counted = [(None, pairs, totals)]
+    named = best_names(names)
+    return [
+        Confusion(model, true, named.of(true), other, named.of(other), number, totals[true])
+        for model, pairs, totals in counted
+        for (true, other), number in sorted(pairs.items(), key=lambda item: (-item[1], item[0]))[:limit]
+    ]
+
+
+def _labels(evaluation: Evaluation, predictions: Predictions, infos: Sequence[SampleInfo]) -> list[list[int]]:
+    """The right classes of each sample."""
+    setting = evaluation.eval_setting
+    if predictions.own_metric and not all(type(info.target) is int for info in infos):
+        raise StoreError(
+            f"{setting} has a metric of its own, and targets that are not one class index each: what is right or wrong"
+            " cannot be told from its logits"
+        )
+    classes = len(predictions.classes_named.names)
+    try:
+        return [right_classes(info, classes, setting) for info in infos]
+    except DataError as error:
+        raise StoreError(f"confusions need class indices as targets: {error}") from None

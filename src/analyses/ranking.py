@@ -1,0 +1,114 @@
+"""Ranking models on one setting, or on several by the mean over settings."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from testbed.analyses.side_by_side import LARGER_IS_BETTER, Key, Samples, SideBySide, Tell, choose, side_by_side
+from testbed.db.store import Store
+from testbed.metrics.ranks import Place, rank_models, ranks
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class OnSetting:
+    """A model on one of the settings: its mean score, and its rank (of equal models the mean of their ranks)."""
+
+    eval_setting: str
+    n: int
+    value: float
+    rank: float
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A model in a ranking.
+
+    Attributes:
+        place: Its value, its rank, and how sure they are.
+        mean_rank: The mean of its ranks on the settings, equal models sharing theirs (Demšar 2006).
+        tied_with: The models that it cannot be told from.
+        settings: The model on each setting.
+    """
+
+    model: str
+    place: Place
+    mean_rank: float
+    tied_with: tuple[str, ...]
+    settings: tuple[OnSetting, ...]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Models from the best to the worst; equal ones by name.
+
+    Attributes:
+        binary: Whether all scores are 0 or 1.
+    """
+
+    rows: list[Ranked]
+    binary: bool
+
+
+def ranking(
+    store: Store, settings: Sequence[str], models: Sequence[str], score: str, tell: Tell = lambda note: None
+) -> Ranking:
+    """Ranks models by their mean score, over settings where several are given.
+
+    Args:
+        store: Where the scores are.
+        settings: The settings; each weighs the same.
+        models: Names or patterns; none means all that have outputs on all the settings.
+        score: The per-sample score; of one that testbed does not know, the largest is first.
+        tell: Called with notes on what was left out.
+
+    Raises:
+        StoreError: If there are not two models that have the score on all the settings.
+    """
+    chosen = choose(store, settings, models, score, at_least=2, tell=tell)
+    samples = Samples(store)
+    larger = LARGER_IS_BETTER.get(score, True)
+    strata: dict[str, Array] = {}
+    on: list[tuple[SideBySide, Array, Array]] = []
+    binary = True
+    for setting in sorted(settings):
+        table = side_by_side(store, samples, setting, chosen[setting], score, tell)
+        binary = binary and table.binary
+        values = table.scores.mean(axis=0)
+        best, worst = ranks(values[None], larger)
+        on.append((table, values, (best[0] + worst[0]) / 2))
+        # Settings of the very same samples are resampled together.
+        which = _digest(table.keys)
+        weighted = table.scores / len(settings)
+        strata[which] = strata[which] + weighted if which in strata else weighted
+    names = on[0][0].models
+    places = rank_models([strata[which] for which in sorted(strata)], larger)
+    on.sort(key=lambda each: settings.index(each[0].eval_setting))
+    rows = [
+        Ranked(
+            model=name,
+            place=places[column],
+            mean_rank=float(np.mean([shared[column] for _, _, shared in on])),
+            tied_with=tuple(names[other] for other in places[column].tied),
+            settings=tuple(
+                OnSetting(table.eval_setting, len(table.keys), float(values[column]), float(shared[column]))
+                for table, values, shared in on
+            ),
+        )
+        for column, name in enumerate(names)
+    ]
+    return Ranking(sorted(rows, key=lambda row: (row.place.rank, row.model)), binary)
+
+
+def _digest(keys: Sequence[Key]) -> str:
+    """Equal for equal samples."""
+    hasher = hashlib.sha256()
+    for name, content in keys:
+        hasher.update(f"{len(name)} {name} {content}\n".encode())
+    return hasher.hexdigest()

@@ -1,0 +1,295 @@
+"""Models side by side: which evaluations count, which samples they share, what they scored there.
+
+Samples are told apart by id and content, so that models which saw different parts of a data set can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from testbed.db.entities import DatasetInfo, Evaluation, current
+from testbed.db.names import matching_names
+from testbed.db.store import Store
+from testbed.errors import StoreError
+
+Array = np.ndarray[Any, Any]
+Key = tuple[str, str]  # a sample's id and the digest of its content
+Tell = Callable[[str], None]
+Chosen = dict[str, dict[str, Evaluation]]  # setting → model → evaluation, the models in the order of their names
+
+# Whether a larger score is better; of scores that are not here, only which one is higher is said.
+LARGER_IS_BETTER = {"top1": True, "top5": True, "nll": False}
+_NAMED = 5  # models that a note names
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Models on the samples of a setting that all of them have.
+
+    Attributes:
+        eval_setting: The setting.
+        evaluations: One of each model, in the order of the models' names.
+        keys: The n samples in common: id and digest of the content, sorted.
+        places: For each evaluation, the positions of these samples in its data set: integer arrays [n].
+        scores: Float64 array [n, models] without NaN; zeros where no score was asked for.
+        most: The largest number of samples that one of the models has.
+    """
+
+    eval_setting: str
+    evaluations: tuple[Evaluation, ...]
+    keys: list[Key]
+    places: list[Array]
+    scores: Array
+    most: int
+
+    @property
+    def models(self) -> list[str]:
+        """Their names, sorted."""
+        return [each.model for each in self.evaluations]
+
+    @property
+    def binary(self) -> bool:
+        """Whether all scores are 0 or 1."""
+        return bool(np.isin(self.scores, (0, 1)).all())
+
+
+class Samples:
+    """The data sets of a store, each read once, as long as not too many are asked for."""
+
+    def __init__(self, store: Store) -> None:
+        self.dataset: Callable[[int], DatasetInfo] = lru_cache(maxsize=8)(store.dataset)
+        self.places: Callable[[int], dict[Key, int]] = lru_cache(maxsize=8)(self._places)
+
+    def of(self, evaluation: Evaluation) -> DatasetInfo:
+        """The data set of an evaluation."""
+        return self.dataset(dataset_id(evaluation))
+
+    def _places(self, dataset_id: int) -> dict[Key, int]:
+        """Where each sample is; of one that is there twice, the first."""
+        places: dict[Key, int] = {}
+        for place, sample in enumerate(self.dataset(dataset_id).samples):
+            places.setdefault((sample.id, sample.digest), place)
+        return places
+
+
+def dataset_id(evaluation: Evaluation) -> int:
+    """The data set of an evaluation that has one, as all do that are not imported."""
+    if evaluation.dataset_id is None:
+        raise StoreError(f"evaluation {evaluation.id} has no samples")
+    return evaluation.dataset_id
+
+
+# Which evaluations ------------------------------------------------------------------------------------------------
+
+
+def evaluation_of(store: Store, model: str, setting: str) -> Evaluation:
+    """The evaluation of a cell that counts, of those that are not just imported.
+
+    Raises:
+        StoreError: If there is none.
+    """
+    own = _own(store.evaluations([model], [setting]))
+    if not own:
+        store.require_name("model", model)
+        store.require_name("eval setting", setting)
+        raise StoreError(
+            f"the store has no outputs of {model} on {setting}; run: python eval.py --models '{model}' --eval-settings"
+            f" '{setting}'"
+        )
+    return current(own)[0]
+
+
+def evaluations_on(store: Store, setting: str) -> dict[str, Evaluation]:
+    """Of each model the evaluation on a setting that counts, in the order of the models' names.
+
+    Raises:
+        StoreError: If there is none.
+    """
+    by_model: dict[str, list[Evaluation]] = {}
+    for each in _own(store.evaluations(None, [setting])):
+        by_model.setdefault(each.model, []).append(each)
+    if not by_model:
+        store.require_name("eval setting", setting)
+        raise StoreError(
+            f"the store has no outputs on {setting}; run: python eval.py --models MODEL… --eval-settings '{setting}'"
+        )
+    return {model: current(by_model[model])[0] for model in sorted(by_model)}
+
+
+def _own(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
+    return [each for each in evaluations if each.status == "complete" and each.origin != "imported"]
+
+
+def choose(
+    store: Store,
+    settings: Sequence[str],
+    models: Sequence[str] = (),
+    score: str | None = None,
+    at_least: int = 1,
+    tell: Tell = lambda note: None,
+) -> Chosen:
+    """The evaluations that an analysis is about: the same models on each setting.
+
+    Args:
+        store: Where they are.
+        settings: The settings.
+        models: Names or patterns; none means all.
+        score: A per-sample score that each must have.
+        at_least: How many models are needed.
+        tell: Called with a note on models that were left out, because they lack a setting or the score. A model that
+            was asked for by its name is never left out.
+
+    Raises:
+        StoreError: If a setting has no outputs, a model that is named lacks something, or too few are left.
+    """
+    found = {setting: evaluations_on(store, setting) for setting in settings}
+    every = {model for on in found.values() for model in on}
+    for word in models:
+        if word in every or not any(character in "*?[" for character in word):
+            for setting in settings:
+                if word not in found[setting]:
+                    evaluation_of(store, word, setting)  # says what is missing
+    wanted = matching_names("model", models, every)
+    lacking: dict[str, str] = {}
+    for setting in settings:
+        lacking.update(dict.fromkeys(wanted - set(found[setting]), f"no outputs on {setting}"))
+    if score is not None:
+        lacking |= _without_score(store, found, wanted, models, score)
+    left = sorted(wanted - set(lacking))
+    if lacking:
+        named = [f"{model} ({lacking[model]})" for model in sorted(lacking)]
+        more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+        tell(f"left out: {', '.join(named[:_NAMED])}{more}")
+    if len(left) < at_least:
+        which = f", {left[0]}" if len(left) == 1 else ""
+        raise StoreError(
+            f"{_words(at_least)} needed on {', '.join(settings)}; {len(left)} can be had{which}"
+            + (f" ({'; '.join(sorted(set(lacking.values())))})" if lacking else "")
+        )
+    return {setting: {model: found[setting][model] for model in left} for setting in settings}
+
+
+def _words(number: int) -> str:
+    return "a model is" if number == 1 else f"{'two' if number == 2 else number} models or more are"
+
+
+def _without_score(store: Store, found: Chosen, wanted: set[str], named: Sequence[str], score: str) -> dict[str, str]:
+    """Of the wanted models those that have no such score on some setting, and what they lack."""
+    cells = [on[model] for on in found.values() for model in sorted(wanted & set(on))]
+    names = store.score_names(each.id for each in cells)
+    lacking = {}
+    for each in cells:
+        if score not in names[each.id]:
+            if each.model in named:
+                raise no_score(each, score, names[each.id])
+            lacking[each.model] = f"no per-sample score {score!r} on {each.eval_setting}"
+    return lacking
+
+
+def no_score(evaluation: Evaluation, score: str, names: Iterable[str]) -> StoreError:
+    """The error for an evaluation that has other scores only."""
+    return StoreError(
+        f"{evaluation.model} on {evaluation.eval_setting} has no per-sample score {score!r}; it has"
+        f" {', '.join(sorted(set(names))) or 'none'} (python db.py --rescore computes those of today)"
+    )
+
+
+def matching_settings(store: Store, words: Iterable[str]) -> list[str]:
+    """Settings by name, or by pattern among those that have outputs; each once, in the order in which they were named.
+
+    Raises:
+        UnknownNameError: If a pattern fits none.
+    """
+    chosen: dict[str, None] = {}
+    known: set[str] | None = None
+    for word in words:
+        if any(character in "*?[" for character in word):
+            if known is None:
+                known = {each.eval_setting for each in _own(store.evaluations())}
+            chosen.update(dict.fromkeys(sorted(matching_names("eval setting", [word], known))))
+        else:
+            chosen.setdefault(word)
+    return list(chosen)
+
+
+# Their scores -----------------------------------------------------------------------------------------------------
+
+
+def scores_of(store: Store, evaluation: Evaluation, score: str) -> Array:
+    """The score of each sample: float64 array [samples], NaN for samples that do not count.
+
+    Raises:
+        StoreError: If there is no such score.
+    """
+    found = list(store.scores(evaluation.id, score).values())
+    if not found:
+        raise no_score(evaluation, score, store.score_names([evaluation.id])[evaluation.id])
+    return found[0].astype(np.float64)
+
+
+def side_by_side(
+    store: Store,
+    samples: Samples,
+    setting: str,
+    evaluations: dict[str, Evaluation],
+    score: str | None = None,
+    tell: Tell = lambda note: None,
+) -> SideBySide:
+    """Puts models side by side on the samples that all of them have.
+
+    Args:
+        store: Where their scores are.
+        samples: Of that store.
+        setting: The setting.
+        evaluations: Of each model one, as `choose` gives them.
+        score: The per-sample score; a sample counts where all models have it. None: every sample counts.
+        tell: Called with a note when a model has more samples than they have in common.
+
+    Raises:
+        StoreError: If they have none in common, or a score is infinite.
+    """
+    cells = tuple(evaluations[model] for model in sorted(evaluations))
+    maps = {each: samples.places(each) for each in sorted({dataset_id(cell) for cell in cells})}
+    keys = sorted(set.intersection(*(set(places) for places in maps.values())))
+    places = {each: np.array([where[key] for key in keys], dtype=np.int64) for each, where in maps.items()}
+    columns = np.zeros((len(keys), len(cells)))
+    most = 0
+    for column, each in enumerate(cells):
+        if score is None:
+            most = max(most, len(maps[dataset_id(each)]))
+            continue
+        values = scores_of(store, each, score)
+        if np.isinf(values).any():
+            raise StoreError(f"{each.model} on {setting} has an infinite {score}, which has no mean to compare")
+        most = max(most, int((~np.isnan(values)).sum()))
+        columns[:, column] = values[places[dataset_id(each)]]
+    counted = np.flatnonzero(~np.isnan(columns).any(axis=1))
+    if not len(counted):
+        what = "samples" if score is None else f"samples with {score}"
+        names = f"the {len(cells)} models have" if len(cells) > 1 else f"{cells[0].model} has"
+        raise StoreError(f"{names} no {what} of {setting}{' in common' if len(cells) > 1 else ''}")
+    if len(counted) < most:
+        tell(f"{len(counted):,} samples of {setting} count, which all models have; one of them has {most:,}")
+    return SideBySide(
+        eval_setting=setting,
+        evaluations=cells,
+        keys=[keys[place] for place in counted],
+        places=[places[dataset_id(each)][counted] for each in cells],
+        scores=columns[counted],
+        most=most,
+    )
+
+
+def require_binary(table: SideBySide, score: str, what: str) -> None:
+    """Checks that scores say right or wrong.
+
+    Raises:
+        StoreError: If one is neither 0 nor 1.
+    """
+    if not table.binary:
+        raise StoreError(f"{what} needs a score of 0 and 1, such as top1; {score} on {table.eval_setting} has others")

@@ -1,0 +1,183 @@
+"""The groups that samples belong to: their class, a slice that the data set has, or a column of a CSV."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from testbed.analyses.mistakes import infos_of
+from testbed.analyses.predictions import best_names, class_names
+from testbed.analyses.side_by_side import LARGER_IS_BETTER, Samples, SideBySide, Tell, choose, side_by_side
+from testbed.db.entities import SampleInfo
+from testbed.db.store import Store
+from testbed.errors import DataError
+from testbed.metrics.groups import Groups, by_group
+
+CLASS = "class"
+GROUP = "group"
+ID = "id"
+Labels = list[str | None]
+
+
+class Grouped(NamedTuple):
+    """Models on groups of samples.
+
+    Attributes:
+        by: What the groups are.
+        rows: Each model and its groups.
+        binary: Whether all scores are 0 or 1.
+    """
+
+    by: str
+    rows: list[tuple[str, Groups]]
+    binary: bool
+
+
+def grouped(
+    store: Store,
+    setting: str,
+    models: Sequence[str],
+    score: str,
+    by: str | None = None,
+    csv_file: Path | None = None,
+    tell: Tell = lambda note: None,
+) -> Grouped:
+    """Means over groups of the samples that all models have.
+
+    Args:
+        store: Where the scores are.
+        setting: The setting.
+        models: Names or patterns; none means all.
+        score: The per-sample score.
+        by: ``class``, ``group``, a key of the samples' slices, or a column of the file. None: what there is, if it is
+            clear: the file's only column, else the samples' group, else their only slice, else their class.
+        csv_file: A table with a column ``id`` and columns of groups.
+        tell: Called with notes on what was left out.
+
+    Raises:
+        StoreError: If there are no such scores.
+        DataError: If there are no such groups, or the file is not as it should be.
+    """
+    rows = read_csv(csv_file) if csv_file is not None else None
+    evaluations = choose(store, [setting], models, score, tell=tell)[setting]
+    samples = Samples(store)
+    table = side_by_side(store, samples, setting, evaluations, score, tell)
+    infos = infos_of(samples, table)
+    if rows is not None:
+        by = _only(by, [name for name in next(iter(rows.values())) if name != ID], f"{csv_file}", "column")
+        labels = _from_rows(rows, by, infos, f"{csv_file}", setting, tell)
+    else:
+        by = by or _default(infos, setting)
+        labels = _by_class(store, samples, table, infos) if by == CLASS else _by_slice(infos, by, setting)
+    missing = sum(label is None for label in labels)
+    if missing == len(labels):
+        raise DataError(f"no sample of {setting} is in a group by {by}")
+    if missing:
+        tell(f"{missing:,} of {len(labels):,} samples are in no group by {by}, and count nowhere")
+    larger = LARGER_IS_BETTER.get(score, True)
+    found = [(model, by_group(table.scores[:, column], labels, larger)) for column, model in enumerate(table.models)]
+    return Grouped(by, found, table.binary)
+
+
+# What the data set has --------------------------------------------------------------------------------------------
+
+
+def _keys(infos: Sequence[SampleInfo]) -> list[str]:
+    """The keys of the samples' slices, sorted."""
+    return sorted({key for info in infos for key in info.slices or {}})
+
+
+def _default(infos: Sequence[SampleInfo], setting: str) -> str:
+    if any(info.group is not None for info in infos):
+        return GROUP
+    keys = _keys(infos)
+    return _only(None, keys, f"the samples of {setting}", "slice") if keys else CLASS
+
+
+def _only(by: str | None, names: Sequence[str], whose: str, what: str) -> str:
+    """The name that is asked for, or the only one that there is."""
+    listed = ", ".join(names) or "none"
+    if by is not None and by not in names:
+        raise DataError(f"{whose}: there is no {what} {by!r}; there are: {listed}")
+    if by is None and len(names) != 1:
+        raise DataError(f"{whose}: --by says which {what} is meant; there are: {listed}")
+    return by if by is not None else names[0]
+
+
+def _by_slice(infos: Sequence[SampleInfo], by: str, setting: str) -> Labels:
+    keys = _keys(infos)
+    if by == GROUP and GROUP not in keys:
+        return [info.group for info in infos]
+    if by not in keys:
+        there = [CLASS, *([GROUP] if any(info.group is not None for info in infos) else []), *keys]
+        raise DataError(f"the samples of {setting} have no slice {by!r}; --by takes: {', '.join(there)}")
+    return [_text((info.slices or {}).get(by)) for info in infos]
+
+
+def _text(value: Any) -> str | None:
+    """The value of a slice as a label; true and false as JSON has them."""
+    return value if value is None or isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def _by_class(store: Store, samples: Samples, table: SideBySide, infos: Sequence[SampleInfo]) -> Labels:
+    """The name of the right class of each sample; None where it is not one class."""
+    cells = table.evaluations
+    named = best_names(class_names(store.identity(each), samples.of(each)) for each in cells)
+    labels: Labels = []
+    for info in infos:
+        target = info.target[0] if isinstance(info.target, list) and len(info.target) == 1 else info.target
+        labels.append(named.of(target) if type(target) is int else None)
+    return labels
+
+
+# What a file has --------------------------------------------------------------------------------------------------
+
+
+def read_csv(path: Path) -> dict[str, dict[str, str]]:
+    """The rows of a table by their column ``id``.
+
+    Raises:
+        DataError: If the file cannot be read, has no such column or no other, or has an id twice.
+    """
+    rows: dict[str, dict[str, str]] = {}
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            columns = list(reader.fieldnames or ())
+            if ID not in columns or len(set(columns)) != len(columns) or len(columns) < 2:
+                raise DataError(
+                    f"{path}: a column 'id' and one or more columns of groups are expected, each with a name of its"
+                    f" own; there are: {', '.join(columns) or 'none'}"
+                )
+            for row in reader:
+                if None in row or None in row.values():
+                    raise DataError(f"{path}, line {reader.line_num}: {len(columns)} values are expected")
+                if row[ID] in rows:
+                    raise DataError(f"{path}, line {reader.line_num}: the id {row[ID]!r} is there twice")
+                rows[row[ID]] = row
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is no CSV file in UTF-8: {error}") from error
+    if not rows:
+        raise DataError(f"{path} has a header and no rows")
+    return rows
+
+
+def _from_rows(
+    rows: dict[str, dict[str, str]], by: str, infos: Sequence[SampleInfo], path: str, setting: str, tell: Tell
+) -> Labels:
+    """The label of each sample in a column; None where the file has no row, or nothing in it."""
+    known = {info.id for info in infos}
+    strange = [name for name in rows if name not in known]
+    if len(strange) == len(rows):
+        raise DataError(
+            f"{path}: none of its {len(rows):,} ids is a sample of {setting}; the first is {strange[0]!r}, one of the"
+            f" setting's is {infos[0].id!r}"
+        )
+    if strange:
+        tell(f"{len(strange):,} of the {len(rows):,} ids in {path} are no samples that count, such as {strange[0]!r}")
+    return [rows[info.id][by].strip() or None if info.id in rows else None for info in infos]

@@ -1,0 +1,112 @@
+"""The analyses of ``db.py``: their options, and where each is. docs/analyses.md shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from testbed.cli.options import ManyWords
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        "--models",
+        cls=ManyWords,
+        metavar="NAME",
+        help="With --save-logits, --rescore, --rank, --agreement, --hardest, --confusions and --groups: only these"
+        " models; names, and patterns but for --save-logits.",
+    ),
+    click.option(
+        "--eval-settings",
+        cls=ManyWords,
+        metavar="NAME",
+        help="With --rescore: only these eval settings. With --compare and --rank: on all of these.",
+    ),
+    click.option(
+        "--compare",
+        cls=ManyWords,
+        metavar="A B SETTING",
+        help="Compare two models or more on a setting (or on --eval-settings), sample by sample.",
+    ),
+    click.option(
+        "--rank",
+        cls=ManyWords,
+        metavar="SETTING",
+        help="Rank models on a setting, or by their mean over several (names or patterns), with intervals of the"
+        " ranks, and who is tied with whom.",
+    ),
+    click.option(
+        "--agreement",
+        metavar="SETTING",
+        help="How far models agree: error consistency, shared errors and predicted classes of each pair, and how many"
+        " models get each sample right.",
+    ),
+    click.option("--hardest", metavar="SETTING", help="The samples that most models get wrong."),
+    click.option("--confusions", metavar="SETTING", help="The classes that are most often taken for each other."),
+    click.option(
+        "--groups", metavar="SETTING", help="Means over groups of samples: the worst and the best group of each model."
+    ),
+    click.option(
+        "--by",
+        metavar="WHAT",
+        help="With --groups: class, group, a slice of the samples, or a column of the CSV. With --confusions: model, to"
+        " list each model's own.",
+    ),
+    click.option(
+        "--slices-from",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="With --groups: a CSV with a column id and columns of groups.",
+    ),
+    click.option(
+        "--limit",
+        type=click.IntRange(min=1),
+        default=20,
+        show_default=True,
+        metavar="N",
+        help="With --hardest and --confusions: at most so many lines (of each model).",
+    ),
+    click.option(
+        "--score",
+        default="top1",
+        show_default=True,
+        help="With the analyses but --confusions: the score of each sample.",
+    ),
+)
+
+
+def analysis_options(function: F) -> F:
+    """The options of the analyses."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def _lazily(module: str, name: str) -> Callable[[dict[str, Any]], int]:
+    """A function that is imported when it is called: other actions must not wait for numpy."""
+
+    def act(given: dict[str, Any]) -> int:
+        done: int = getattr(import_module(f"testbed.cli.{module}"), name)(given)
+        return done
+
+    return act
+
+
+ACTIONS = {
+    "compare": _lazily("compare", "compare_as_asked"),
+    "rank": _lazily("rank", "rank_as_asked"),
+    "agreement": _lazily("agreement", "agreement_as_asked"),
+    "hardest": _lazily("mistakes", "hardest_as_asked"),
+    "confusions": _lazily("mistakes", "confusions_as_asked"),
+    "groups": _lazily("groups", "groups_as_asked"),
+}
+
+
+def note(text: str) -> None:
+    """Says what was left out, beside the table."""
+    click.echo(f"note: {text}", err=True)

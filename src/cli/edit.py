@@ -1,0 +1,111 @@
+"""What ``db.py`` does to names and evaluations in the store: add, hide, bring back, rename, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.output import count
+from testbed.errors import TestbedError
+
+if TYPE_CHECKING:
+    from testbed.db.names import Kind
+
+MODEL: Kind = "model"
+SETTING: Kind = "eval setting"
+
+
+def add(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
+    """Adds names of the registry to the store; with --override also names that it does not have."""
+    from testbed.db.store import Store
+    from testbed.registry import registry
+
+    registry.load(given["plugins"])
+    table: Any = registry.models if kind == MODEL else registry.eval_settings
+    fields: dict[str, dict[str, Any]] = {}
+    for name in names:
+        if given["override"] and name not in table:
+            fields[name] = {}
+            continue
+        definition = table.get(name)
+        fields[name] = (
+            {"model_type": definition.model_type}
+            if kind == MODEL
+            else {"parent": definition.parent_eval_setting, "task": definition.task}
+        )
+    with Store.create(given["db_url"]) as store:
+        for name in names:
+            fresh = store.add_name(kind, name, **fields[name])
+            click.echo(f"{kind} {name}: {'added to the store' if fresh else 'is in the store already'}")
+    return 0
+
+
+def remove(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
+    """Hides names and their evaluations."""
+    from testbed.db.store import Store
+
+    with Store.open(given["db_url"], "write") as store:
+        for name in names:
+            hidden = store.hide(kind, name)
+            click.echo(
+                f"{kind} {name} and {count(hidden, 'evaluation')} removed; --restore-{kind.replace(' ', '-')} undoes it"
+            )
+    return 0
+
+
+def restore(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
+    """Undoes `remove`."""
+    from testbed.db.store import Store
+
+    with Store.open(given["db_url"], "write") as store:
+        for name in names:
+            click.echo(f"{kind} {name} and {count(store.unhide(kind, name), 'evaluation')} restored")
+    return 0
+
+
+def remove_evaluation(given: dict[str, Any]) -> int:
+    """Hides the evaluations of a cell."""
+    from testbed.db.store import Store
+
+    model, setting = given["remove_evaluation"]
+    with Store.open(given["db_url"], "write") as store:
+        hidden = store.hide_evaluations(model, setting)
+    click.echo(f"{count(hidden, 'evaluation')} of {model} on {setting} removed; --restore-evaluation undoes it")
+    return 0
+
+
+def restore_evaluation(given: dict[str, Any]) -> int:
+    """Undoes `remove_evaluation`."""
+    from testbed.db.store import Store
+
+    model, setting = given["restore_evaluation"]
+    with Store.open(given["db_url"], "write") as store:
+        click.echo(f"{count(store.unhide_evaluations(model, setting), 'evaluation')} of {model} on {setting} restored")
+    return 0
+
+
+def purge(given: dict[str, Any]) -> int:
+    """Deletes for good what was removed."""
+    from testbed.db.store import Store
+
+    if not given["override"]:
+        raise TestbedError(
+            "--purge deletes the outputs of everything that was removed, for good; add --override to do so"
+        )
+    with Store.open(given["db_url"], "write") as store:
+        evaluations, names = store.purge_hidden()
+    click.echo(f"{count(evaluations, 'evaluation')} and {count(names, 'name')} deleted")
+    return 0
+
+
+def rename(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
+    """Gives a name in the store another one."""
+    from testbed.db.store import Store
+
+    old, new = names
+    with Store.open(given["db_url"], "write") as store:
+        store.rename(kind, old, new)
+    click.echo(f"{kind} {old} renamed to {new} in the store; its definition should get the new name too")
+    return 0

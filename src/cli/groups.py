@@ -1,0 +1,77 @@
+"""``db.py --groups``: means over groups of samples, and the worst of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.analyses import note
+from testbed.cli.output import mean_score, print_json, table
+
+if TYPE_CHECKING:
+    from testbed.analyses.slices import Grouped
+    from testbed.metrics.groups import GroupMean, Groups
+
+
+def groups_as_asked(given: dict[str, Any]) -> int:
+    """``--groups SETTING``."""
+    from testbed.analyses.slices import grouped
+    from testbed.db.store import Store
+
+    setting, score = given["groups"], given["score"]
+    with Store.open(given["db_url"]) as store:
+        found = grouped(store, setting, given["models"], score, given["by"], given["slices_from"], note)
+    if given["as_json"]:
+        print_json([_as_object(model, of, found.by, setting, score) for model, of in found.rows])
+        return 0
+    click.echo(_table(found))
+    first = found.rows[0][1]
+    interval = "Wilson" if found.binary else "1.96 standard errors"
+    click.echo(
+        f"{score} on {setting} by {found.by}: {len(first.groups):,} groups, {first.n:,} samples; intervals: 95 %,"
+        f" {interval}, of the group by itself, not of the worst or best of many; --json has every group",
+        err=True,
+    )
+    return 0
+
+
+def _table(found: Grouped) -> str:
+    header = ["model", "groups", "n", "mean", "mean of groups"]
+    header += ["worst group", "n", "value", "95 % interval", "best group", "n", "value", "gap"]
+    lines = [
+        [
+            *(model, f"{len(of.groups):,}", f"{of.n:,}"),
+            *(mean_score(of.mean, found.binary), mean_score(of.balanced, found.binary)),
+            *(of.worst.name, f"{of.worst.n:,}", mean_score(of.worst.value, found.binary)),
+            _interval(of.worst, found.binary),
+            *(of.best.name, f"{of.best.n:,}", mean_score(of.best.value, found.binary)),
+            mean_score(of.gap, found.binary),
+        ]
+        for model, of in found.rows
+    ]
+    return table(header, lines, right=[1, 2, 3, 4, 6, 7, 8, 10, 11, 12])
+
+
+def _interval(group: GroupMean, binary: bool) -> str:
+    if group.low is None or group.high is None:
+        return "–"
+    return f"[{mean_score(group.low, binary)}, {mean_score(group.high, binary)}]"
+
+
+def _as_object(model: str, of: Groups, by: str, setting: str, score: str) -> dict[str, Any]:
+    return {
+        "model": model,
+        "eval_setting": setting,
+        "score": score,
+        "by": by,
+        "n": of.n,
+        "ungrouped": of.ungrouped,
+        "mean": of.mean,
+        "mean_of_groups": of.balanced,
+        "worst": asdict(of.worst),
+        "best": asdict(of.best),
+        "gap": of.gap,
+        "groups": [asdict(each) for each in of.groups],
+    }

@@ -1,0 +1,106 @@
+"""``db.py --rank``: who is first, how sure that is, and who cannot be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.analyses import note
+from testbed.cli.output import count, mean_score, print_json, table
+
+if TYPE_CHECKING:
+    from testbed.analyses.ranking import Ranked, Ranking
+
+
+def rank_as_asked(given: dict[str, Any]) -> int:
+    """``--rank SETTING…``."""
+    from testbed.analyses.ranking import ranking
+    from testbed.analyses.side_by_side import LARGER_IS_BETTER, matching_settings
+    from testbed.db.store import Store
+
+    score = given["score"]
+    with Store.open(given["db_url"]) as store:
+        settings = matching_settings(store, [*given["rank"], *given["eval_settings"]])
+        found = ranking(store, settings, given["models"], score, note)
+    if given["as_json"]:
+        print_json([_as_object(row, score) for row in found.rows])
+        return 0
+    click.echo(_table(found, score, len(settings)))
+    if score in LARGER_IS_BETTER:
+        order = "larger is better" if LARGER_IS_BETTER[score] else "smaller is better"
+    else:
+        order = "the largest is first, be it better or not"
+    samples = sorted({each.n for each in found.rows[0].settings})
+    counted = f"{samples[0]:,}" + (f" to {samples[-1]:,}" if len(samples) > 1 else "")
+    where = settings[0] if len(settings) == 1 else f"the mean over {count(len(settings), 'setting')}"
+    click.echo(
+        f"{score} on {where}, {counted} samples, which all {len(found.rows)} models have; {order}; intervals: 95 %,"
+        " paired bootstrap; tied with: the ranks of the other models that it cannot be told from (p ≥ 0.05, Holm's"
+        " adjustment for all pairs)",
+        err=True,
+    )
+    return 0
+
+
+def _table(found: Ranking, score: str, settings: int) -> str:
+    several = settings > 1
+    header = ["rank", "95 %", "model", f"mean {score}" if several else score, "95 % interval"]
+    header += ["mean rank"] if several else []
+    ranks = {row.model: row.place.rank for row in found.rows}
+    lines = []
+    for row in found.rows:
+        place = row.place
+        line = [
+            str(place.rank),
+            span(place.rank_low, place.rank_high),
+            row.model,
+            mean_score(place.value, found.binary),
+        ]
+        line.append(f"[{mean_score(place.low, found.binary)}, {mean_score(place.high, found.binary)}]")
+        line += [f"{row.mean_rank:.2f}"] if several else []
+        lines.append([*line, tied_ranks([ranks[model] for model in row.tied_with], set(ranks.values()))])
+    return table([*header, "tied with"], lines, right=[0, 1, *range(3, len(header))])
+
+
+def span(low: int, high: int) -> str:
+    """A range of whole numbers."""
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def tied_ranks(tied: Sequence[int], every: Collection[int]) -> str:
+    """Ranks as ranges: those between the ends that no model has are skipped.
+
+    Args:
+        tied: The ranks to be written.
+        every: The ranks that there are.
+    """
+    order = sorted(every)
+    runs: list[list[int]] = []
+    for rank in sorted(set(tied)):
+        if runs and order.index(rank) == order.index(runs[-1][-1]) + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    return ", ".join(span(run[0], run[-1]) for run in runs)
+
+
+def _as_object(row: Ranked, score: str) -> dict[str, Any]:
+    place = row.place
+    return {
+        "model": row.model,
+        "score": score,
+        "rank": place.rank,
+        "rank_low": place.rank_low,
+        "rank_high": place.rank_high,
+        "value": place.value,
+        "low": place.low,
+        "high": place.high,
+        "mean_rank": row.mean_rank,
+        "tied_with": list(row.tied_with),
+        "eval_settings": [
+            {"eval_setting": each.eval_setting, "n": each.n, "value": each.value, "rank": each.rank}
+            for each in row.settings
+        ],
+    }

@@ -1,0 +1,178 @@
+"""Ranking models on the same samples: how sure each place is, and which models cannot be told apart.
+
+Models are ranked by a sum of means over strata: one setting is one stratum. Of several settings a stratum holds those
+that have the very same samples (as corruptions of one data set do), their scores of each sample added up with weights
+that sum to 1 over all settings. Samples are resampled within each stratum, for all models at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from testbed.metrics.paired import LEVEL, RESAMPLES, SIGNIFICANT, holm, mcnemar, sign_flip_bound
+
+Array = np.ndarray[Any, Any]
+
+_DIGITS = 12  # means that agree so far are equal: sums of the same numbers differ by rounding alone
+_BLOCK = 2**22  # resampled values at a time, to bound memory
+
+
+@dataclass(frozen=True)
+class Place:
+    """A model's place in a ranking.
+
+    Attributes:
+        value: What it is ranked by: the mean over samples, and over settings where there are several.
+        low: Lower end of the value's 95 % interval (paired bootstrap, percentiles).
+        high: Its upper end.
+        rank: 1 + the number of models that are better; equal ones share a rank.
+        rank_low: The best rank of the 95 % interval: 2.5 % of the resamples rank the model better.
+        rank_high: The worst; where models are equal in a resample, each may have any of the ranks that they share.
+        tied: The models (columns) that it cannot be told from: Holm-adjusted p ≥ 0.05 over all pairs.
+    """
+
+    value: float
+    low: float
+    high: float
+    rank: int
+    rank_low: int
+    rank_high: int
+    tied: tuple[int, ...]
+
+
+def rank_models(strata: Sequence[Array], larger_is_better: bool = True, seed: int = 0) -> list[Place]:
+    """Ranks models.
+
+    The intervals of ranks are percentiles over bootstrap resamples (Goldstein & Spiegelhalter 1996; Hall & Miller
+    2009), each model's for itself. The tests are McNemar's exact one where one stratum has scores of 0 and 1, else
+    random signs of the samples' differences, adjusted by Holm (1979) over all pairs.
+
+    Args:
+        strata: Scores of each stratum, float arrays [n, models] of finite numbers, n > 0.
+        larger_is_better: Whether rank 1 is that of the largest value.
+        seed: Of the resampling.
+
+    Returns:
+        The place of each model, in the order of the columns.
+
+    Raises:
+        ValueError: If there are no strata, no samples, or not the same number of models in each.
+    """
+    tables = [np.asarray(each, dtype=np.float64) for each in strata]
+    if not tables or any(each.ndim != 2 or not len(each) for each in tables):
+        raise ValueError(f"expected scores [n, models] with n > 0, got {[each.shape for each in tables]}")
+    if len({each.shape[1] for each in tables}) > 1:
+        raise ValueError(f"expected the same models in all strata, got {[each.shape for each in tables]}")
+    rng = np.random.Generator(np.random.Philox(seed))
+    values = np.sum([each.mean(axis=0) for each in tables], axis=0)
+    draws = np.zeros((RESAMPLES, len(values)))
+    for each in tables:
+        draws += bootstrap_means(each, rng)
+    tail = 50 * (1 - LEVEL)
+    low, high = np.percentile(draws, [tail, 100 - tail], axis=0)
+    best, worst = ranks(draws, larger_is_better)
+    rank_low = np.percentile(best, tail, axis=0, method="inverted_cdf")
+    rank_high = np.percentile(worst, 100 - tail, axis=0, method="inverted_cdf")
+    own, _ = ranks(values[None], larger_is_better)
+    tied = tied_models(pair_p_values(tables, rng), len(values))
+    return [
+        Place(
+            value=float(values[model]),
+            low=float(low[model]),
+            high=float(high[model]),
+            rank=int(own[0, model]),
+            rank_low=int(rank_low[model]),
+            rank_high=int(rank_high[model]),
+            tied=tied[model],
+        )
+        for model in range(len(values))
+    ]
+
+
+def ranks(values: Array, larger_is_better: bool = True) -> tuple[Array, Array]:
+    """The best and the worst rank of each model; they differ for models that are equal.
+
+    Args:
+        values: Float array [rankings, models].
+        larger_is_better: Whether rank 1 is that of the largest value.
+
+    Returns:
+        Two integer arrays [rankings, models]. The mean of the two is the rank that equal models share (Demšar 2006).
+    """
+    from scipy.stats import rankdata
+
+    signed = np.round(-values if larger_is_better else values, _DIGITS)
+    best, worst = (rankdata(signed, method=method, axis=1).astype(np.int64) for method in ("min", "max"))
+    return best, worst
+
+
+def bootstrap_means(scores: Array, rng: np.random.Generator, draws: int = RESAMPLES) -> Array:
+    """Means over samples drawn with replacement, the same samples for all models: float array [draws, models].
+
+    Args:
+        scores: Float array [n, models].
+        rng: Where random numbers come from.
+        draws: How many means.
+    """
+    n = len(scores)
+    means = np.empty((draws, scores.shape[1]))
+    at_once = max(1, min(draws, _BLOCK // n))
+    for start in range(0, draws, at_once):
+        rows = min(at_once, draws - start)
+        counts = np.empty((rows, n))
+        for row in range(rows):  # one by one, so that the counts stay in the processor's cache
+            counts[row] = np.bincount(rng.integers(n, size=n, dtype=np.int32), minlength=n)
+        means[start : start + rows] = counts @ scores
+    means /= n
+    return means
+
+
+def pair_p_values(strata: Sequence[Array], rng: np.random.Generator) -> list[float]:
+    """Two-sided p-values of no difference for all pairs of models, in the order of `itertools.combinations`."""
+    first = strata[0]
+    if len(strata) == 1 and np.isin(first, (0, 1)).all():
+        only = first.T @ (1 - first)  # samples that the one gets right and the other wrong
+        pairs = combinations(range(first.shape[1]), 2)
+        return [mcnemar(int(only[one, other]), int(only[other, one])) for one, other in pairs]
+    return _sign_flips(np.concatenate([each / len(each) for each in strata]), rng)
+
+
+def _sign_flips(scores: Array, rng: np.random.Generator) -> list[float]:
+    """As `paired.compare` does it, with the same random signs for all pairs."""
+    one, other = np.triu_indices(scores.shape[1], 1)
+    own = scores.sum(axis=0)
+    observed = np.abs(own[one] - own[other])
+    n, as_large = len(scores), np.zeros(len(one), dtype=np.int64)
+    at_once = max(1, _BLOCK // n)
+    for start in range(0, RESAMPLES, at_once):
+        rows = min(at_once, RESAMPLES - start)
+        bits = np.frombuffer(rng.bytes(rows * (n // 8 + 1)), dtype=np.uint8).reshape(rows, -1)
+        kept = np.unpackbits(bits, axis=1, count=n).astype(np.float64)
+        sums = 2 * (kept @ scores) - own
+        as_large += (np.abs(sums[:, one] - sums[:, other]) >= observed * (1 - 1e-9)).sum(axis=0)
+    drawn = (as_large + 1) / (RESAMPLES + 1)
+    products = scores.T @ scores
+    squares = np.diag(products)[one] + np.diag(products)[other] - 2 * products[one, other]
+    differ = squares > 1e-12 * np.diag(products).max(initial=0)  # what is less is rounding
+    found: list[float] = np.where(differ, np.minimum(drawn, sign_flip_bound(observed, squares * differ)), 1.0).tolist()
+    return found
+
+
+def tied_models(p_values: Sequence[float], models: int) -> list[tuple[int, ...]]:
+    """For each model those that it cannot be told from.
+
+    Args:
+        p_values: Of all pairs, as `pair_p_values` gives them.
+        models: How many there are.
+    """
+    tied: list[list[int]] = [[] for _ in range(models)]
+    for (one, other), p in zip(combinations(range(models), 2), holm(p_values), strict=True):
+        if p >= SIGNIFICANT:
+            tied[one].append(other)
+            tied[other].append(one)
+    return [tuple(sorted(each)) for each in tied]

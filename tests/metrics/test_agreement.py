@@ -1,0 +1,94 @@
+"""Agreement, hardest samples and confusions, against scikit-learn, brute force and hand-computed cases."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from sklearn.metrics import cohen_kappa_score, confusion_matrix, jaccard_score
+
+from testbed.metrics.agreement import (
+    agreement,
+    confusions,
+    hardest_first,
+    most_common,
+    right_counts,
+    same_predictions,
+)
+from testbed.metrics.classification import predicted_classes
+
+
+def test_agreement_is_scikit_learns():
+    rng = np.random.default_rng(0)
+    first, second = (rng.uniform(size=300) < 0.7).astype(float), (rng.uniform(size=300) < 0.4).astype(float)
+    found = agreement(first, second)
+    assert found.n == 300
+    assert found.observed == pytest.approx((first == second).mean())
+    assert found.expected == pytest.approx(first.mean() * second.mean() + (1 - first.mean()) * (1 - second.mean()))
+    assert found.consistency == pytest.approx(cohen_kappa_score(first, second))
+    assert found.overlap == pytest.approx(jaccard_score(1 - first, 1 - second))
+
+
+def test_where_nothing_is_wrong_there_is_nothing_to_share():
+    found = agreement(np.ones(1), np.ones(1))
+    assert (found.observed, found.expected, found.consistency, found.overlap) == (1, 1, None, None)
+
+
+def test_predictions_of_samples_that_either_could_not_read_do_not_count():
+    assert same_predictions(np.array([1, 2, -1, -1, 3]), np.array([1, 0, -1, 4, 3])) == pytest.approx(2 / 3)
+    assert same_predictions(np.array([-1]), np.array([-1])) is None
+
+
+def test_how_many_models_are_right():
+    scores = np.array([[1, 1, 1], [0, 0, 0], [1, 0, 1], [0, 0, 0]], dtype=float)
+    assert right_counts(scores).tolist() == [2, 0, 1, 1]
+    rng = np.random.default_rng(1)
+    scores = (rng.uniform(size=(200, 7)) < 0.6).astype(float)
+    assert right_counts(scores).tolist() == [sum(sum(row) == k for row in scores) for k in range(8)]
+
+
+def test_the_hardest_come_first():
+    wrong = np.array([1, 3, 3, 0, 3, 3])
+    nll = np.array([9.0, 1.0, np.nan, 0.1, 2.0, 1.0])
+    assert hardest_first(wrong, nll).tolist() == [4, 1, 5, 2, 0, 3]
+
+
+def test_the_most_common_class():
+    assert most_common([3, 1, 3, -1, -1, -1]) == (3, 2)
+    assert most_common([4, 2, 2, 4]) == (2, 2)
+    assert most_common([-1]) is None
+
+
+def test_predicted_classes_are_numpys_but_for_nan(monkeypatch):
+    monkeypatch.setattr("testbed.metrics.classification._BLOCK", 7)
+    logits = np.random.default_rng(0).integers(0, 4, (40, 5)).astype(np.float16)  # many ties
+    assert predicted_classes(logits).tolist() == logits.argmax(axis=1).tolist()
+    logits[3, 2] = np.nan
+    logits[5] = -np.inf
+    found = predicted_classes(logits)
+    assert (found[3], found[5]) == (-1, 0)
+
+
+def test_confusions_of_single_labels_are_scikit_learns():
+    rng = np.random.default_rng(2)
+    targets, predicted = rng.integers(0, 6, 500), rng.integers(0, 6, 500)
+    pairs, totals = confusions(predicted, [[label] for label in targets])
+    matrix = confusion_matrix(targets, predicted)
+    assert pairs == Counter(
+        {(true, other): int(matrix[true, other]) for true in range(6) for other in range(6) if true != other}
+    )
+    assert totals == Counter(targets.tolist())
+
+
+def test_of_several_right_classes_each_is_confused_unless_one_is_predicted():
+    predicted = np.array([1, 2, 2, 0, -1, 5])
+    labels = [[1, 0], [0, 1], [1], [0], [0], []]
+    pairs, totals = confusions(predicted, labels)
+    assert pairs == {(0, 2): 1, (1, 2): 2}
+    assert totals == {0: 3, 1: 3}
+
+
+def test_confusions_of_nothing():
+    assert confusions(np.array([0, -1]), [[0], [1]]) == ({}, {0: 1})
+    assert confusions(np.array([0]), [[]]) == ({}, {})

@@ -1,0 +1,184 @@
+"""Rankings, against scipy, paired comparisons, brute force and hand-computed cases."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from testbed.metrics.paired import RESAMPLES, compare, holm, mcnemar, sign_flip_bound
+from testbed.metrics.ranks import bootstrap_means, pair_p_values, rank_models, ranks, tied_models
+
+
+def models(n=400, accuracies=(0.9, 0.88, 0.7, 0.5), seed=0):
+    """Models whose errors are correlated: right or wrong, [n, models]."""
+    rng = np.random.default_rng(seed)
+    hard = rng.uniform(size=(n, 1))
+    return (hard + rng.normal(0, 0.1, (n, len(accuracies))) < np.array(accuracies)).astype(float)
+
+
+def generator(seed=0):
+    return np.random.Generator(np.random.Philox(seed))
+
+
+def test_ranks_are_scipys_best_and_worst_and_equal_models_share_theirs():
+    best, worst = ranks(np.array([[0.5, 0.9, 0.5, 0.1], [0.3, 0.3, 0.3, 0.3]]))
+    assert best.tolist() == [[2, 1, 2, 4], [1, 1, 1, 1]]
+    assert worst.tolist() == [[3, 1, 3, 4], [4, 4, 4, 4]]
+    best, worst = ranks(np.array([[0.5, 0.9, 0.5, 0.1]]), larger_is_better=False)
+    assert ((best + worst) / 2).tolist() == scipy.stats.rankdata([[0.5, 0.9, 0.5, 0.1]], axis=1).tolist()
+
+
+def test_sums_that_differ_by_rounding_alone_are_equal():
+    best, worst = ranks(np.array([[0.1 + 0.2, 0.3, 0.2]]))
+    assert best.tolist() == [[1, 1, 3]]
+    assert worst.tolist() == [[2, 2, 3]]
+
+
+def test_the_bootstrap_is_that_of_scipy():
+    scores = models()
+    low, high = np.percentile(bootstrap_means(scores, generator()), [2.5, 97.5], axis=0)
+    for model in range(scores.shape[1]):
+        theirs = scipy.stats.bootstrap(
+            (scores[:, model],), np.mean, method="percentile", n_resamples=10_000, rng=np.random.default_rng(1)
+        ).confidence_interval
+        assert (low[model], high[model]) == (
+            pytest.approx(theirs.low, abs=0.004),
+            pytest.approx(theirs.high, abs=0.004),
+        )
+
+
+def test_all_models_get_the_same_resample():
+    scores = models()
+    means = bootstrap_means(np.column_stack([scores[:, 0], 1 - scores[:, 0], scores[:, 0]]), generator())
+    np.testing.assert_allclose(means[:, 0] + means[:, 1], 1)
+    np.testing.assert_array_equal(means[:, 0], means[:, 2])
+    assert means[:, 0].std() == pytest.approx(scores[:, 0].std() / np.sqrt(len(scores)), rel=0.05)
+
+
+def test_blocks_do_not_matter(monkeypatch):
+    scores = models(n=50)
+    whole = bootstrap_means(scores, generator(), draws=501)
+    monkeypatch.setattr("testbed.metrics.ranks._BLOCK", 120)
+    np.testing.assert_allclose(bootstrap_means(scores, generator(), draws=501), whole, rtol=1e-12)
+
+
+def test_the_interval_of_a_rank_is_what_brute_force_finds():
+    scores = models(n=80, accuracies=(0.8, 0.78, 0.6))
+    rng = np.random.default_rng(7)
+    drawn = []
+    for _ in range(5000):
+        means = scores[rng.integers(80, size=80)].mean(axis=0)
+        drawn.append([(1 + (means > own).sum(), (means >= own).sum()) for own in means])
+    best, worst = np.sort(np.array(drawn), axis=0).transpose(2, 0, 1)
+    for model, place in enumerate(rank_models([scores])):
+        assert place.rank_low == best[int(0.025 * 5000), model]
+        assert place.rank_high == worst[int(0.975 * 5000), model]
+        assert place.value == pytest.approx(scores[:, model].mean())
+        assert place.low < place.value < place.high
+
+
+def test_clear_differences_are_sure_and_small_ones_are_tied():
+    places = rank_models([models(n=500)])
+    assert [each.rank for each in places] == [1, 2, 3, 4] or [each.rank for each in places] == [2, 1, 3, 4]
+    assert [each.tied for each in places[2:]] == [(), ()]
+    assert [(each.rank_low, each.rank_high) for each in places[2:]] == [(3, 3), (4, 4)]
+
+
+def test_the_smaller_is_first_where_that_is_better():
+    scores = models(n=500)
+    places, mirrored = rank_models([scores]), rank_models([1 - scores], larger_is_better=False)
+    assert [each.rank for each in places] == [each.rank for each in mirrored]
+    assert [(each.rank_low, each.rank_high) for each in places] == [
+        (each.rank_low, each.rank_high) for each in mirrored
+    ]
+    assert rank_models([scores], larger_is_better=False)[3].rank == 1
+
+
+def test_equal_models_share_their_rank_and_could_have_any_of_it():
+    right = models()[:, :1]
+    places = rank_models([np.hstack([right, right, np.zeros_like(right)])])
+    assert [(each.rank, each.rank_low, each.rank_high) for each in places] == [(1, 1, 2), (1, 1, 2), (3, 3, 3)]
+    assert [each.tied for each in places] == [(1,), (0,), ()]
+
+
+def test_one_sample_tells_nothing_of_who_is_better():
+    places = rank_models([np.array([[1.0, 0.0]])])
+    assert [(each.rank, each.value, each.tied) for each in places] == [(1, 1, (1,)), (2, 0, (0,))]
+
+
+def test_pairs_of_right_and_wrong_are_tested_by_mcnemar():
+    scores = models(n=200)
+    expected = [compare(scores[:, a], scores[:, b]).p for a, b in combinations(range(4), 2)]
+    assert pair_p_values([scores], generator()) == pytest.approx(expected, abs=0)
+    assert expected[0] == mcnemar(
+        int(((scores[:, 0] == 1) & (scores[:, 1] == 0)).sum()), int(((scores[:, 1] == 1) & (scores[:, 0] == 0)).sum())
+    )
+
+
+def test_other_scores_are_tested_by_random_signs():
+    rng = np.random.default_rng(3)
+    base = rng.normal(0, 1, (150, 1))
+    scores = base + rng.normal([0, 0.03, 0.06], 0.3, (150, 3))
+    found = pair_p_values([scores], generator())
+    for (a, b), p in zip(combinations(range(3), 2), found, strict=True):
+        theirs = scipy.stats.permutation_test(
+            (scores[:, a], scores[:, b]),
+            lambda x, y, axis: (x - y).mean(axis=axis),
+            permutation_type="samples",
+            vectorized=True,
+        ).pvalue
+        assert p == pytest.approx(theirs, abs=0.02)
+        assert p == pytest.approx(compare(scores[:, a], scores[:, b]).p, abs=0.02)
+
+
+def test_strata_are_weighed_alike_whatever_their_size():
+    few, many = np.array([[1.0, 0.0]] * 3), np.array([[0.0, 1.0], [1.0, 1.0]] * 300)
+    places = rank_models([few / 2, many / 2])
+    assert [each.value for each in places] == [pytest.approx((1 + 0.5) / 2), pytest.approx((0 + 1) / 2)]
+    assert places[0].rank == 1
+
+
+def test_a_table_of_many_models_can_have_small_p_values():
+    n = 2000
+    scores = np.linspace(0, 1, n)[:, None] + np.array([0.0, 0.5])
+    (p,) = pair_p_values([scores], generator())
+    assert p < 1e-100 < 1 / (RESAMPLES + 1)
+    assert compare(scores[:, 0], scores[:, 1]).p < 1e-100
+
+
+def test_the_bound_is_never_below_the_exact_p_value():
+    rng = np.random.default_rng(5)
+    signs = np.array([[1 - 2 * (k >> bit & 1) for bit in range(10)] for k in range(1024)])
+    for _ in range(50):
+        difference = rng.normal(rng.uniform(0, 3), 1, 10)
+        own = abs(difference.sum())
+        exact = (np.abs(signs @ difference) >= own * (1 - 1e-12)).mean()
+        assert float(sign_flip_bound(own, (difference**2).sum())) >= exact
+    assert float(sign_flip_bound(0.0, 0.0)) == 1
+
+
+def test_models_that_are_the_same_are_tied_for_any_score():
+    scores = np.random.default_rng(0).normal(size=(60, 1))
+    assert pair_p_values([np.hstack([scores, scores])], generator()) == [1.0]
+
+
+def test_the_same_scores_give_the_same_ranking():
+    assert rank_models([models()]) == rank_models([models()])
+
+
+def test_tied_pairs_are_those_that_holm_leaves():
+    p_values = [0.001, 0.02, 0.8, 0.04, 0.9, 0.0001]
+    adjusted = dict(zip(combinations(range(4), 2), holm(p_values), strict=True))
+    tied = tied_models(p_values, 4)
+    for (one, other), p in adjusted.items():
+        assert (other in tied[one]) == (one in tied[other]) == (p >= 0.05)
+    assert tied_models([], 1) == [()]
+
+
+@pytest.mark.parametrize("strata", [[], [np.zeros((0, 2))], [np.zeros(3)], [np.zeros((2, 2)), np.zeros((2, 3))]])
+def test_scores_that_cannot_be_ranked_are_refused(strata):
+    with pytest.raises(ValueError, match="expected"):
+        rank_models(strata)

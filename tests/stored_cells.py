@@ -1,0 +1,67 @@
+"""Evaluations put into a store without models: logits, and the scores that the classification task makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from testbed.db.entities import CellRecord, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo, Score
+from testbed.db.store import Store
+from testbed.tasks.classification import viewed_logits
+from testbed.tasks.classification_scores import score_classes
+
+NAMES = ("ant", "bee", "cat", "dog")
+
+
+def samples_of(targets: Sequence[Any], ids: Sequence[str] | None = None, **fields: Sequence[Any]) -> list[SampleInfo]:
+    """Samples 000.png, 001.png, … of these targets; ``group`` and ``slices`` have a value for each."""
+    names = ids if ids is not None else [f"{place:03d}.png" for place in range(len(targets))]
+    return [
+        SampleInfo(name, f"content of {name}", target, **{field: values[place] for field, values in fields.items()})
+        for place, (name, target) in enumerate(zip(names, targets, strict=True))
+    ]
+
+
+def put(
+    store: Store,
+    model: str,
+    setting: str,
+    samples: Sequence[SampleInfo],
+    logits: Any,
+    class_names: Sequence[str] | None = NAMES,
+    view: dict[str, Any] | None = None,
+    forward: dict[str, Any] | None = None,
+    scores: Sequence[Score] | None = None,
+    identity: bool = True,
+) -> Evaluation:
+    """A complete evaluation; a row of NaN among its logits is a sample that could not be read."""
+    info = DatasetInfo("photos", f"{[each.id for each in samples]} {class_names} {setting}", samples, class_names)
+    known: dict[str, Any] = {"view": view or {"metric": {"scorer": "classification@2"}}, "forward": forward or {}}
+    record = CellRecord(
+        *(model, setting, f"{model} {setting} {len(samples)}"),
+        size=len(samples),
+        dtype="float32",
+        identity=known if identity else None,
+    )
+    evaluation = store.begin(record, store.ensure_dataset(info), {}, {})
+    if logits is not None:
+        values = np.asarray(logits, dtype=np.float32)
+        store.append([Chunk(evaluation.id, "logits", 0, values)])
+        if scores is None:
+            restrictions = known["view"].get("class_sublist"), known["view"].get("class_groups")
+            seen = viewed_logits(values, *restrictions, bool(known["forward"].get("restricted")), setting)
+            scores, _ = score_classes(seen, samples, class_names, setting)
+    store.complete(evaluation.id, scores or [], [Metric("top1", 0.5)])
+    return store.evaluation(evaluation.id)
+
+
+def saying(classes: Sequence[int], width: int = len(NAMES), sure: float = 2.0) -> np.ndarray[Any, Any]:
+    """Logits [n, width] of a model that says these classes; −1 for a sample that it could not read."""
+    logits = np.zeros((len(classes), width), dtype=np.float32)
+    for row, label in enumerate(classes):
+        logits[row, label] = sure
+        if label < 0:
+            logits[row] = np.nan
+    return logits
