@@ -45,8 +45,8 @@ def read_classes(root: Path) -> dict[int, str]:
         classes = {}
     if not classes or min(classes) < 0 or max(classes) >= len(synsets()):
         raise DataError(
-            f'{path} should be an object from ImageNet\'s classes to labels of Open Images ({{"759": "/m/0118ms9c", …}}),'
-            f" for some of the classes 0 to {len(synsets()) - 1}; take it from {ORIGIN}"
+            f"{path} should be an object from ImageNet classes (0 to {len(synsets()) - 1}) to labels of Open Images"
+            f' ({{"759": "/m/0118ms9c", …}}); it comes from {ORIGIN}'
         )
     return classes
 

@@ -86,7 +86,7 @@ def test_a_table_of_another_form_is_named(folder):
 @pytest.mark.parametrize("content", ["[]", "{}", '{"a": "/m/1"}', '{"1000": "/m/1"}', '{"-1": "/m/1"}', "7"])
 def test_a_map_of_another_form_is_named(folder, content):
     (folder / CLASSES).write_text(content)
-    with pytest.raises(DataError, match=r"ilsvrc_to_openimages.json should be an object from ImageNet's classes"):
+    with pytest.raises(DataError, match=r"ilsvrc_to_openimages.json should be an object from ImageNet classes"):
         OpenImages(folder, "openimages")
 
 
