@@ -23,6 +23,7 @@ SIZES = {
     "imagenetv2": 1000,
     "imagenet-a": 200,
     "imagenet-r": 200,
+    "imagenet-o": 5 + 3,
     "objectnet": 9,
     "val-on-objectnet-classes": 5,
     "val-on-vid-robust-classes": 6,
@@ -208,6 +209,18 @@ def make_openimages(root: Path, photos: list[Any]) -> None:
     (root / "ilsvrc_to_openimages.json").write_text(json.dumps(OPENIMAGES_CLASSES))
 
 
+# How many images of no class each of three classes is taken for.
+IMAGENET_O = {1: 2, 395: 1, 988: 2}
+
+
+def make_imagenet_o(root: Path, photos: list[Any]) -> None:
+    """Five images in folders of three classes."""
+    for label, count in IMAGENET_O.items():
+        (root / synsets()[label]).mkdir(parents=True)
+        for number in range(count):
+            crop(photos, 40 + 10 * label + number).save(root / synsets()[label] / f"{number}.JPEG")
+
+
 def make_root(root: Path, photos: list[Any]) -> Path:
     """All of it."""
     wnids = list(synsets())
@@ -230,6 +243,7 @@ def make_root(root: Path, photos: list[Any]) -> Path:
     make_vid_robust(root / "imagenet-vid-robust", photos)
     make_ytbb_robust(root / "ytbb-robust", photos)
     make_openimages(root / "openimages-test", photos)
+    make_imagenet_o(root / "imagenet-o", photos)
     (root / "frost").mkdir()
     for number, name in enumerate(FROST):
         Image.fromarray(photos[number % len(photos)][:90, :120]).save(root / "frost" / name)

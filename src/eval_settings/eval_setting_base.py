@@ -91,8 +91,8 @@ class EvalSetting:
             it names of: ``model`` (images in [0, 1] to logits, differentiable), ``seeds`` (a list of one integer for
             each image, made from this setting and the sample alone), ``targets``. Returns images of that shape.
         metrics_fn: Takes ``logits`` [n, C] and ``targets`` [n], and what else it names of ``image_paths``, ``slices``,
-            ``class_names`` and ``py_model``; returns a dictionary of names to numbers, or a list of `Metric` and
-            `Score`. Default: accuracies, calibration and proper scores.
+            ``class_names``, ``unreadable`` (booleans [n]) and ``py_model``; returns a dictionary of names to numbers,
+            or a list of `Metric` and `Score`. Default: accuracies, calibration and proper scores.
         adversarial_attack: Parameters of an attack; makes batches smaller, and is passed to a model's ``classify`` that
             asks for it, which then replaces ``perturbation_fn_gpu``.
         class_sublist: Classes to which the logits are restricted, in this order; targets index into this list.

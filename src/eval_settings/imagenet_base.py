@@ -21,6 +21,7 @@ SIZES: dict[str, tuple[int, ...]] = {
     "imagenetv2": (10000,),
     "imagenet-a": (7500,),
     "imagenet-r": (30000,),
+    "imagenet-o": (12000,),  # 2,000 of no class, and val's of 200 classes
     "objectnet": (18574, 18514),
     "val-on-objectnet-classes": (6250,),
     "val-on-vid-robust-classes": (14400,),

@@ -233,6 +233,7 @@ def _own_metrics(
         "image_paths": np.array([sample.id for sample in outputs.samples]),
         "slices": [sample.slices or {} for sample in outputs.samples],
         "class_names": outputs.class_names,
+        "unreadable": np.isin(np.arange(len(targets)), outputs.unreadable),
         "py_model": model,
     }
     returned = function(**{name: offered[name] for name in parameters(function) if name in offered})

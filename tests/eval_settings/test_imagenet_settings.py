@@ -13,6 +13,7 @@ import imagenet_world
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from testbed.corruptions import IMAGENET_C, SEVERITIES
 from testbed.data.imagenet import listed_classes, real_labels, synsets
@@ -85,7 +86,7 @@ def evaluated(root, tmp_path_factory):
     """The store after all samples of some settings went through the network; nothing was run twice."""
     folder = tmp_path_factory.mktemp("evaluated")
     ran = ["val", "imagenet-a", "imagenetv2-matched-frequency-format-val", "objectnet-1.0-beta"]
-    ran += ["imagenet-vid-robust", "ytbb-robust", "openimages_test_ilsvrc_subset"]
+    ran += ["imagenet-vid-robust", "ytbb-robust", "openimages_test_ilsvrc_subset", "imagenet-o"]
     followed = ["val-on-imagenet-a-classes", "val-on-imagenet-r-classes", "val-on-objectnet-classes", "imagenet-real"]
     followed += [
         "val-on-vid-robust-classes",
@@ -131,7 +132,9 @@ def test_every_setting_runs(root, tmp_path):
     statuses = Counter(each["status"] for each in outcomes)
     assert set(statuses) <= {"complete", "derived"}, [each for each in outcomes if each["status"] == "failed"][:3]
     with Store.open(str(tmp_path / "results.db")) as store:
-        results = {each.eval_setting: each for each in store.results(metrics=["top1", "pm0"], slices=["overall"])}
+        results = {
+            each.eval_setting: each for each in store.results(metrics=["top1", "pm0", "aupr_msp"], slices=["overall"])
+        }
     assert set(results) == set(own)
     whole = set(own) - {"imagenet-real", "imagenet-vid-robust", "ytbb-robust"}
     assert {results[name].n for name in whole} == {3}
@@ -279,6 +282,32 @@ def test_models_are_compared_on_openimages_by_sample(evaluated):
     scores = {name: values for (_, name), values in evaluated.scores(evaluation.id).items()}
     assert {"top1", "nll", "confidence"} <= scores.keys()
     assert np.mean(scores["top1"]) == top1_of(evaluated, "openimages_test_ilsvrc_subset").value
+
+
+def test_imagenet_o_by_hand(evaluated):
+    """Images of no class against val's of three classes, by the logits of the three."""
+    logits, samples = logits_of(evaluated, "imagenet-o")
+    classes = list(imagenet_world.IMAGENET_O)
+    assert [sample.target for sample in samples] == [-1] * 5 + [0, 1, 2]
+    of_val, val_samples = logits_of(evaluated, "val")
+    assert [sample.id for sample in samples[5:]] == [f"val/{val_samples[label].id}" for label in classes]
+    np.testing.assert_allclose(logits[5:], of_val[classes], atol=1e-5)
+    unknown = [sample.target < 0 for sample in samples]
+    few = torch.from_numpy(logits[:, classes])
+    scores = {
+        "msp": -few.softmax(dim=1).amax(dim=1).numpy(),
+        "max_logit": -few.amax(dim=1).numpy(),
+        "energy": -few.logsumexp(dim=1).numpy(),
+    }
+    (evaluation,) = evaluated.evaluations(["little-net"], ["imagenet-o"])
+    stored = {name: values for (_, name), values in evaluated.scores(evaluation.id).items()}
+    found = {each.metric: each for each in evaluated.results(["little-net"], ["imagenet-o"])}
+    assert len(found) == 9
+    for name, values in scores.items():
+        np.testing.assert_allclose(stored[name], values, atol=1e-5)
+        assert found[f"aupr_{name}"].value == pytest.approx(average_precision_score(unknown, values))
+        assert found[f"auroc_{name}"].value == pytest.approx(roc_auc_score(unknown, values))
+        assert (found[f"fpr95_{name}"].n, found[f"fpr95_{name}"].unit) == (8, "fraction")
 
 
 def test_objectnets_border_is_cut_off_before_the_models_transform(root, photos):
