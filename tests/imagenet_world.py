@@ -23,10 +23,12 @@ SIZES = {
     "imagenetv2": 1000,
     "imagenet-a": 200,
     "imagenet-r": 200,
+    "imagenet-o": 5 + 3,
     "objectnet": 9,
     "val-on-objectnet-classes": 5,
     "val-on-vid-robust-classes": 6,
     "val-on-ytbb-robust-classes": 4,
+    "val-on-openimages-classes": 4,
 }
 PLUGIN = f"""
 from testbed.eval_settings import imagenet_base
@@ -175,6 +177,50 @@ def make_ytbb_robust(root: Path, photos: list[Any]) -> None:
     (root / "ytbb_robustness_test_anchors_full.csv").write_text("\n".join(["ytid,time_ms,label", *rows]) + "\n")
 
 
+# Four of ImageNet's classes, in the order of the published file, which is none.
+OPENIMAGES_CLASSES = {"759": "/m/0118ms9c", "99": "/m/0dbvp", "1": "/m/03fj2", "954": "/m/09qck"}
+# What people say of each image: label, confidence.
+OPENIMAGES_LABELS = {
+    "0a": [("/m/09qck", 1), ("/m/01g317", 1), ("/m/0dbvp", 0)],  # a person is none of the classes, and it is no goose
+    "1b": [("/m/0dbvp", 1), ("/m/09qck", 1)],  # two of the classes
+    "2c": [("/m/03fj2", 1)],
+    "3d": [("/m/0dbvp", 0)],
+    "4e": [("/m/0dbvp", 1)],
+    "5f": [("/m/03fj2", 1)],
+    "6a": [],
+}
+OPENIMAGES_TARGETS = {"0a": 954, "2c": 1, "4e": 99, "5f": 1}
+
+
+def make_openimages(root: Path, photos: list[Any]) -> None:
+    """Seven images, of which four count, in two folders, with their labels and the map of classes."""
+    for number, image in enumerate(OPENIMAGES_LABELS):
+        folder = root / f"part{number % 2}"
+        folder.mkdir(parents=True, exist_ok=True)
+        crop(photos, 900 + number).save(folder / f"{image}.jpg")
+    rows = [
+        f"{image},verification,{label},{confidence}"
+        for image, labels in OPENIMAGES_LABELS.items()
+        for label, confidence in labels
+    ]
+    (root / "test-annotations-human-imagelabels.csv").write_text(
+        "\n".join(["ImageID,Source,LabelName,Confidence", *rows]) + "\n"
+    )
+    (root / "ilsvrc_to_openimages.json").write_text(json.dumps(OPENIMAGES_CLASSES))
+
+
+# How many images of no class each of three classes is taken for.
+IMAGENET_O = {1: 2, 395: 1, 988: 2}
+
+
+def make_imagenet_o(root: Path, photos: list[Any]) -> None:
+    """Five images in folders of three classes."""
+    for label, count in IMAGENET_O.items():
+        (root / synsets()[label]).mkdir(parents=True)
+        for number in range(count):
+            crop(photos, 40 + 10 * label + number).save(root / synsets()[label] / f"{number}.JPEG")
+
+
 def make_root(root: Path, photos: list[Any]) -> Path:
     """All of it."""
     wnids = list(synsets())
@@ -196,6 +242,8 @@ def make_root(root: Path, photos: list[Any]) -> Path:
     make_objectnet(root / "objectnet-1.0", photos)
     make_vid_robust(root / "imagenet-vid-robust", photos)
     make_ytbb_robust(root / "ytbb-robust", photos)
+    make_openimages(root / "openimages-test", photos)
+    make_imagenet_o(root / "imagenet-o", photos)
     (root / "frost").mkdir()
     for number, name in enumerate(FROST):
         Image.fromarray(photos[number % len(photos)][:90, :120]).save(root / "frost" / name)

@@ -90,9 +90,9 @@ class EvalSetting:
         perturbation_fn_gpu: Takes ``images`` (float tensor [B, 3, H, W] in [0, 1], on the model's device) and what else
             it names of: ``model`` (images in [0, 1] to logits, differentiable), ``seeds`` (a list of one integer for
             each image, made from this setting and the sample alone), ``targets``. Returns images of that shape.
-        metrics_fn: Takes ``logits`` [n, C] and ``targets`` [n], and what else it names of ``image_paths``, ``slices``
-            and ``py_model``; returns a dictionary of names to numbers, or a list of `Metric` and `Score`. Default:
-            accuracies, calibration and proper scores.
+        metrics_fn: Takes ``logits`` [n, C] and ``targets`` [n], and what else it names of ``image_paths``, ``slices``,
+            ``class_names``, ``unreadable`` (booleans [n]) and ``py_model``; returns a dictionary of names to numbers,
+            or a list of `Metric` and `Score`. Default: accuracies, calibration and proper scores.
         adversarial_attack: Parameters of an attack; makes batches smaller, and is passed to a model's ``classify`` that
             asks for it, which then replaces ``perturbation_fn_gpu``.
         class_sublist: Classes to which the logits are restricted, in this order; targets index into this list.

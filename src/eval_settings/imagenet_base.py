@@ -21,10 +21,13 @@ SIZES: dict[str, tuple[int, ...]] = {
     "imagenetv2": (10000,),
     "imagenet-a": (7500,),
     "imagenet-r": (30000,),
+    "imagenet-o": (12000,),  # 2,000 of no class, and val's of 200 classes
     "objectnet": (18574, 18514),
     "val-on-objectnet-classes": (6250,),
     "val-on-vid-robust-classes": (14400,),
     "val-on-ytbb-robust-classes": (11550,),
+    # The map in ImageNet-testbed's repository has 420 classes; its setting gives the size of 414.
+    "val-on-openimages-classes": (21000, 20700),
 }
 
 Groups = Sequence[Sequence[int]]

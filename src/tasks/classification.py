@@ -253,6 +253,8 @@ def _own_metrics(
         "targets": torch.tensor(targets) if all(isinstance(target, int | float) for target in targets) else targets,
         "image_paths": np.array([sample.id for sample in outputs.samples]),
         "slices": [sample.slices or {} for sample in outputs.samples],
+        "class_names": outputs.class_names,
+        "unreadable": np.isin(np.arange(len(targets)), outputs.unreadable),
         "py_model": model,
     }
     returned = function(**{name: offered[name] for name in parameters(function) if name in offered})

@@ -13,9 +13,11 @@ from torch import nn
 from torch.nn import functional
 
 from testbed.corruptions.adversarial import PGD
-from testbed.data.digits import load_digits, split_indices
+from testbed.data.digits import Digits, load_digits, split_indices
 from testbed.errors import DefinitionError
 from testbed.identity import describe, digest
+from testbed.models.model_base import LoadOptions
+from testbed.registry import registry
 
 
 def random_images(count=6, size=8, low=0.0, high=1.0, seed=0):
@@ -288,6 +290,28 @@ def test_accuracy_falls_with_the_radius(digits_model, norm, radii):
     assert accuracies == sorted(accuracies, reverse=True)
     assert accuracies[0] == (model(images).argmax(dim=1) == labels).float().mean().item() > 0.9
     assert accuracies[-1] < 0.3
+
+
+@pytest.mark.slow
+def test_the_accuracy_of_digits_cnn_falls_with_the_radius_within_the_ball():
+    definition = registry.get_model("digits-cnn")
+    definition.weights()  # trained, if it is not yet
+    source = Digits("test")
+    chosen = range(0, len(source), 3)
+    images = torch.stack([definition.transform(source.image(position)) for position in chosen])
+    labels = torch.tensor([source.targets[position] for position in chosen])
+    model = definition.load(LoadOptions("cpu")).classifier()
+    for norm, radii in (("linf", (0.0, 0.03, 0.1, 0.2, 0.4)), ("l2", (0.0, 0.5, 1.5, 4.0, 10.0))):
+        accuracies = []
+        for eps in radii:
+            adversarial = PGD(norm, eps, eps / 4 or 0.1, 10)(images, model, range(len(images)))
+            assert (lengths(adversarial - images, norm) <= eps + 1e-5).all()
+            assert adversarial.min() >= 0
+            assert adversarial.max() <= 1
+            accuracies.append((model(adversarial).argmax(dim=1) == labels).float().mean().item())
+        assert accuracies == sorted(accuracies, reverse=True)
+        assert accuracies[0] > 0.95
+        assert accuracies[-1] < 0.2
 
 
 def test_more_steps_are_no_weaker(digits_model):

@@ -13,6 +13,7 @@ import imagenet_world
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from testbed.corruptions import IMAGENET_C, SEVERITIES
 from testbed.data.imagenet import listed_classes, real_labels, synsets
@@ -86,11 +87,12 @@ def evaluated(root, tmp_path_factory):
     """The store after all samples of some settings went through the network; nothing was run twice."""
     folder = tmp_path_factory.mktemp("evaluated")
     ran = ["val", "imagenet-a", "imagenetv2-matched-frequency-format-val", "objectnet-1.0-beta"]
-    ran += ["imagenet-vid-robust", "ytbb-robust"]
+    ran += ["imagenet-vid-robust", "ytbb-robust", "openimages_test_ilsvrc_subset", "imagenet-o"]
     followed = ["val-on-imagenet-a-classes", "val-on-imagenet-r-classes", "val-on-objectnet-classes", "imagenet-real"]
     followed += [
         "val-on-vid-robust-classes",
         "val-on-ytbb-robust-classes",
+        "val-on-openimages-classes",
         "val_subsampled_class_1_8",
         "imagenetv2-matched-frequency-format-val_subsampled_class_1_8",
     ]
@@ -133,7 +135,9 @@ def test_every_setting_runs(root, tmp_path):
     statuses = Counter(each["status"] for each in outcomes)
     assert set(statuses) <= {"complete", "derived"}, [each for each in outcomes if each["status"] == "failed"][:3]
     with Store.open(str(tmp_path / "results.db")) as store:
-        results = {each.eval_setting: each for each in store.results(metrics=["top1", "pm0"], slices=["overall"])}
+        results = {
+            each.eval_setting: each for each in store.results(metrics=["top1", "pm0", "aupr_msp"], slices=["overall"])
+        }
     assert set(results) == set(own)
     whole = set(own) - {"imagenet-real", "imagenet-vid-robust", "ytbb-robust"}
     assert {results[name].n for name in whole} == {3}
@@ -234,6 +238,79 @@ def test_val_on_the_classes_of_videos_takes_the_largest_logit_of_each(evaluated)
     ]
     result = top1_of(evaluated, "val-on-vid-robust-classes")
     assert (result.n, result.value) == (6, pytest.approx(np.mean(right)))
+
+
+def balanced_by_hand(logits, labels, classes):
+    """Overall accuracy, and the mean over classes of theirs, with only these classes to choose from."""
+    best = np.array(classes)[logits[:, classes].argmax(axis=1)]
+    right = best == labels
+    return right.mean(), np.mean([right[labels == label].mean() for label in np.unique(labels)])
+
+
+@pytest.mark.parametrize("name", ["openimages_test_ilsvrc_subset", "val-on-openimages-classes"])
+def test_openimages_by_hand(evaluated, name):
+    """Four classes to choose from; on val the outputs are those of val itself, of which it is derived."""
+    classes = sorted(int(label) for label in imagenet_world.OPENIMAGES_CLASSES)
+    if name.startswith("val"):
+        logits, samples = logits_of(evaluated, "val")
+        logits, labels = logits[classes], np.array(classes)
+    else:
+        logits, samples = logits_of(evaluated, name)
+        labels = np.array([imagenet_world.OPENIMAGES_TARGETS[Path(sample.id).stem] for sample in samples])
+        assert labels.tolist() == list(imagenet_world.OPENIMAGES_TARGETS.values())
+    found = {each.metric: each for each in evaluated.results(["little-net"], [name], slices=["overall"])}
+    top1, balanced = balanced_by_hand(logits, labels, classes)
+    assert (found["top1"].n, found["top1"].value) == (4, pytest.approx(top1))
+    assert (found["top1_balanced"].n, found["top1_balanced"].value) == (4, pytest.approx(balanced))
+    assert found["mean_per_class_recall"].value == found["top1_balanced"].value
+    slices = {each.slice for each in evaluated.results(["little-net"], [name], ["top1"])} - {"overall"}
+    assert slices == {f"class/{synsets()[label]}" for label in labels}
+
+
+@pytest.mark.slow
+def test_derived_val_on_openimages_classes_is_what_running_it_gives(evaluated, root, tmp_path):
+    (outcome,) = run(root, tmp_path, ["val-on-openimages-classes"])
+    assert outcome["status"] == "complete"
+    with Store.open(str(tmp_path / "results.db")) as store:
+        ran, derived = (
+            {(each.metric, each.slice): each.value for each in one.results(eval_settings=["val-on-openimages-classes"])}
+            for one in (store, evaluated)
+        )
+    assert ran.keys() == derived.keys()
+    assert all(derived[key] == pytest.approx(value, abs=1e-6) for key, value in ran.items() if value is not None)
+
+
+def test_models_are_compared_on_openimages_by_sample(evaluated):
+    (evaluation,) = evaluated.evaluations(["little-net"], ["openimages_test_ilsvrc_subset"])
+    scores = {name: values for (_, name), values in evaluated.scores(evaluation.id).items()}
+    assert {"top1", "nll", "confidence"} <= scores.keys()
+    assert np.mean(scores["top1"]) == top1_of(evaluated, "openimages_test_ilsvrc_subset").value
+
+
+def test_imagenet_o_by_hand(evaluated):
+    """Images of no class against val's of three classes, by the logits of the three."""
+    logits, samples = logits_of(evaluated, "imagenet-o")
+    classes = list(imagenet_world.IMAGENET_O)
+    assert [sample.target for sample in samples] == [-1] * 5 + [0, 1, 2]
+    of_val, val_samples = logits_of(evaluated, "val")
+    assert [sample.id for sample in samples[5:]] == [f"val/{val_samples[label].id}" for label in classes]
+    np.testing.assert_allclose(logits[5:], of_val[classes], atol=1e-5)
+    unknown = [sample.target < 0 for sample in samples]
+    few = torch.from_numpy(logits[:, classes])
+    scores = {
+        "msp": -few.softmax(dim=1).amax(dim=1).numpy(),
+        "max_logit": -few.amax(dim=1).numpy(),
+        "energy": -few.logsumexp(dim=1).numpy(),
+    }
+    (evaluation,) = evaluated.evaluations(["little-net"], ["imagenet-o"])
+    stored = {name: values for (_, name), values in evaluated.scores(evaluation.id).items()}
+    found = {each.metric: each for each in evaluated.results(["little-net"], ["imagenet-o"])}
+    assert len(found) == 9
+    for name, values in scores.items():
+        np.testing.assert_allclose(stored[name], values, atol=1e-5)
+        assert found[f"aupr_{name}"].value == pytest.approx(average_precision_score(unknown, values))
+        assert found[f"auroc_{name}"].value == pytest.approx(roc_auc_score(unknown, values))
+        assert (found[f"fpr95_{name}"].n, found[f"fpr95_{name}"].unit) == (8, "fraction")
 
 
 def test_objectnets_border_is_cut_off_before_the_models_transform(root, photos):

@@ -421,6 +421,17 @@ def model():
     return Model("net", StandardTransform(8, 8), lambda: None, 4)
 
 
+def test_an_own_metric_may_ask_for_class_names_and_for_what_could_not_be_read():
+    seen = {}
+
+    def own(logits, targets, class_names, unreadable):
+        seen.update(class_names=class_names, unreadable=unreadable.tolist())
+        return {"mine": 0.5}
+
+    score(*random_case(n=4, classes=3), setting(metrics_fn=own), unreadable=[2], class_names=["a", "b", "c"])
+    assert seen == {"class_names": ["a", "b", "c"], "unreadable": [False, False, True, False]}
+
+
 def test_an_own_metric_gets_what_it_names():
     seen = {}
 

@@ -1,0 +1,141 @@
+"""Telling two kinds of samples apart by a score: average precision, AUROC, false positives; anomaly scores of logits.
+
+All samples of equal score are on one side of any threshold, so that the numbers do not depend on the order of samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from testbed.db.entities import Metric, Score
+from testbed.metrics.classification import log_softmax
+
+Array = np.ndarray[Any, Any]
+
+TPR = 0.95
+
+
+def _counts(scores: Array, positive: Array) -> tuple[Array, Array]:
+    """True and false positives at each threshold from the highest down: a sample counts when it is at least as high."""
+    values, kinds = np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=bool)
+    if values.ndim != 1 or values.shape != kinds.shape:
+        raise ValueError(f"expected scores [n] and kinds [n], got {values.shape} and {kinds.shape}")
+    if np.isnan(values).any():
+        raise ValueError("a score that is NaN cannot be ranked")
+    order = np.argsort(-values, kind="stable")
+    ranked, kinds = values[order], kinds[order]
+    last = np.append(np.nonzero(ranked[1:] != ranked[:-1])[0], len(ranked) - 1) if len(ranked) else np.empty(0, int)
+    hits = np.cumsum(kinds)[last]
+    return hits, last + 1 - hits
+
+
+def average_precision(scores: Array, positive: Array) -> float | None:
+    """Area under the precision-recall curve, as the sum over thresholds of precision times the gain in recall.
+
+    AP = Σ (Rₙ − Rₙ₋₁) Pₙ, as `sklearn.metrics.average_precision_score`; no interpolation.
+
+    Args:
+        scores: Float array [n] without NaN; high means positive.
+        positive: Boolean array [n].
+
+    Returns:
+        A fraction; None unless there are samples of both kinds.
+    """
+    hits, misses = _counts(scores, positive)
+    if not _both(hits, misses):
+        return None
+    gains = np.diff(hits, prepend=0) / hits[-1]
+    return float((gains * hits / (hits + misses)).sum())
+
+
+def auroc(scores: Array, positive: Array) -> float | None:
+    """Area under the ROC curve: how often a positive sample scores higher than a negative one, ties counting one half.
+
+    Args:
+        scores: Float array [n] without NaN; high means positive.
+        positive: Boolean array [n].
+
+    Returns:
+        A fraction; None unless there are samples of both kinds.
+    """
+    hits, misses = _counts(scores, positive)
+    if not _both(hits, misses):
+        return None
+    below = misses[-1] - misses  # negatives that score lower than each group of equal scores
+    tied = np.diff(misses, prepend=0)
+    return float((np.diff(hits, prepend=0) * (below + tied / 2)).sum() / (hits[-1] * misses[-1]))
+
+
+def fpr_at_tpr(scores: Array, positive: Array, tpr: float = TPR) -> float | None:
+    """The share of negative samples above the highest threshold that finds so many of the positive ones.
+
+    Args:
+        scores: Float array [n] without NaN; high means positive.
+        positive: Boolean array [n].
+        tpr: The share of positive samples that is to be reached.
+
+    Returns:
+        A fraction; None unless there are samples of both kinds.
+    """
+    hits, misses = _counts(scores, positive)
+    if not _both(hits, misses):
+        return None
+    first = int(np.argmax(hits >= tpr * hits[-1] * (1 - 1e-12)))  # 0.95 · 20 is a little more than 19
+    return float(misses[first] / misses[-1])
+
+
+def _both(hits: Array, misses: Array) -> bool:
+    return bool(len(hits) and hits[-1] and misses[-1])
+
+
+# Logits -----------------------------------------------------------------------------------------------------------
+
+MEASURES = (("aupr", average_precision), ("auroc", auroc), ("fpr95", fpr_at_tpr))
+
+
+def anomaly_scores(logits: Array) -> dict[str, Array]:
+    """How unlike the known classes each sample is, by three measures; high means unlike.
+
+    Args:
+        logits: Float array [n, C] of finite numbers.
+
+    Returns:
+        Float64 arrays [n]: ``msp``, the largest softmax probability, negated (Hendrycks & Gimpel 2017); ``max_logit``,
+        the largest logit, negated (Hendrycks et al. 2022); ``energy``, −log Σ exp of the logits (Liu et al. 2020).
+    """
+    values = np.asarray(logits, dtype=np.float64)
+    logarithms = log_softmax(values)
+    largest = values.max(axis=1)
+    likeliest = logarithms.max(axis=1)
+    # log p = logit − log Σ exp, for the largest logit too.
+    return {"msp": -np.exp(likeliest), "max_logit": -largest, "energy": likeliest - largest}
+
+
+def ood_detection(logits: Any, targets: Any, unreadable: Sequence[bool]) -> list[Any]:
+    """Detection of samples that show none of the classes: a setting's ``metrics_fn``.
+
+    Samples without finite logits, or that could not be read, have no score and count as wrong: the unknown as most
+    familiar, the familiar as most unlike.
+
+    Args:
+        logits: Tensor or array [n, C].
+        targets: Tensor or array [n] of class indices; −1 for samples of no class.
+        unreadable: For each of n samples whether it could not be read.
+
+    Returns:
+        For each of `anomaly_scores` the score of each sample, and aupr, auroc and fpr95 with the samples of no class as
+        the positive ones; None where there are not both kinds.
+    """
+    values, unknown = np.asarray(logits, dtype=np.float64), np.asarray(targets) < 0
+    known = np.isfinite(values).all(axis=1) & ~np.asarray(unreadable, dtype=bool)
+    returned: list[Any] = []
+    for name, found in anomaly_scores(values[known]).items():
+        scores = np.full(len(values), np.nan)
+        scores[known] = found
+        ranked = np.where(known, scores, np.where(unknown, -np.inf, np.inf))
+        returned += [Metric(f"{measure}_{name}", of(ranked, unknown), len(values)) for measure, of in MEASURES]
+        returned.append(Score(name, scores.astype(np.float32)))
+    return returned
