@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -112,7 +112,7 @@ def script(data: dict[str, Any]) -> bytes:
     return f"window.TESTBED = {safe};\n".encode()
 
 
-def write_site(out: Path, data: dict[str, Any], hard: dict[str, Sequence[Hard]]) -> list[Path]:
+def write_site(out: Path, data: dict[str, Any], hard: Mapping[str, Sequence[Hard]]) -> list[Path]:
     """Writes the page.
 
     Args:
