@@ -139,7 +139,8 @@
     x: "M-5 -3L-3 -5L0 -2L3 -5L5 -3L2 0L5 3L3 5L0 2L-3 5L-5 3L-2 0Z", star: "M0 -6.5L1.6 -2H6.2L2.6 1L4 6L0 3L-4 6L-2.6 1L-6.2 -2H-1.6Z",
     pentagon: "M0 -6L5.7 -1.9L3.5 4.9H-3.5L-5.7 -1.9Z", hexagon: "M5.5 0L2.7 4.8H-2.7L-5.5 0L-2.7 -4.8H2.7Z",
   };
-  const mark = (type) => ({ d: PATHS[style(type).symbol] || PATHS.circle, fill: style(type).colour });
+  const ink = (type) => (style(type).colour === "#000000" ? "var(--text)" : style(type).colour);
+  const mark = (type) => ({ d: PATHS[style(type).symbol] || PATHS.circle, style: `fill: ${ink(type)}` });
   function ticks(low, high, to) {
     const chosen = [];
     for (const step of [50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01]) {
@@ -211,11 +212,11 @@
     }
     placed.sort((a, b) => order(typeOf(b.model)) - order(typeOf(a.model)) || a.px - b.px);
     for (const row of placed) {
-      const colour = style(typeOf(row.model)).colour;
+      const colour = ink(typeOf(row.model));
       for (const [p, name, across] of [[row.x, state.x, true], [row.y, state.y, false]]) {
         const [a, b] = interval(p, COLUMNS[columnOf.get(name)].n).map(to);
         if (!isFinite(a) || !isFinite(b) || a === b) continue;
-        svg.append(element("line", across ? { class: "bar", stroke: colour, x1: sx(Math.max(a, x0)), x2: sx(Math.min(b, x1)), y1: sy(row.py), y2: sy(row.py) } : { class: "bar", stroke: colour, x1: sx(row.px), x2: sx(row.px), y1: sy(Math.max(a, y0)), y2: sy(Math.min(b, y1)) }));
+        svg.append(element("line", across ? { class: "bar", style: `stroke: ${colour}`, x1: sx(Math.max(a, x0)), x2: sx(Math.min(b, x1)), y1: sy(row.py), y2: sy(row.py) } : { class: "bar", style: `stroke: ${colour}`, x1: sx(row.px), x2: sx(row.px), y1: sy(Math.max(a, y0)), y2: sy(Math.min(b, y1)) }));
       }
     }
     for (const row of placed) {

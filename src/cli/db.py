@@ -27,6 +27,8 @@ from testbed.errors import TestbedError
 if TYPE_CHECKING:
     from testbed.db.names import Kind
 
+LOGIT_FORMS = ("npz", "csv", "parquet")
+
 
 @click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.option("--print-eval", nargs=2, metavar="MODEL SETTING", help="Print the metrics of a model on a setting.")
@@ -51,10 +53,20 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["npz", "csv", "parquet"]),
-    default="npz",
-    show_default=True,
-    help="With --save-logits: the form of the files.",
+    type=click.Choice([*LOGIT_FORMS, "table", "markdown", "latex"]),
+    help="With --save-logits: npz (the default), csv or parquet. With --grid: table (the default), markdown or latex.",
+)
+@click.option(
+    "--grid",
+    cls=ManyWords,
+    metavar="PATTERN",
+    help="Print models × settings; averages such as avg_corruptions are columns too.",
+)
+@click.option("--metric", default="top1", show_default=True, help="With --grid and --serve: which metric.")
+@click.option("--serve", is_flag=True, help="Show the results as a web page on this machine, until Ctrl-C.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="With --serve: the address to listen at.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="With --serve: 0 takes a free port."
 )
 @click.option("--add-model", cls=ManyWords, metavar="NAME", help="Add models of the registry to the store.")
 @click.option(
@@ -164,9 +176,12 @@ def _save_logits(given: dict[str, Any]) -> int:
     from testbed.db.store import Store
 
     setting, folder = given["save_logits"]
+    form = given["form"] or "npz"
+    if form not in LOGIT_FORMS:
+        raise click.UsageError(f"--save-logits writes {', '.join(LOGIT_FORMS)}, not {form}")
     with Store.open(given["db_url"]) as store:
         try:
-            entries = save_logits(store, setting, Path(folder), list(given["models"]) or None, given["form"])
+            entries = save_logits(store, setting, Path(folder), list(given["models"]) or None, form)
         except OSError as error:
             raise TestbedError(f"the logits cannot be written to {folder}: {error.strerror or error}") from error
     if given["as_json"]:
@@ -232,6 +247,18 @@ def _check(given: dict[str, Any]) -> int:
     return EXIT_ERROR if faults else 0
 
 
+def _grid(given: dict[str, Any]) -> int:
+    from testbed.cli.grid import grid_as_asked
+
+    return grid_as_asked(given)
+
+
+def _serve(given: dict[str, Any]) -> int:
+    from testbed.cli.serve import serve_as_asked
+
+    return serve_as_asked(given)
+
+
 def _upgrade(given: dict[str, Any]) -> int:
     from testbed.db.store import upgrade
 
@@ -266,6 +293,8 @@ _ACTIONS: dict[str, Any] = {
     "save_logits": _save_logits,
     "export_csv": _export,
     "check": _check,
+    "grid": _grid,
+    "serve": _serve,
 }
 
 

@@ -1,0 +1,91 @@
+"""``db.py --grid``: models × settings as text: for the terminal, for a README, for a paper."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+import shutil
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from testbed.cli.output import grid, percent, print_json
+from testbed.errors import StoreError
+
+FORMS = ("table", "markdown", "latex")
+MISSING = "–"
+
+
+def grid_as_asked(given: dict[str, Any]) -> int:
+    """``--grid PATTERN…`` with ``--models``, ``--metric`` and ``--format``."""
+    from testbed.plotting.frame import load_grid
+
+    values = load_grid(given["db_url"], given["metric"]).values
+    columns = matching(list(values.columns), given["grid"], "column of the stored results")
+    models = matching(list(values.index), given["models"], "model in the store") if given["models"] else None
+    chosen = values.loc[models, columns] if models else values[columns]
+    chosen = chosen.dropna(how="all").sort_values(columns[0], ascending=False, kind="stable")
+    if given["as_json"]:
+        print_json(
+            [
+                {"model": model, **{name: value for name, value in row.items() if not math.isnan(value)}}
+                for model, row in chosen.to_dict("index").items()
+            ]
+        )
+        return 0
+    form = given["form"] or "table"
+    if form not in FORMS:
+        raise click.UsageError(f"--grid is printed as {', '.join(FORMS)}, not as {form}")
+    cells = [[percent(None if math.isnan(value) else value) for value in row] for row in chosen.to_numpy()]
+    click.echo(as_text(list(chosen.index), columns, cells, form, f"{given['metric']}, %"))
+    return 0
+
+
+def matching(names: Sequence[str], patterns: Sequence[str], what: str) -> list[str]:
+    """The names that patterns match, pattern by pattern, each once.
+
+    Raises:
+        StoreError: If a pattern matches none.
+    """
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        hits = [name for name in names if name == pattern or fnmatch.fnmatchcase(name, pattern)]
+        if not hits:
+            raise StoreError(f"no {what} matches {pattern!r}; there are {len(names)}")
+        found.update(dict.fromkeys(hits))
+    return list(found)
+
+
+def as_text(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]], form: str, corner: str) -> str:
+    """A table of text.
+
+    Args:
+        rows: The models.
+        columns: The settings.
+        cells: [rows, columns].
+        form: One of `FORMS`.
+        corner: What the numbers are.
+    """
+    if form == "markdown":
+        lines = [[corner, *columns], ["---", *["---:"] * len(columns)]]
+        lines += [[name, *row] for name, row in zip(rows, cells, strict=True)]
+        return "\n".join(f"| {' | '.join(each.replace('|', chr(92) + '|') for each in line)} |" for line in lines)
+    if form == "latex":
+        body = [[corner, *columns], *([name, *row] for name, row in zip(rows, cells, strict=True))]
+        lines = [" & ".join(latex(each) for each in line) + r" \\" for line in body]
+        head = [rf"\begin{{tabular}}{{l{'r' * len(columns)}}}", r"\hline", lines[0], r"\hline"]
+        return "\n".join([*head, *lines[1:], r"\hline", r"\end{tabular}"])
+    placed = {
+        (name, column): cell
+        for name, row in zip(rows, cells, strict=True)
+        for column, cell in zip(columns, row, strict=True)
+    }
+    return grid(rows, columns, placed, corner, shutil.get_terminal_size((120, 24)).columns)
+
+
+def latex(text: str) -> str:
+    """A text with what LaTeX takes for commands escaped."""
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", MISSING: "--"}
+    special |= {character: f"\\{character}" for character in "&%$#_{}"}
+    return "".join(special.get(character, character) for character in text)
