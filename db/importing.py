@@ -7,6 +7,7 @@ evaluations of the same cell, never over them.
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -60,7 +61,7 @@ class ImportReport:
 
 
 def import_results(store: Store, path: Path, model_types: Path | None = None) -> ImportReport:
-    """Imports a table: ImageNet-testbed's (models × settings, percent) or CLIP benchmark's CSV (a row for each cell).
+    """Imports a table: ImageNet-testbed's (models × settings, percent), or CLIP benchmark's CSV or JSON (cell by cell).
 
     Args:
         store: Where to.
@@ -70,7 +71,7 @@ def import_results(store: Store, path: Path, model_types: Path | None = None) ->
     Raises:
         StoreError: If the file is neither, or a value is out of range; nothing is imported then.
     """
-    header, rows = _read_csv(path)
+    header, rows = _read_json(path) if path.suffix == ".json" else _read_csv(path)
     if set(CLIP_BENCHMARK_KEYS) <= set(header):
         report = ImportReport("CLIP benchmark's table")
         cells = _clip_benchmark(header, rows, path, report)
@@ -80,7 +81,7 @@ def import_results(store: Store, path: Path, model_types: Path | None = None) ->
     else:
         raise StoreError(
             f"{path} is no table that can be imported: ImageNet-testbed's begins with a column 'model' and has a column"
-            f" for each setting; CLIP benchmark's has the columns {', '.join(CLIP_BENCHMARK_KEYS)};"
+            f" for each setting; CLIP benchmark's CSV or JSON has {', '.join(CLIP_BENCHMARK_KEYS)};"
             f" this one begins with {', '.join(header[:4]) or 'nothing'}"
         )
     types = _read_types(model_types, report) if model_types else {}
@@ -108,6 +109,33 @@ def _read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
         if len(row) != len(header):
             raise StoreError(f"{path}, row {number}: {len(header)} columns were expected, {len(row)} were found")
     return header, rows[1:]
+
+
+def _read_json(path: Path) -> tuple[list[str], list[list[str]]]:
+    """CLIP benchmark's JSON as the rows of its CSV: an object, or a list of them, with the numbers in ``metrics``."""
+    try:
+        # Numbers stay as they are written; CLIP benchmark writes a bare NaN where a metric is not defined.
+        given = json.loads(path.read_text(encoding="utf-8"), parse_float=str, parse_int=str, parse_constant=str)
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise StoreError(f"{path} cannot be read as a JSON file: {error}") from error
+    records = given if isinstance(given, list) else [given]
+    rows: list[dict[str, str]] = []
+    for number, record in enumerate(records, start=1):
+        metrics = record.get("metrics") if isinstance(record, dict) else None
+        if not isinstance(metrics, dict) or not all(isinstance(record.get(key), str) for key in CLIP_BENCHMARK_KEYS):
+            raise StoreError(
+                f"{path}, record {number}: an object with {', '.join(CLIP_BENCHMARK_KEYS)} and metrics was expected, as"
+                " CLIP benchmark writes it"
+            )
+        texts = {key: value for key, value in record.items() if key in CLIP_BENCHMARK_TEXT and isinstance(value, str)}
+        for name, value in metrics.items():
+            if value is not None and not isinstance(value, str):
+                raise StoreError(f"{path}, record {number}: the metric {name} should be a number, not {value!r}")
+        rows.append({**texts, **{name: value or "" for name, value in metrics.items()}})
+    if not rows:
+        raise StoreError(f"{path} is empty")
+    header = list(dict.fromkeys(name for row in rows for name in row))
+    return header, [[row.get(name, "") for name in header] for row in rows]
 
 
 def _metric(name: str, text: str, whole: int, where: str) -> Metric | None:

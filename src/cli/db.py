@@ -87,7 +87,7 @@ LOGIT_FORMS = ("npz", "csv", "parquet")
     "--import-results",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Import a published table: ImageNet-testbed's or CLIP benchmark's CSV.",
+    help="Import a published table: ImageNet-testbed's CSV, or CLIP benchmark's CSV or JSON.",
 )
 @click.option(
     "--model-types",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import random
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -305,6 +306,59 @@ def test_rows_of_one_cell_that_differ_are_refused_in_clip_benchmarks_table(
 
 def test_what_is_no_number_is_refused_in_clip_benchmarks_table(store: Store, write: Write) -> None:
     refused(store, write([CLIP[0], clip_row(acc5="high")]), "row 2, column acc5: a number was expected, 'high'")
+
+
+def clip_records() -> list[dict[str, Any]]:
+    """The same results as CLIP benchmark writes them to JSON: numbers as numbers, NaN bare."""
+    records = []
+    for row in CLIP[1:]:
+        named = dict(zip(CLIP[0], row, strict=True))
+        metrics = {name: named.pop(name) for name in list(named) if name.startswith(("acc", "mean", "image"))}
+        numbers = {name: float(value) for name, value in metrics.items() if value}
+        records.append({**named, "language": "en", "metrics": numbers, "classnames": ["cat", "dog"]})
+    return records
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_clip_benchmarks_json_is_its_table(store: Store, write: Write, tmp_path: Path, alone: bool) -> None:
+    records = clip_records()
+    if alone:  # one file for each cell, as the program writes them
+        for number, record in enumerate(records):
+            (tmp_path / f"{number}.json").write_text(json.dumps(record))
+            assert import_results(store, tmp_path / f"{number}.json").cells == 1
+    else:
+        (tmp_path / "all.json").write_text(json.dumps(records))
+        assert "NaN" in (tmp_path / "all.json").read_text()
+        report = import_results(store, tmp_path / "all.json")
+        assert (report.form, report.values, report.cells) == ("CLIP benchmark's table", 5, 3)
+    found = values(store)
+    assert import_results(store, write(CLIP, "benchmark.csv")).new == 0  # the very same evaluations
+    assert values(store) == found
+    assert len(found) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "cannot be read as a JSON file"),
+        ("[]", "is empty"),
+        ("[1]", "record 1: an object with dataset, model, pretrained, task and metrics was expected"),
+        ('{"dataset": "d", "model": "m", "pretrained": "p", "task": "t"}', "record 1: an object with dataset"),
+        ('{"dataset": "d", "model": "m", "pretrained": null, "task": "t", "metrics": {}}', "record 1: an object with"),
+        (
+            '{"dataset": "d", "model": "m", "pretrained": "p", "task": "t", "metrics": {"acc1": [1]}}',
+            "the metric acc1 should be a number",
+        ),
+        (
+            '{"dataset": "d", "model": "m", "pretrained": "p", "task": "t", "metrics": {"acc1": 71.2}}',
+            "71.2 is not between 0 and 1",
+        ),
+    ],
+)
+def test_other_json_is_refused(store: Store, tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "file.json"
+    path.write_text(text)
+    refused(store, path, said)
 
 
 # Other files ------------------------------------------------------------------------------------------------------

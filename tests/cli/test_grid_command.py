@@ -1,0 +1,72 @@
+"""``db.py --grid``: models × settings as text."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from testbed.cli.grid import as_text, latex
+from testbed.db.importing import import_results
+from testbed.db.store import Store
+
+
+@pytest.fixture
+def url(tmp_path):
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        rows = [["model", "val", "imagenet-a", "imagenet-r"], ["resnet18", 69.758, 1.1, 33.07]]
+        csv.writer(file).writerows([*rows, ["resnet_50", 76.13, "", 36.17], ["vgg|x", "", 2.0, ""]])
+    path = str(tmp_path / "store.db")
+    with Store.create(path) as store:
+        import_results(store, tmp_path / "t.csv")
+    return path
+
+
+def test_a_table_for_the_terminal_has_the_best_model_first(program, url):
+    done = program("db.py", "--db-url", url, "--grid", "val", "imagenet-*", "--models", "resnet*")
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["top1,", "%", "val", "imagenet-a", "imagenet-r"]
+    assert lines[2].split() == ["resnet_50", "76.13", "–", "36.17"]
+    assert lines[3].split() == ["resnet18", "69.76", "1.10", "33.07"]
+
+
+def test_markdown_and_latex(program, url):
+    words = ["--db-url", url, "--grid", "val", "imagenet-a", "--format"]
+    lines = program("db.py", *words, "markdown").stdout.splitlines()
+    assert lines[0] == "| top1, % | val | imagenet-a |"
+    assert lines[1] == "| --- | ---: | ---: |"
+    assert lines[-1] == r"| vgg\|x | – | 2.00 |"
+    text = program("db.py", *words, "latex").stdout
+    assert r"\begin{tabular}{lrr}" in text
+    assert r"resnet\_50 & 76.13 & -- \\" in text
+    assert r"top1, \% & val & imagenet-a \\" in text
+
+
+def test_json_has_fractions_and_leaves_out_what_is_missing(program, url):
+    rows = json.loads(program("db.py", "--db-url", url, "--grid", "imagenet-a", "val", "--json").stdout)
+    assert rows[0] == {"model": "vgg|x", "imagenet-a": 0.02}
+    assert rows[2] == {"model": "resnet_50", "val": 0.7613}
+
+
+def test_mistakes_are_one_line(program, url):
+    for words, said in (
+        (["--grid", "imagenet-z*"], "no column of the stored results matches 'imagenet-z*'; there are 3"),
+        (["--grid", "val", "--models", "bert"], "no model in the store matches 'bert'"),
+        (["--grid", "val", "--metric", "top9"], "no column of the stored results matches 'val'; there are 0"),
+    ):
+        done = program("db.py", "--db-url", url, *words, code=1)
+        assert said in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+    assert "not as npz" in program("db.py", "--db-url", url, "--grid", "val", "--format", "npz", code=2).stderr
+    assert (
+        "not latex"
+        in program("db.py", "--db-url", url, "--save-logits", "val", "x", "--format", "latex", code=2).stderr
+    )
+
+
+def test_latex_takes_nothing_in_a_name_for_a_command():
+    assert latex(r"a_b&c%d$e#f{g}h~i^j\k") == (
+        r"a\_b\&c\%d\$e\#f\{g\}h\textasciitilde{}i\textasciicircum{}j\textbackslash{}k"
+    )
+    assert as_text(["m"], ["s"], [["1.00"]], "markdown", "top1").splitlines()[2] == "| m | 1.00 |"
