@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -181,7 +181,7 @@ def _save_logits(given: dict[str, Any]) -> int:
         raise click.UsageError(f"--save-logits writes {', '.join(LOGIT_FORMS)}, not {form}")
     with Store.open(given["db_url"]) as store:
         try:
-            entries = save_logits(store, setting, Path(folder), list(given["models"]) or None, form)
+            entries = save_logits(store, setting, Path(folder), list(given["models"]) or None, cast(Any, form))
         except OSError as error:
             raise TestbedError(f"the logits cannot be written to {folder}: {error.strerror or error}") from error
     if given["as_json"]:

@@ -73,9 +73,9 @@ def as_text(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequenc
         return "\n".join(f"| {' | '.join(each.replace('|', chr(92) + '|') for each in line)} |" for line in lines)
     if form == "latex":
         body = [[corner, *columns], *([name, *row] for name, row in zip(rows, cells, strict=True))]
-        lines = [" & ".join(latex(each) for each in line) + r" \\" for line in body]
-        head = [rf"\begin{{tabular}}{{l{'r' * len(columns)}}}", r"\hline", lines[0], r"\hline"]
-        return "\n".join([*head, *lines[1:], r"\hline", r"\end{tabular}"])
+        written = [" & ".join(latex(each) for each in line) + r" \\" for line in body]
+        head = [rf"\begin{{tabular}}{{l{'r' * len(columns)}}}", r"\hline", written[0], r"\hline"]
+        return "\n".join([*head, *written[1:], r"\hline", r"\end{tabular}"])
     placed = {
         (name, column): cell
         for name, row in zip(rows, cells, strict=True)
