@@ -147,7 +147,7 @@ def test_a_run_killed_at_random_moments_goes_on_and_ends_bit_equal(bench, refere
     arguments = ("--models", "world-slow", "--eval-settings", "world", "world-dark")
     generator = random.Random(os.getpid())
     bench.set_pace(2)
-    for kill in range(3):
+    for kill in range(2):
         process = bench.start(*arguments)
         goal = bench.stored_samples("world-slow") + CHUNK
         wait_until(lambda goal=goal: bench.stored_samples("world-slow") >= goal, process=process)
