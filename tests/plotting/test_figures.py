@@ -25,6 +25,7 @@ from testbed.plotting import (
     paper_imagenet_a,
     paper_imagenetv2,
     paper_imagenetv2_bare,
+    ranking,
 )
 from testbed.plotting.frame import load_grid
 from testbed.plotting.paper_plots import command as paper_plots
@@ -147,6 +148,25 @@ def test_relative_robustness_is_to_resnet50(grid, table):
     assert models.index.tolist() == [f"resnet50_robust{number}" for number in range(4)]
     expected = (table["resnet50_robust2"][V2] - table["resnet50"][V2]) / 100
     assert models.loc["resnet50_robust2", "relative_robustness"] == pytest.approx(expected)
+
+
+def test_a_ranking_is_over_the_settings_that_a_pattern_matches(grid, table):
+    found = ranking.PICTURE.data(grid, Choice(x="pgd.*"))
+    assert sorted(found.settings) == ["pgd.l2.eps0.1", "pgd.linf.eps0.5", "pgd.linf.eps2"]
+    assert found.left_out == []
+    ranks = grid.values[found.settings].rank(ascending=False).mean(axis=1)
+    assert found.table["mean_rank"].to_dict() == pytest.approx(ranks.to_dict())
+    assert found.table.index[0] == ranks.idxmin()
+    every = ranking.PICTURE.data(grid, Choice())
+    assert every.left_out == ["more1"]  # lacks one severity
+    assert "avg_pgd" not in every.settings
+    assert "brightness_on-disk" not in every.settings
+    assert "imagenet-c.brightness.1_on-disk" in every.settings
+    shown = ranking.PICTURE.numbers(found)["models"][0]
+    assert shown["mean_score"] == pytest.approx(100 * grid.values.loc[shown["model"], found.settings].mean())
+    assert ranking.PICTURE.draw(found).data[0].y[0] == shown["model"]
+    with pytest.raises(ValueError, match=r"no setting matches 'wds/\*'"):
+        ranking.PICTURE.data(grid, Choice(x="wds/*"))
 
 
 def test_the_grid_and_the_table_have_the_best_model_first(grid, table):
