@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 import torch
 
-from testbed.db.entities import CellRecord, Chunk, DatasetInfo, Metric, SampleInfo, Score, current
+from testbed.db.entities import CellRecord, Chunk, DatasetInfo, Metric, Result, SampleInfo, Score, current
 from testbed.db.store import Store
 from testbed.errors import CorruptOutputError, DuplicateNameError, StoreError, UnknownNameError
 
@@ -1023,6 +1024,38 @@ def test_results_are_found_by_model_setting_metric_and_slice(store: Store, build
     ]
     assert store.results(models=[]) == []
     assert store.results(metrics=["top2"]) == []
+
+
+def test_rows_of_results_are_what_the_view_says(store: Store, build: Any) -> None:
+    """Of cells with every kind of evaluation that may stand before another."""
+    metrics = [Metric(name, 0.5, 4, 0.1, part) for name in ("top5", "top1") for part in ("overall", "art")]
+    for model, records in {
+        "a": [{}, {"sample_limit": 4}, {"random_weights": True}, {}],
+        "b": [{"sample_limit": 4}, {"random_weights": True}],
+        "hidden": [{}],
+    }.items():
+        for record in records:
+            build.complete(model, "val", metrics=metrics, **record)
+    build.complete("b", "sketch", 0.25, dtype="bfloat16")
+    build.begin("c", "val")
+    store.hide_evaluation(build.complete("a", "val", 0.125).id)
+    store.add_imported(
+        [("a", "val", "f1", [Metric("top1", 0.75, published="75.0")])], "t.csv", {"a": "Standard training"}
+    )
+    store.add_imported([("d", "val", "f2", [Metric("top1", 0.25)])], "t.csv", {})
+    store.hide("model", "hidden")
+    names = [field.name for field in dataclasses.fields(Result)]
+
+    def rows(*wanted: Any) -> list[Any]:
+        return sorted(store.result_rows(names, *wanted), key=repr)
+
+    def viewed(*wanted: Any) -> list[Any]:
+        return sorted((tuple(getattr(each, name) for name in names) for each in store.results(*wanted)), key=repr)
+
+    assert len(viewed()) == 4 + 4 + 1 + 1 + 1
+    assert rows() == viewed()
+    for wanted in ((["a", "d"],), (None, ["sketch"]), (None, None, ["top5"]), (None, None, None, ["overall"]), ([],)):
+        assert rows(*wanted) == viewed(*wanted)
 
 
 def evaluate(build: Any, value: float, **record: Any) -> int:
