@@ -8,7 +8,7 @@ from testbed.plotting.frame import Grid
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.scatter import ScatterData, ScatterSpec, scatter_data, scatter_object
 from testbed.plotting.stats import transform
-from testbed.plotting.style import finish, percent_axis, points_range, type_styles
+from testbed.plotting.style import add_points, finish, percent_axis, points_range
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -30,22 +30,15 @@ def figure(found: ScatterData) -> Figure:
 
     drawn = go.Figure()
     spec, models = found.spec, found.models.dropna(subset=["effective_robustness"])
-    for model_type, style in type_styles(models["model_type"]).items():
-        group = models[models["model_type"] == model_type]
-        drawn.add_trace(
-            go.Scatter(
-                x=transform(group["x"], spec.scale),
-                y=100 * group["effective_robustness"],
-                mode="markers",
-                name=model_type,
-                marker=style,
-                customdata=list(zip(group["model"], 100 * group["x"], 100 * group["y"], strict=True)),
-                hovertemplate=(
-                    f"<b>%{{customdata[0]}}</b><br>{spec.x}: %{{customdata[1]:.2f}} %<br>{spec.y}:"
-                    " %{customdata[2]:.2f} %<br>effective robustness: %{y:+.2f} points<extra>%{fullData.name}</extra>"
-                ),
-            )
-        )
+    add_points(
+        drawn,
+        models["model_type"],
+        transform(models["x"], spec.scale),
+        100 * models["effective_robustness"],
+        list(zip(models["model"], 100 * models["x"], 100 * models["y"], strict=True)),
+        f"<b>%{{customdata[0]}}</b><br>{spec.x}: %{{customdata[1]:.2f}} %<br>{spec.y}: %{{customdata[2]:.2f}} %<br>"
+        "effective robustness: %{y:+.2f} points<extra>%{fullData.name}</extra>",
+    )
     places = transform(models["x"], spec.scale)
     margin = 0.05 * float(places.max() - places.min()) or 0.1
     percent_axis(

@@ -129,7 +129,7 @@ def filled(wide: pd.DataFrame) -> pd.DataFrame:
     return wide
 
 
-def with_averages(wide: pd.DataFrame, keep: bool = True) -> pd.DataFrame:
+def with_averages(wide: pd.DataFrame, keep: bool = True, reduce: str = "mean") -> pd.DataFrame:
     """ImageNet-testbed's averages beside the columns of models × settings.
 
     ``<corruption>_in-memory`` and ``<corruption>_on-disk`` are means over the five severities, ``avg_corruptions`` the
@@ -140,26 +140,27 @@ def with_averages(wide: pd.DataFrame, keep: bool = True) -> pd.DataFrame:
     Args:
         wide: Models × columns, `filled` before.
         keep: Whether the columns of the single severities stay.
+        reduce: ``"mean"``; or ``"min"``, for numbers of samples: the smallest of those that an average is made from.
     """
     groups: dict[str, list[str]] = {}
     for column in wide.columns:
         found = CORRUPTED.fullmatch(column)
         if found:
             groups.setdefault(f"{found['corruption']}_{found['form']}", []).append(column)
-    made = {name: _mean(wide, parts) for name, parts in groups.items() if len(parts) == SEVERITIES}
+    made = {name: _reduced(wide, parts, reduce) for name, parts in groups.items() if len(parts) == SEVERITIES}
     averaged = pd.DataFrame(made, index=wide.index)
     over = pd.concat([averaged, wide[[each for each in AVERAGED_TOO if each in wide]]], axis=1)
     if made:
-        averaged["avg_corruptions"] = _mean(over, list(over.columns))
+        averaged["avg_corruptions"] = _reduced(over, list(over.columns), reduce)
     attacks = [column for column in wide.columns if column.startswith("pgd.")]
     if attacks:
-        averaged["avg_pgd"] = _mean(wide, attacks)
+        averaged["avg_pgd"] = _reduced(wide, attacks, reduce)
     kept = wide if keep else wide.drop(columns=[part for parts in groups.values() for part in parts])
     return pd.concat([kept, averaged], axis=1)
 
 
-def _mean(wide: pd.DataFrame, columns: list[str]) -> pd.Series:
-    return wide[columns].mean(axis=1, skipna=False)
+def _reduced(wide: pd.DataFrame, columns: list[str], reduce: str) -> pd.Series:
+    return getattr(wide[columns], reduce)(axis=1, skipna=False)
 
 
 def grid(frame: pd.DataFrame, averages: bool = True, what: str = "value") -> pd.DataFrame:
@@ -174,18 +175,7 @@ def grid(frame: pd.DataFrame, averages: bool = True, what: str = "value") -> pd.
     wide = filled(wide)
     if not averages:
         return wide
-    if what == "n":
-        return _sizes_of_averages(wide)
-    return with_averages(wide)
-
-
-def _sizes_of_averages(wide: pd.DataFrame) -> pd.DataFrame:
-    averaged = with_averages(wide)
-    attacks = [column for column in wide.columns if column.startswith("pgd.")]
-    for name in averaged.columns.difference(wide.columns):
-        parts = attacks if name == "avg_pgd" else [c for c in wide.columns if CORRUPTED.fullmatch(c)]
-        averaged[name] = wide[parts].min(axis=1, skipna=False)
-    return averaged
+    return with_averages(wide, reduce="min" if what == "n" else "mean")
 
 
 class Grid(NamedTuple):

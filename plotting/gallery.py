@@ -62,7 +62,7 @@ def hardest_samples(store: Store, catalog: Catalog, setting: str, limit: int = S
 
 
 def _pictures(catalog: Catalog, setting: str, wanted: set[str]) -> dict[str, bytes]:
-    """Small pictures of some samples; what cannot be had is passed over, and said once."""
+    """Small pictures of some samples; what cannot be had is passed over, and said."""
     if not catalog.contains_eval_setting(setting):
         click.echo(f"note: {setting} is not registered; its samples are shown without pictures", err=True)
         return {}
@@ -76,8 +76,8 @@ def _pictures(catalog: Catalog, setting: str, wanted: set[str]) -> dict[str, byt
         if sample_id in wanted:
             try:
                 pictures[sample_id] = _small(source.image(position))
-            except (SampleError, DataError):
-                continue
+            except (SampleError, DataError) as error:
+                click.echo(f"note: {sample_id} is shown without a picture: {error}", err=True)
     return pictures
 
 

@@ -18,7 +18,7 @@ from testbed.plotting.scatter import (
     scatter_figure,
     scatter_object,
 )
-from testbed.plotting.style import STANDARD, finish, points_range, type_styles
+from testbed.plotting.style import STANDARD, add_points, finish, points_range
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -121,30 +121,22 @@ def of_all_models(grid: Grid, spec: ScatterSpec) -> ScatterData:
 
 def two_shifts_figure(data: TwoShifts) -> Figure:
     """Two panels: the shift, and the two robustnesses against each other."""
-    import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
     spec, other = data.scatter.spec, data.other.spec
     figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.11)
     add_scatter(figure, data.scatter, 1, 1)
     known = {trace.legendgroup for trace in figure.data}
-    for model_type, style in type_styles(data.models["model_type"]).items():
-        group = data.models[data.models["model_type"] == model_type]
-        figure.add_trace(
-            go.Scatter(
-                x=100 * group["x"],
-                y=100 * group["y"],
-                mode="markers",
-                name=model_type,
-                legendgroup=model_type,
-                showlegend=model_type not in known,
-                marker=style,
-                customdata=group["model"],
-                hovertemplate="<b>%{customdata}</b><br>%{x:+.2f} and %{y:+.2f} points<extra>%{fullData.name}</extra>",
-            ),
-            row=1,
-            col=2,
-        )
+    add_points(
+        figure,
+        data.models["model_type"],
+        100 * data.models["x"],
+        100 * data.models["y"],
+        list(data.models["model"]),
+        "<b>%{customdata}</b><br>%{x:+.2f} and %{y:+.2f} points<extra>%{fullData.name}</extra>",
+        place={"row": 1, "col": 2},
+        shown=known,
+    )
     figure.add_hline(y=0, line={"color": "black", "width": 1}, row=1, col=2)
     figure.add_vline(x=0, line={"color": "black", "width": 1}, row=1, col=2)
     label = "{} effective robustness (points)"

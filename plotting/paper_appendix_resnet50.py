@@ -11,7 +11,7 @@ from testbed.plotting.paper_imagenetv2 import SPEC
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.scatter import scatter_data
 from testbed.plotting.stats import relative_robustness
-from testbed.plotting.style import finish, points_range, type_styles
+from testbed.plotting.style import add_points, finish, points_range
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -40,22 +40,15 @@ def figure(models: pd.DataFrame) -> Figure:
     import plotly.graph_objects as go
 
     drawn = go.Figure()
-    for model_type, style in type_styles(models["model_type"]).items():
-        group = models[models["model_type"] == model_type]
-        drawn.add_trace(
-            go.Scatter(
-                x=100 * group["relative_robustness"],
-                y=100 * group["effective_robustness"],
-                mode="markers",
-                name=model_type,
-                marker=style,
-                customdata=group.index,
-                hovertemplate=(
-                    "<b>%{customdata}</b><br>relative: %{x:+.2f} points<br>effective: %{y:+.2f} points"
-                    "<extra>%{fullData.name}</extra>"
-                ),
-            )
-        )
+    add_points(
+        drawn,
+        models["model_type"],
+        100 * models["relative_robustness"],
+        100 * models["effective_robustness"],
+        list(models.index),
+        "<b>%{customdata}</b><br>relative: %{x:+.2f} points<br>effective: %{y:+.2f} points"
+        "<extra>%{fullData.name}</extra>",
+    )
     drawn.add_hline(y=0, line={"color": "black", "width": 1})
     drawn.add_vline(x=0, line={"color": "black", "width": 1})
     drawn.update_xaxes(

@@ -1,9 +1,10 @@
-"""Draws all figures of the paper from the store: to HTML, and to other forms where a browser can draw them."""
+"""Draws the figures of the paper from the store: to HTML, and to other forms where a browser can draw them."""
 
 from __future__ import annotations
 
 import importlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,9 @@ from testbed.errors import TestbedError
 from testbed.plotting.frame import Grid, load_grid
 from testbed.plotting.picture import IMAGE_SUFFIXES, Choice, Picture, compute, images_problem, write, write_images
 from testbed.plotting.stats import TRANSFORMS
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 
 def pictures() -> list[Picture]:
@@ -33,7 +37,7 @@ def pictures() -> list[Picture]:
 @click.option("--transform", "scale", type=click.Choice(TRANSFORMS), help="The scale of all axes.")
 @click.option("--metric", default="top1", show_default=True, help="The metric that is drawn.")
 def command(db_url: str | None, out: Path, formats: tuple[str, ...], scale: str | None, metric: str) -> int:
-    """Draw every figure of the paper from what is stored.
+    """Draw the figures of the paper from what is stored.
 
     A figure whose settings are not stored is passed over, and said.
     """
@@ -53,7 +57,7 @@ def command(db_url: str | None, out: Path, formats: tuple[str, ...], scale: str 
     return 0
 
 
-def draw_all(grid: Grid, out: Path, scale: str | None = None):  # type: ignore[no-untyped-def]
+def draw_all(grid: Grid, out: Path, scale: str | None = None) -> list[tuple[Figure, Path]]:
     """Writes each figure as HTML; returns the figures and their paths, less those that the store has too little for."""
     drawn = []
     for picture in pictures():

@@ -20,7 +20,7 @@ from testbed.plotting.stats import (
     piecewise_fit,
     transform,
 )
-from testbed.plotting.style import INTERVENTION_TYPES, MERGED_TYPE, STANDARD, faint, finish, percent_axis, type_styles
+from testbed.plotting.style import INTERVENTION_TYPES, MERGED_TYPE, STANDARD, add_points, faint, finish, percent_axis
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -240,8 +240,6 @@ def scatter_figure(data: ScatterData) -> Figure:
 
 def add_scatter(figure: Figure, data: ScatterData, row: int | None = None, column: int | None = None) -> None:
     """Draws a scatter plot into a figure, or into one of its panels."""
-    import plotly.graph_objects as go
-
     spec, models = data.spec, data.models
     place: dict[str, Any] = {} if row is None else {"row": row, "col": column}
     scaled = {name: transform(models[name], spec.scale) for name in ("x", "y", *_BORDERS)}
@@ -250,24 +248,17 @@ def add_scatter(figure: Figure, data: ScatterData, row: int | None = None, colum
         raise ValueError(f"no model has both {spec.x} and {spec.y}")
     ranges = [_range(scaled[axis][visible]) for axis in ("x", "y")]
     _add_lines(figure, data, ranges, place)
-    for model_type, style in type_styles(models.loc[visible, "model_type"]).items():
-        group = models[visible & (models["model_type"] == model_type).to_numpy()]
-        index = group.index.to_numpy()
-        figure.add_trace(
-            go.Scatter(
-                x=scaled["x"][index],
-                y=scaled["y"][index],
-                error_x=_bars(scaled, "x", index, style["color"]),
-                error_y=_bars(scaled, "y", index, style["color"]),
-                mode="markers",
-                name=model_type,
-                legendgroup=model_type,
-                marker=style,
-                customdata=_hover(group),
-                hovertemplate=_TEMPLATE.format(x=spec.x_label or spec.x, y=spec.y_label or spec.y),
-            ),
-            **place,
-        )
+    kept = np.flatnonzero(visible)
+    add_points(
+        figure,
+        models["model_type"].iloc[kept],
+        scaled["x"][kept],
+        scaled["y"][kept],
+        _hover(models.iloc[kept]),
+        _TEMPLATE.format(x=spec.x_label or spec.x, y=spec.y_label or spec.y),
+        place=place,
+        bars=lambda index, colour: {f"error_{axis}": _bars(scaled, axis, kept[index], colour) for axis in ("x", "y")},
+    )
     percent_axis(figure, "x", ranges[0], spec.scale, _label(spec.x_label, spec.x, data.metric), place)
     percent_axis(figure, "y", ranges[1], spec.scale, _label(spec.y_label, spec.y, data.metric), place)
 

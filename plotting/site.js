@@ -75,7 +75,7 @@
     logit: [(p) => Math.log(p / (100 - p)), (z) => 100 / (1 + Math.exp(-z))],
     probit: [(p) => quantile(p / 100), (z) => 100 * normal(z)],
   };
-  /* The normal distribution and its quantile (Acklam's rational approximation, one step of Halley's after it). */
+  /* The normal distribution (Press et al.'s fit of erfc) and its quantile (Acklam's), to six digits and more. */
   function normal(z) {
     const t = 1 / (1 + 0.5 * Math.abs(z) / Math.SQRT2), x = Math.abs(z) / Math.SQRT2;
     const terms = [-1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277];

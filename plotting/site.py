@@ -16,7 +16,7 @@ import click
 from testbed.cli.options import ManyWords, ManyWordsCommand, data_root_option, run_command, store_options, use_data_root
 from testbed.cli.output import count
 from testbed.errors import TestbedError
-from testbed.plotting.frame import CORRUPTED, METRICS, filled, model_types, results_frame, wide_frame, with_averages
+from testbed.plotting.frame import CORRUPTED, METRICS, grid, model_types, results_frame
 from testbed.plotting.gallery import Hard, hardest_samples
 from testbed.plotting.scatter import METRIC_LABELS, NOT_FITTED
 from testbed.plotting.style import STANDARD, TYPES
@@ -48,7 +48,7 @@ def site_data(db_url: str | None, metric: str = "top1") -> dict[str, Any]:
         metric: Which metric; with ``"top1"`` come the columns of pm0 and pm10.
     """
     frame = results_frame(db_url, metrics=METRICS if metric == "top1" else [metric])
-    values = with_averages(filled(wide_frame(frame)))
+    values = grid(frame)
     made = set(values.columns) - set(frame["column"])
     names = sorted(values.columns, key=_column_order)
     values = values[names]

@@ -14,7 +14,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from testbed.metrics.statistics import wilson
+
 Array = np.ndarray[Any, np.dtype[np.float64]]
+
+__all__ = [
+    "Fit",
+    "PiecewiseFit",
+    "bootstrap_band",
+    "clopper_pearson",
+    "effective_robustness",
+    "inverse",
+    "linear_fit",
+    "mean_ranks",
+    "piecewise_fit",
+    "rank_correlation",
+    "relative_robustness",
+    "transform",
+    "wilson",
+]
 
 TRANSFORMS = ("linear", "logit", "probit")
 BLOCK = 64  # resamples of rankings that are held in memory at once
@@ -234,17 +252,6 @@ def clopper_pearson(value: Any, n: Any, confidence: float = 0.95) -> tuple[Array
         high = np.where(right >= n, 1.0, beta.ppf(1 - tail, right + 1, n - right))
     unknown = np.isnan(value) | np.isnan(n)
     return np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
-
-
-def wilson(value: Any, n: Any, confidence: float = 0.95) -> tuple[Array, Array]:
-    """The score interval of a rate (Wilson 1927): arguments and result as of `clopper_pearson`."""
-    from scipy.special import ndtri
-
-    value, n = np.asarray(value, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    z2 = float(ndtri((1 + confidence) / 2)) ** 2
-    middle = value + z2 / (2 * n)
-    half = np.sqrt(z2 * (value * (1 - value) / n + z2 / (4 * n**2)))
-    return (middle - half) / (1 + z2 / n), (middle + half) / (1 + z2 / n)
 
 
 # Ranks ------------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ that survive grey print, and axes on transformed scales with ticks in percent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,6 +68,52 @@ def type_styles(model_types: Iterable[str]) -> dict[str, dict[str, Any]]:
             "line": {"width": 0.5, "color": "white"},
         }
     return styles
+
+
+def add_points(
+    figure: Figure,
+    model_types: Any,
+    x: Any,
+    y: Any,
+    hover: Sequence[Any],
+    template: str,
+    place: dict[str, int] | None = None,
+    shown: Collection[str] = (),
+    bars: Callable[[Any, str], dict[str, Any]] | None = None,
+) -> None:
+    """Draws a point for each model, a trace for each type.
+
+    Args:
+        figure: The figure.
+        model_types: The type of each of n models.
+        x: Places [n].
+        y: Places [n].
+        hover: What the template shows of each model.
+        template: What is told of a point, plotly's form.
+        place: Row and column of a panel.
+        shown: Types that the legend has already.
+        bars: From the positions of models and their colour to plotly's error bars.
+    """
+    import plotly.graph_objects as go
+
+    types, x, y = np.asarray(model_types, dtype=object), np.asarray(x), np.asarray(y)
+    for model_type, style in type_styles(types).items():
+        index = np.flatnonzero(types == model_type)
+        figure.add_trace(
+            go.Scatter(
+                x=x[index],
+                y=y[index],
+                mode="markers",
+                name=model_type,
+                legendgroup=model_type,
+                showlegend=model_type not in shown,
+                marker=style,
+                customdata=[hover[position] for position in index.tolist()],
+                hovertemplate=template,
+                **(bars(index, style["color"]) if bars else {}),
+            ),
+            **(place or {}),
+        )
 
 
 def finish(figure: Figure, title: str, width: int = 900, height: int = 640) -> None:

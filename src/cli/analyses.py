@@ -18,8 +18,8 @@ _OPTIONS = (
         "--models",
         cls=ManyWords,
         metavar="NAME",
-        help="With --save-logits, --rescore, --rank, --agreement, --hardest, --confusions and --groups: only these"
-        " models; names, and patterns but for --save-logits.",
+        help="With --save-logits, --rescore, --grid, --rank, --agreement, --hardest, --confusions and --groups: only"
+        " these models; names, and patterns but for --save-logits.",
     ),
     click.option(
         "--eval-settings",

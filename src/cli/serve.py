@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from testbed.errors import StoreError, TestbedError
+from testbed.errors import TestbedError
 
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -74,8 +74,8 @@ class _Handler(BaseHTTPRequestHandler):
         if name == "data.js":
             try:
                 content = script({**site_data(self.db_url, self.metric), "source": self.shown})
-            except StoreError as error:
-                self.send_error(503, str(error))
+            except TestbedError as error:
+                self.send_error(503, "the results cannot be read", str(error))  # the first of the two must be ASCII
                 return
         elif name in ("index.html", *PAGES):
             content = page("site.html" if name == "index.html" else name)

@@ -92,7 +92,8 @@ def _mean(name: str, values: Array, binary: bool) -> GroupMean:
     mean, stderr = mean_and_stderr(values)
     assert mean is not None
     if binary:
-        return GroupMean(name, len(values), mean, *wilson(int(values.sum()), len(values)))
+        low, high = wilson(mean, len(values))
+        return GroupMean(name, len(values), mean, float(low), float(high))
     if stderr is None:
         return GroupMean(name, len(values), mean, None, None)
     return GroupMean(name, len(values), mean, mean - Z * stderr, mean + Z * stderr)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+Array = np.ndarray[Any, Any]
+
 Z = 1.959963984540054  # 97.5 % of a normal distribution lie below
 
 
@@ -31,14 +33,22 @@ def mean_and_stderr(values: np.ndarray[Any, Any]) -> tuple[float | None, float |
     return mean, float(np.std(values, ddof=1, dtype=np.float64)) / math.sqrt(n)
 
 
-def wilson(successes: int, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a rate (1927): of all rates those that a score test would not reject.
+def wilson(value: Any, n: Any, confidence: float = 0.95) -> tuple[Array, Array]:
+    """Wilson's interval of a rate (1927): of all rates those that a score test would not reject.
 
     Args:
-        successes: How often it happened.
-        n: Of how many times, at least one.
+        value: Rates, fractions of any shape; value · n need not be whole (published rates are rounded).
+        n: Of how many times, at least one each, of that shape; NaN where unknown.
+        confidence: Of each interval.
+
+    Returns:
+        The lower and the upper border, float64 of that shape; NaN where ``value`` or ``n`` is.
     """
-    rate = successes / n
-    middle = (rate + Z * Z / (2 * n)) / (1 + Z * Z / n)
-    half = Z / (1 + Z * Z / n) * math.sqrt(rate * (1 - rate) / n + Z * Z / (4 * n * n))
-    return max(0.0, middle - half), min(1.0, middle + half)
+    from scipy.special import ndtri
+
+    value, n = np.asarray(value, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    z2 = float(ndtri((1 + confidence) / 2)) ** 2
+    middle = value + z2 / (2 * n)
+    half = np.sqrt(z2 * (value * (1 - value) / n + z2 / (4 * n**2)))
+    low, high = (middle - half) / (1 + z2 / n), (middle + half) / (1 + z2 / n)
+    return np.clip(low, 0, 1), np.clip(high, 0, 1)

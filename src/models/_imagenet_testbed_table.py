@@ -35,16 +35,18 @@ SSL = Origin("github.com/facebookresearch/semi-supervised-ImageNet1K-models; tim
 WSL = Origin("github.com/facebookresearch/WSL-Images; timm's copy scores the same within 0.04 %")
 WSL_FILE = Origin("github.com/facebookresearch/WSL-Images; its publishers' file")
 TENSORFLOW = Origin("the TensorFlow checkpoints of EfficientNet; timm's conversion scores the same within 0.1 %")
-# efficientnet_pytorch before 0.7.0, with which the published rows were made, pads B1 to B4 as if every layer had the
-# size of the image. Given the same parameters its outputs differ from timm's; since 0.7.0 they are equal.
+# The published rows were made with efficientnet_pytorch, which before 0.7.0 pads as if every layer had the size of the
+# image. Given the same parameters its outputs for B1, B2 and B4 differ from timm's; since 0.7.0 they are equal.
 PADDED = Origin(
-    "the TensorFlow checkpoints of EfficientNet, as timm converted them; the published row was made with an"
-    " implementation that pads wrongly, and is 0.1 to 0.8 points lower",
+    "the TensorFlow checkpoints of EfficientNet, as timm converted them; the published row is 0.1 to 0.8 points lower,"
+    " likely since the implementation of its time padded otherwise",
     accuracy="timm's results-imagenet.csv",
 )
 CADENE = Origin("the weights of the package pretrainedmodels, as timm distributes them")
-MXNET = Origin("the MXNet weights of Dual Path Networks; converted by the same author for pretrainedmodels and timm")
-SLIM = Origin("TensorFlow's slim models, converted by the same author for pretrainedmodels and timm")
+# The files of these two are others than pretrainedmodels', converted from the same publications. timm's numbers,
+# bicubic, are 0.4 to 0.6 and 0.1 to 0.2 points above the published ones, which are bilinear.
+MXNET = Origin("the MXNet weights of Dual Path Networks, as timm converted them")
+SLIM = Origin("TensorFlow's slim checkpoints, as timm converted them")
 BIT = Origin("github.com/google-research/big_transfer, BiT-M; the .npz files that timm converts")
 VIT = Origin("github.com/google-research/vision_transformer, as timm converted them in 2020 (jx_vit_*)")
 CLIP = Origin("github.com/openai/CLIP, as open_clip distributes them; the prompts are testbed's, 80 for each class")

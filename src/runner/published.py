@@ -14,6 +14,7 @@ from testbed.models.published_base import Published
 from testbed.registry.catalog import Catalog
 
 CONFIDENCE = 0.95
+WHOLE = 1e-6  # how far rounding may put a number of samples from a whole one
 
 
 def disagreements(store: Store, catalog: Catalog, evaluation_id: int) -> list[str]:
@@ -54,17 +55,27 @@ def _imported(store: Store, model: str, setting: str) -> Iterable[Published]:
 
 
 def _disagreement(own: Result, published: Published) -> str | None:
-    """What to say about a rate whose Wilson interval leaves the published one out; None when there is nothing."""
-    if own.value is None or not own.n or own.unit != FRACTION:
+    """What to say about a rate whose interval leaves the published one out; None when there is nothing."""
+    interval = _interval(own)
+    if own.value is None or interval is None or interval[0] <= published.value <= interval[1]:
         return None
-    from scipy.stats import binomtest
-
-    interval = binomtest(round(own.value * own.n), own.n).proportion_ci(CONFIDENCE, method="wilson")
-    if interval.low <= published.value <= interval.high:
-        return None
+    low, high = interval
     return (
-        f"{own.model} on {own.eval_setting}: {own.metric} is {100 * own.value:.2f} % ({100 * interval.low:.2f} to"
-        f" {100 * interval.high:.2f} with {100 * CONFIDENCE:.0f} % confidence, n = {own.n:,}), but"
+        f"{own.model} on {own.eval_setting}: {own.metric} is {100 * own.value:.2f} % ({100 * low:.2f} to"
+        f" {100 * high:.2f} with {100 * CONFIDENCE:.0f} % confidence, n = {own.n:,}), but"
         f" {100 * published.value:.2f} % is published ({published.source}): look at the preprocessing, the weights and"
         " the data"
     )
+
+
+def _interval(own: Result) -> tuple[float, float] | None:
+    """Wilson's interval of a share of samples; of other rates, as means over classes, that of the standard error."""
+    if own.value is None or not own.n or own.unit != FRACTION:
+        return None
+    from testbed.metrics.statistics import Z, wilson
+
+    right = own.value * own.n
+    if abs(right - round(right)) < WHOLE:
+        low, high = wilson(own.value, own.n, CONFIDENCE)
+        return float(low), float(high)
+    return None if own.stderr is None else (own.value - Z * own.stderr, own.value + Z * own.stderr)

@@ -15,7 +15,7 @@ from testbed.metrics.statistics import wilson
 @pytest.mark.parametrize(("successes", "n"), [(0, 1), (1, 1), (0, 30), (7, 30), (30, 30), (481, 1000)])
 def test_wilsons_interval_is_scipys(successes, n):
     theirs = scipy.stats.binomtest(successes, n).proportion_ci(method="wilson")
-    assert wilson(successes, n) == (pytest.approx(theirs.low, abs=1e-12), pytest.approx(theirs.high, abs=1e-12))
+    assert wilson(successes / n, n) == (pytest.approx(theirs.low, abs=1e-12), pytest.approx(theirs.high, abs=1e-12))
 
 
 def test_a_hand_case():

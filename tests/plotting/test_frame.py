@@ -113,6 +113,14 @@ def test_sizes_are_those_of_what_a_value_was_filled_from(published):
     assert sizes.loc["more0", "pgd.l2.eps0.1"] == 5000
     assert sizes.loc["more0", "avg_pgd"] == 5000
     assert np.isnan(sizes.loc["more1", "avg_corruptions"])
+    assert sizes.loc["more1", "gaussian_noise_on-disk"] == 50000
+
+
+def test_the_size_of_an_average_is_the_smallest_of_its_own_parts():
+    columns = [f"imagenet-c.{name}.{severity}_on-disk" for name in ("fog", "snow") for severity in range(1, 6)]
+    sizes = pd.DataFrame([[50000.0] * 9 + [5000.0]], columns=columns, index=["a"])
+    found = with_averages(sizes, reduce="min").loc["a"]
+    assert found[["fog_on-disk", "snow_on-disk", "avg_corruptions"]].tolist() == [50000, 5000, 5000]
 
 
 def test_types_and_metrics(published):

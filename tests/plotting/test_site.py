@@ -155,6 +155,19 @@ def test_another_sites_page_cannot_read_what_is_served_here(server):
     assert get(f"{server}/data.js", Host="localhost:8765")[0] == 200
 
 
+def test_a_store_that_cannot_be_read_is_said_in_the_answer(tmp_path):
+    made = make_server(str(tmp_path / "gone–.db"), "127.0.0.1", 0, "top1", "gone.db")
+    threading.Thread(target=made.serve_forever, daemon=True).start()
+    try:
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(f"http://127.0.0.1:{made.server_address[1]}/data.js")
+        assert caught.value.code == 503
+        assert "there is no results store" in caught.value.read().decode()
+    finally:
+        made.shutdown()
+        made.server_close()
+
+
 def test_a_port_that_is_taken_is_said(server, published):
     port = int(server.rpartition(":")[2])
     with pytest.raises(TestbedError, match=rf"127\.0\.0\.1:{port} cannot be listened at.*try another --port"):

@@ -68,6 +68,18 @@ def test_other_settings_other_metrics_and_untrained_models_are_not_compared(lab)
     assert len(lab.run(toy_catalog(model, toy_setting())).disagreements) == 1
 
 
+def test_of_a_mean_over_classes_the_interval_is_that_of_its_standard_error(lab, new_lab):
+    lab.run(toy_catalog(toy_model(), toy_setting()))
+    recall = lab.metrics("toy", "toy-all")["mean_per_class_recall"]
+    assert abs(600 * recall.value - round(600 * recall.value)) > 1e-3  # no share of the samples
+    for sigmas, lines in ((1.9, 0), (2.0, 1)):
+        number = published(recall.value + sigmas * recall.stderr, metric="mean_per_class_recall")
+        assert (
+            len(new_lab(f"{sigmas}").run(toy_catalog(toy_model(published=number), toy_setting())).disagreements)
+            == lines
+        )
+
+
 def test_what_is_stored_already_is_not_said_again(lab):
     catalog = toy_catalog(toy_model(published=published(0.9)), toy_setting())
     assert len(lab.run(catalog).disagreements) == 1
