@@ -35,12 +35,9 @@ class Results(StoreBase):
             _overall_first(RESULTS.c.slice),
             RESULTS.c.slice,
         )
-        wanted = {"model": models, "eval_setting": eval_settings, "metric": metrics, "slice": slices}
-        for column, values in wanted.items():
-            if values is not None:
-                statement = statement.where(RESULTS.c[column].in_(list(values)))
         with self.reading() as session:
-            return [Result(**row) for row in session.execute(statement).mappings()]
+            chosen = _only(statement, models, eval_settings, metrics, slices)
+            return [Result(**row) for row in session.execute(chosen).mappings()]
 
     def result_rows(
         self,
@@ -59,14 +56,10 @@ class Results(StoreBase):
             metrics: Only these.
             slices: Only these.
         """
-        columns, source = _narrow()
-        statement = sa.select(*(columns[field] for field in fields)).select_from(source)
-        wanted = {"model": models, "eval_setting": eval_settings, "metric": metrics, "slice": slices}
-        for name, values in wanted.items():
-            if values is not None:
-                statement = statement.where(columns[name].in_(list(values)))
+        statement = sa.select(*(RESULTS.c[field] for field in fields))
         with self.reading() as session:
-            return [tuple(row) for row in session.execute(statement).all()]
+            chosen = _only(statement, models, eval_settings, metrics, slices)
+            return [tuple(row) for row in session.execute(chosen).all()]
 
     def results_of(self, evaluation_ids: Iterable[int]) -> list[Result]:
         """The metrics of these evaluations, whether or not they are the ones that count."""
@@ -114,46 +107,12 @@ class Results(StoreBase):
             return [Metric(*row) for row in session.execute(statement.order_by(*order))]
 
 
-def _narrow() -> tuple[dict[str, Any], Any]:
-    """What the view ``results`` says, and from where: the view sorts whole rows of evaluations, which takes longer."""
-    evaluation = EvaluationRow
-    place = sa.func.row_number().over(
-        partition_by=(
-            evaluation.model_id,
-            evaluation.eval_setting_id,
-            sa.case((evaluation.origin == "imported", 1), else_=0),
-        ),
-        order_by=(
-            sa.case((evaluation.random_weights, 1), else_=0),
-            sa.case((evaluation.sample_limit.is_(None), 0), else_=1),
-            evaluation.completed_at.desc(),
-            evaluation.id.desc(),
-        ),
-    )
-    kept = ("id", "model_id", "eval_setting_id", "origin", "dtype", "sample_limit", "random_weights", "completed_at")
-    ranked = (
-        sa.select(*(getattr(evaluation, name) for name in kept), place.label("place"))
-        .where(evaluation.status == "complete", evaluation.hidden_at.is_(None))
-        .subquery("ranked")
-    )
-    source = (
-        sa.join(ranked, ModelRow, sa.and_(ModelRow.id == ranked.c.model_id, ModelRow.hidden_at.is_(None)))
-        .join(
-            EvalSettingRow,
-            sa.and_(EvalSettingRow.id == ranked.c.eval_setting_id, EvalSettingRow.hidden_at.is_(None)),
-        )
-        .join(MetricRow, sa.and_(MetricRow.evaluation_id == ranked.c.id, ranked.c.place == 1))
-    )
-    columns = {
-        "model": ModelRow.name,
-        "eval_setting": EvalSettingRow.name,
-        "metric": MetricRow.name,
-        "model_type": ModelRow.model_type,
-        "evaluation_id": ranked.c.id,
-        **{name: getattr(MetricRow, name) for name in ("slice", "value", "n", "stderr", "unit", "scorer", "published")},
-        **{name: ranked.c[name] for name in kept[3:]},
-    }
-    return columns, source
+def _only(statement: Any, *wanted: Iterable[str] | None) -> Any:
+    """A statement about the view, restricted to the wanted models, settings, metrics and slices."""
+    for column, values in zip(("model", "eval_setting", "metric", "slice"), wanted, strict=True):
+        if values is not None:
+            statement = statement.where(RESULTS.c[column].in_(list(values)))
+    return statement
 
 
 def _overall_first(column: Any) -> Any:
