@@ -1,4 +1,4 @@
-"""One cell's numbers from a SQLite store, without SQLAlchemy: importing that takes longer than all the rest.
+"""Names and one cell's numbers from a SQLite store, without SQLAlchemy: importing that takes longer than all the rest.
 
 It answers only where the answer is plain. Wherever anything is unusual it says None, and `Store` answers or explains.
 """
@@ -8,16 +8,20 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from testbed.db import migrations
-from testbed.db.entities import Evaluation, Metric
+from testbed.db.entities import Evaluation, Metric, Named
 from testbed.db.sqlite_file import given_url, opener, sqlite_path
 from testbed.errors import StoreError
 
 if TYPE_CHECKING:
+    from testbed.db.names import Kind
     from testbed.db.store import Store
+
+Answer = TypeVar("Answer")
 
 _EVALUATIONS = """
     SELECT e.id, m.name AS model, s.name AS eval_setting, e.fingerprint, e.forward_fingerprint, e.status, e.origin,
@@ -32,6 +36,16 @@ _METRICS = """
     ORDER BY name, slice <> 'overall', slice
 """
 _UNREADABLE = "SELECT count(*) FROM sample_errors WHERE evaluation_id = ?"
+_NAMES = """
+    SELECT id, name, {extra}, (
+        SELECT count(*) FROM evaluations e WHERE e.{link} = named.id AND e.status = 'complete' AND e.hidden_at IS NULL
+    ) AS evaluations
+    FROM {table} named WHERE hidden_at IS NULL ORDER BY name
+"""
+_NAMES_OF = {
+    "model": _NAMES.format(table="models", link="model_id", extra="model_type"),
+    "eval setting": _NAMES.format(table="eval_settings", link="eval_setting_id", extra="parent"),
+}
 
 
 class StoredCell(NamedTuple):
@@ -54,16 +68,14 @@ def complete_cells(url: str | None, model: str, eval_setting: str) -> list[Store
         What `complete_cells_of` says of the same store; None where that has to be asked: there is no such evaluation,
         the store is on Postgres or cannot be read, or what a derived evaluation could not read must be worked out.
     """
-    try:
-        path = sqlite_path(given_url(url))
-        if path is None:
-            return None
-        with contextlib.closing(opener(path, "read")()) as connection:
-            connection.row_factory = sqlite3.Row
-            connection.execute("BEGIN")
-            return _read(connection, model, eval_setting)
-    except (StoreError, sqlite3.Error, OSError):
-        return None
+    return _asked(url, lambda connection: _read(connection, model, eval_setting))
+
+
+def names(url: str | None, kind: Kind) -> list[Named] | None:
+    """What `Store.list_names` says of a SQLite store; None where that has to be asked."""
+    return _asked(
+        url, lambda connection: [Named(hidden=False, **dict(row)) for row in connection.execute(_NAMES_OF[kind])]
+    )
 
 
 def complete_cells_of(store: Store, model: str, eval_setting: str) -> list[StoredCell]:
@@ -75,10 +87,24 @@ def complete_cells_of(store: Store, model: str, eval_setting: str) -> list[Store
     ]
 
 
-def _read(connection: sqlite3.Connection, model: str, eval_setting: str) -> list[StoredCell] | None:
-    version = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    if version is None or version[0] != migrations.HEAD:
+def _asked(url: str | None, question: Callable[[sqlite3.Connection], Answer | None]) -> Answer | None:
+    """The answer of a SQLite store of this testbed's version; None from any other, and from one that cannot be read."""
+    try:
+        path = sqlite_path(given_url(url))
+        if path is None:
+            return None
+        with contextlib.closing(opener(path, "read")()) as connection:
+            connection.row_factory = sqlite3.Row
+            connection.execute("BEGIN")
+            version = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+            if version is None or version[0] != migrations.HEAD:
+                return None
+            return question(connection)
+    except (StoreError, sqlite3.Error, OSError):
         return None
+
+
+def _read(connection: sqlite3.Connection, model: str, eval_setting: str) -> list[StoredCell] | None:
     cells = []
     for row in connection.execute(_EVALUATIONS, (model, eval_setting)).fetchall():
         evaluation = _evaluation(row)

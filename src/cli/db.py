@@ -138,10 +138,14 @@ def _print_eval(given: dict[str, Any]) -> int:
 
 
 def _list_db(kind: Kind, given: dict[str, Any]) -> int:
-    from testbed.db.store import Store
+    from testbed.db import lookup
 
-    with Store.open(given["db_url"]) as store:
-        names = store.list_names(kind)
+    names = lookup.names(given["db_url"], kind)
+    if names is None:
+        from testbed.db.store import Store
+
+        with Store.open(given["db_url"]) as store:
+            names = store.list_names(kind)
     if given["as_json"]:
         extra = "model_type" if kind == MODEL else "parent"
         print_json(

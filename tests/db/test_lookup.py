@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from testbed.db.entities import Metric
-from testbed.db.lookup import complete_cells, complete_cells_of
+from testbed.db.lookup import complete_cells, complete_cells_of, names
 from testbed.db.store import Store
 
 NAME = "a 'name' with \"quotes\", ünïcode; -- and %"
@@ -49,6 +49,27 @@ def test_everything_about_evaluations_is_as_the_store_says(sqlite_store: Store, 
     cells = both(sqlite_store)
     assert [len(cell.metrics) for cell in cells] == [1, 1, 2, 1, 9]
     assert [cell.evaluation.origin for cell in cells] == ["run", "run", "run", "imported", "run"]
+
+
+def test_names_are_as_the_store_lists_them(sqlite_store: Store, build: Any) -> None:
+    build.complete("net", "val")
+    build.complete("net", "val", random_weights=True)
+    build.complete("Net", NAME)
+    build.begin("zebra", "val")
+    sqlite_store.add_name("model", "alone", model_type="STANDARD")
+    sqlite_store.add_name("eval setting", "child", parent="val")
+    build.complete("hidden", "gone")
+    sqlite_store.hide("model", "hidden")
+    sqlite_store.hide("eval setting", "gone")
+    for kind in ("model", "eval setting"):
+        listed = sqlite_store.list_names(kind)
+        assert names(sqlite_store.full_url, kind) == listed
+        assert len(listed) >= 3
+
+
+def test_names_of_what_is_no_sqlite_store_are_left_to_the_store(tmp_path: Path) -> None:
+    assert names(str(tmp_path / "absent.db"), "model") is None
+    assert names("postgresql://nobody@127.0.0.1:1/none", "model") is None
 
 
 def test_any_name_will_do(sqlite_store: Store, build: Any) -> None:

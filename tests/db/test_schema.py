@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import re
 import shutil
@@ -548,3 +549,15 @@ def test_every_earlier_version_has_its_kept_store() -> None:
     """A new schema version needs a frozen store of the one before."""
     kept = {re.sub(r"\D", "", path.stem) for path in ASSET.parent.glob("store_*.db")}
     assert kept >= set(migrations.REVISIONS[:-1]) | {"0001"}
+
+
+def test_the_results_of_an_old_store_are_the_same_after_its_upgrade(tmp_path: Path) -> None:
+    path = shutil.copy(ASSET, tmp_path / "store.db")
+
+    def rows() -> list[tuple[object, ...]]:
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            return sorted(connection.execute("SELECT * FROM results").fetchall(), key=repr)
+
+    before = rows()
+    upgrade(str(path))
+    assert rows() == before != []
