@@ -173,7 +173,7 @@ class _Block:
         near ^= above
         if np.count_nonzero(near) * _DENSE > near.size:
             return self._ahead_of_exact(right[along], index[along], axis)
-        count = above.view(np.uint8).sum(axis=1 - axis, dtype=np.int64)
+        count: Array = above.view(np.uint8).sum(axis=1 - axis, dtype=np.int64)
         pairs = np.divmod(np.flatnonzero(near), near.shape[1])
         query, candidate = pairs[axis], pairs[1 - axis]
         exact = self._exact(*pairs)
@@ -188,8 +188,8 @@ class _Block:
         before = exact == right
         before &= candidate < index
         before |= exact > right
-        count: Array = before.view(np.uint8).sum(axis=1 - axis, dtype=np.int64)
-        return count
+        found: Array = before.view(np.uint8).sum(axis=1 - axis, dtype=np.int64)
+        return found
 
     def _exact(self, rows: Array, columns: Array) -> Array:
         """The exact similarities of some pairs."""

@@ -97,5 +97,4 @@ def selection_correct(similarities: Array, answers: Array) -> Selection:
 
 def _beats(similarities: Array, rivals: Array, right: Array) -> Array:
     """Whether all right pairs of an instance are above their best rival; nothing is above NaN."""
-    found: Array = ((similarities > rivals) | ~right).all(axis=(1, 2))
-    return found
+    return np.all((similarities > rivals) | ~right, axis=(1, 2))
