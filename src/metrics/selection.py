@@ -97,5 +97,4 @@ def selection_correct(similarities: Array, answers: Array) -> Selection:
 
 def _beats(similarities: Array, rivals: Array, right: Array) -> Array:
     """Whether all right pairs of an instance are above their best rival; nothing is above NaN."""
-    wrong: Array = right & ~(similarities > rivals)
-    return ~np.any(wrong, axis=(1, 2))
+    return np.asarray(((similarities > rivals) | ~right).all(axis=(1, 2)))
