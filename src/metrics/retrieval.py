@@ -23,6 +23,7 @@ Array = np.ndarray[Any, Any]
 BLOCK_BYTES = 2**26
 _BYTES_PER_PAIR = 20  # a float32 and a float64 similarity, masks, and the places of what is looked at again
 _BYTES_PER_THREAD = 2**22  # with less, blocks are too small to be worth a thread
+_RARE = 8  # one place in so many is found one by one, more are counted in masks
 _DENSE = 32  # one pair alone costs about as much as so many in a matrix product
 
 
@@ -168,18 +169,24 @@ class _Block:
         rounding = tolerance(self.sides[0].shape[1])
         low, high = ((right + sign * rounding).astype(np.float32) for sign in (-1, 1))
         along = (slice(None), None) if axis == 0 else (None, slice(None))
-        above = self.product > high[along]
-        near = self.product >= low[along]
-        near ^= above
-        if np.count_nonzero(near) * _DENSE > near.size:
+        enough = self.product >= low[along]
+        if np.count_nonzero(enough) * _RARE < enough.size:  # few candidates are ahead, as of a good model
+            places = np.flatnonzero(enough)
+            query = np.divmod(places, enough.shape[1])[axis]
+            above = self.product.ravel()[places] > high[query]
+            count: Array = np.bincount(query[above], minlength=len(right))
+            places = places[~above]
+        else:
+            above = self.product > high[along]
+            count = above.view(np.uint8).sum(axis=1 - axis, dtype=np.int64)
+            places = np.flatnonzero(np.bitwise_xor(enough, above, out=enough))
+        if len(places) * _DENSE > enough.size:
             return self._ahead_of_exact(right[along], index[along], axis)
-        count: Array = above.view(np.uint8).sum(axis=1 - axis, dtype=np.int64)
-        pairs = np.divmod(np.flatnonzero(near), near.shape[1])
+        pairs = np.divmod(places, enough.shape[1])
         query, candidate = pairs[axis], pairs[1 - axis]
         exact = self._exact(*pairs)
         before = (exact > right[query]) | ((exact == right[query]) & (candidate < index[query]))
-        count += np.bincount(query[before], minlength=len(right))
-        return count
+        return count + np.bincount(query[before], minlength=len(right))
 
     def _ahead_of_exact(self, right: Array, index: Array, axis: int) -> Array:
         """The same from exact similarities of all pairs, for models to which everything looks alike."""

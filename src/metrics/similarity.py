@@ -16,7 +16,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 UNIT = 2.0**24  # of a component; a similarity of 1 is UNIT²
-_VALUES = 2**21  # at a time, to bound memory
+_VALUES = 2**16  # at a time, so that they stay in the processor's cache
 
 
 def fixed_point(embeddings: Array) -> tuple[Array, Array]:
