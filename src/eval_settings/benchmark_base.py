@@ -391,7 +391,6 @@ def _other_split(dataset: BenchmarkDataset, split: str, evaluated: str) -> str:
 
 
 BENCHMARKS = Benchmarks()
-registry.add_eval_setting_family(BENCHMARKS)
 
 
 def add_benchmark(dataset: BenchmarkDataset) -> None:
