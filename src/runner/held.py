@@ -31,7 +31,7 @@ class HeldTasks:
                 self._cells[each.id] = each.cells[0].evaluation_id
         free = []
         for task in tasks:
-            (self._tasks[task.pass_id] if task.pass_id in self._tasks else free).append(task)
+            self._tasks.get(task.pass_id, free).append(task)
         return free
 
     def release(self, evaluation_id: int) -> list[Task]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -230,7 +230,7 @@ class PassRun:
 
     def _outputs(self, buffer: TaskBuffer) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
         alive = [evaluation_id for evaluation_id in buffer.task.cells if evaluation_id in self.ready]
-        return buffer.chunks(alive, get_task(self.ready[alive[0]].setting.task).output_kind if alive else "")
+        return buffer.chunks({each: get_task(self.ready[each].setting.task).output_kind for each in alive})
 
     def _store_begun(self) -> None:
         """Stores the beginnings of tasks when the run is stopped; the rest of each is for another run."""
@@ -290,15 +290,21 @@ class TaskBuffer:
         self.read += len(batch.indices)
         self.errors.update(batch.errors)
 
-    def chunks(self, evaluation_ids: Sequence[int], kind: str) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
-        """What was read so far: the outputs of these evaluations, and the errors of unreadable samples for each."""
+    def chunks(self, kinds: Mapping[int, str]) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
+        """What was read so far.
+
+        Args:
+            kinds: Evaluation id → the kind of its outputs.
+
+        Returns:
+            The outputs of these evaluations, and the errors of unreadable samples for each.
+        """
         chunks = [
             Chunk(evaluation_id, kind, self.task.start, self.arrays[evaluation_id][: self.read])
-            for evaluation_id in evaluation_ids
+            for evaluation_id, kind in kinds.items()
             if evaluation_id in self.arrays
         ]
-        errors = {evaluation_id: dict(self.errors) for evaluation_id in evaluation_ids} if self.errors else {}
-        return chunks, errors
+        return chunks, {evaluation_id: dict(self.errors) for evaluation_id in kinds} if self.errors else {}
 
 
 class Travelling(torch.utils.data.Dataset[Item]):

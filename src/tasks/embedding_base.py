@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from testbed.db.entities import SampleInfo
 from testbed.errors import StoreError
 from testbed.identity import digest
 from testbed.models.capability_base import EMBED_TEXT
@@ -50,12 +51,12 @@ class TextTask(Task):
 
     def bind(self, loaded: Any, setting: EvalSetting, context: PrepareContext) -> BoundCell:
         """Embeds the texts, unless they are embedded already."""
-        texts = self.texts(setting, [sample.target for sample in context.samples])
+        texts = self.texts(setting, context.samples)
         if texts:
             prepare_texts(loaded, texts, setting.language, context)
         return Prepared()
 
-    def texts(self, setting: EvalSetting, targets: Sequence[Any]) -> list[str]:
+    def texts(self, setting: EvalSetting, samples: Sequence[SampleInfo]) -> list[str]:
         """The texts of all samples, each once, in the order of their first appearance."""
         raise NotImplementedError
 
