@@ -1,0 +1,420 @@
+"""Named data sets as CLIP benchmark has them: one declaration, and every task on it is an eval setting.
+
+``cifar10`` is the data set's own task on its default split and in its default language; what follows a dot says
+otherwise: ``cifar10.train``, ``cifar10.linear_probe.k5``, ``imagenet1k.zeroshot.zh``, ``mscoco_captions.recall1-100``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from testbed.errors import DefinitionError, DuplicateNameError
+from testbed.eval_settings.eval_setting_base import Dataset, EvalSetting
+from testbed.registry import registry
+
+KINDS = ("classification", "multilabel", "retrieval", "selection")
+ZERO_SHOT = "zeroshot"
+LINEAR_PROBE = "linear_probe"
+# Other words for a data set's own task: those of CLIP benchmark's --task.
+OWN_TASK = {
+    ZERO_SHOT: KINDS,
+    "zeroshot_classification": ("classification", "multilabel"),
+    "zeroshot_retrieval": ("retrieval",),
+    "image_caption_selection": ("selection",),
+}
+SEVERAL_NAMES = {"zh": ("cn",), "cn": ("zh",), "ja": ("jp",), "jp": ("ja",)}  # of one language, in published files
+
+Names = Callable[[str], Sequence[str]]
+Templates = Callable[[str], Sequence[str] | Mapping[str, Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class BenchmarkDataset:
+    """A named data set.
+
+    Attributes:
+        name: Such as ``"cifar10"`` or ``"sugar_crepe/add_att"``.
+        kind: One of `KINDS`; with it, what the targets are. Classification: a class index. Multilabel: a list of those
+            that apply. Retrieval: the captions of the image. Selection: ``{"captions": […], "answer": index or None}``,
+            with the instance as the sample's group.
+        dataset: From a split and a language to the data set; opens nothing.
+        splits: The splits, first the one that is evaluated.
+        languages: The languages, the default one first.
+        sizes: Split → number of samples, where it is known.
+        class_names: From a language to a name for each class; None means the data set's own names.
+        templates: From a language to templates with ``{c}``, or to prompts by class; None means no zero-shot
+            classification.
+        collections: Which the data set belongs to.
+        description: One line for people.
+    """
+
+    name: str
+    kind: str
+    dataset: Callable[[str, str], Dataset]
+    splits: tuple[str, ...] = ("test",)
+    languages: tuple[str, ...] = ("en",)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    class_names: Names | None = None
+    templates: Templates | None = None
+    collections: tuple[str, ...] = ()
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise DefinitionError(f"data set {self.name!r}: kind is one of {', '.join(KINDS)}, not {self.kind!r}")
+        if not self.splits or not self.languages:
+            raise DefinitionError(f"data set {self.name!r} needs a split and a language")
+
+
+@dataclass(frozen=True)
+class BenchmarkName:
+    """What the name of a setting says.
+
+    Attributes:
+        dataset: The name of the data set.
+        split: None for the default one.
+        task: ``"zeroshot"`` (the data set's own task, whatever it is) or ``"linear_probe"``.
+        language: None for the default one.
+        shots: Linear probe: training samples of each class; None means all.
+        method: Linear probe: ``"adamw"`` or ``"lbfgs"``.
+        seed: Linear probe: of shots, initial weights and order.
+        lr: Linear probe: learning rate.
+        epochs: Linear probe: passes over the training samples.
+        batch_size: Linear probe: samples at once.
+        validation: Linear probe: the split that the weight decay is chosen on.
+        held_out: Linear probe: instead, so many percent of the training samples.
+        train: Linear probe: the split that is trained on; None means ``train``.
+        normalize: Linear probe: whether embeddings are brought to length 1.
+        recall: Retrieval: other k of recall@k.
+    """
+
+    dataset: str
+    split: str | None = None
+    task: str = ZERO_SHOT
+    language: str | None = None
+    shots: int | None = None
+    method: str | None = None
+    seed: int | None = None
+    lr: float | None = None
+    epochs: int | None = None
+    batch_size: int | None = None
+    validation: str | None = None
+    held_out: float | None = None
+    train: str | None = None
+    normalize: bool | None = None
+    recall: tuple[int, ...] | None = None
+
+    @property
+    def probe_words(self) -> bool:
+        """Whether anything is said that only a linear probe has."""
+        return any(getattr(self, attribute) is not None for _, attribute, _ in _PROBE_WORDS)
+
+    def __str__(self) -> str:
+        words = [self.dataset]
+        if self.split is not None:
+            words.append(self.split)
+        if self.task == LINEAR_PROBE:
+            words.append(LINEAR_PROBE)
+        for write, attribute, _ in _PROBE_WORDS:
+            if (value := getattr(self, attribute)) is not None:
+                words.append(write(value))
+        if self.recall is not None:
+            words.append("recall" + "-".join(map(str, self.recall)))
+        if self.language is not None:
+            words += [ZERO_SHOT, self.language] if self.task == ZERO_SHOT else [self.language]
+        return ".".join(words)
+
+
+def _number(value: float) -> str:
+    return f"{value:g}"
+
+
+# How a word of a linear probe is written, the attribute, and how it is read.
+_PROBE_WORDS: tuple[tuple[Callable[[Any], str], str, re.Pattern[str]], ...] = (
+    (str, "method", re.compile(r"lbfgs")),
+    (lambda value: f"k{value}", "shots", re.compile(r"k([1-9]\d*)")),
+    (lambda value: f"train-{value}", "train", re.compile(r"train-([\w-]+)")),
+    (lambda value: f"val-{value}", "validation", re.compile(r"val-([\w-]*[a-z_][\w-]*)")),
+    (lambda value: f"val{_number(value)}", "held_out", re.compile(r"val(\d+(?:\.\d+)?)")),
+    (lambda value: f"lr{_number(value)}", "lr", re.compile(r"lr(\d+(?:\.\d+)?(?:e-?\d+)?)")),
+    (lambda value: f"epochs{value}", "epochs", re.compile(r"epochs([1-9]\d*)")),
+    (lambda value: f"batch{value}", "batch_size", re.compile(r"batch([1-9]\d*)")),
+    (lambda value: f"seed{value}", "seed", re.compile(r"seed(\d+)")),
+    (lambda value: "unnormalized", "normalize", re.compile(r"unnormalized")),
+)
+_READ: dict[str, Callable[[str], Any]] = {
+    "shots": int,
+    "epochs": int,
+    "batch_size": int,
+    "seed": int,
+    "lr": float,
+    "held_out": float,
+    "normalize": lambda word: False,
+}
+_DEFAULTS: dict[str, Any] = {"seed": 0, "lr": 0.1, "epochs": 10, "batch_size": 64, "train": "train"}
+_RECALL = re.compile(r"recall(\d+(?:-\d+)*)")
+
+
+class Benchmarks:
+    """The named data sets, as a family of eval settings."""
+
+    name = "benchmarks"
+
+    def __init__(self) -> None:
+        self._datasets: dict[str, BenchmarkDataset] = {}
+        self._open: dict[str, Callable[[str], BenchmarkDataset]] = {}
+        self._opened: dict[str, BenchmarkDataset] = {}
+
+    def add(self, dataset: BenchmarkDataset) -> None:
+        """Adds a data set.
+
+        Raises:
+            DuplicateNameError: If there is one of that name.
+        """
+        if dataset.name in self._datasets:
+            raise DuplicateNameError(f"two data sets are named {dataset.name!r}; rename one")
+        self._datasets[dataset.name] = dataset
+
+    def add_open(self, prefix: str, make: Callable[[str], BenchmarkDataset]) -> None:
+        """Adds all data sets whose name begins with a prefix; each is made when it is first asked for."""
+        self._open[prefix] = make
+
+    def dataset(self, name: str) -> BenchmarkDataset:
+        """The data set of that name.
+
+        Raises:
+            DefinitionError: If there is none.
+            DataError: If it is one that has to be read to know its kind, and is not there.
+        """
+        if name in self._datasets:
+            return self._datasets[name]
+        if name not in self._opened:
+            for prefix, make in self._open.items():
+                if name.startswith(prefix):
+                    self._opened[name] = make(name)
+                    break
+            else:
+                raise DefinitionError(f"there is no data set {name!r}")
+        return self._opened[name]
+
+    # Family ---------------------------------------------------------------------------------------------------
+
+    def names(self) -> Iterable[str]:
+        """Each data set in each of its languages, and the linear probes."""
+        for dataset in self._datasets.values():
+            for language in dataset.languages:
+                other = language if language != dataset.languages[0] else None
+                yield str(BenchmarkName(dataset.name, language=other))
+            if dataset.kind == "classification" and "train" in dataset.splits:
+                yield str(BenchmarkName(dataset.name, task=LINEAR_PROBE))
+
+    def canonical(self, name: str) -> str | None:
+        """The one spelling of a name, defaults left out."""
+        parsed = self.parse(name)
+        return None if parsed is None else str(parsed)
+
+    def build(self, name: str) -> EvalSetting:
+        """The setting of a canonical name."""
+        parsed = self.parse(name)
+        assert parsed is not None
+        dataset = self.dataset(parsed.dataset)
+        if parsed.task == LINEAR_PROBE:
+            return _linear_probe(dataset, parsed)
+        return _own_task(dataset, parsed)
+
+    def parse(self, name: str) -> BenchmarkName | None:
+        """What a name says, or None when it is none of a named data set's."""
+        words = name.split(".")
+        for cut in range(len(words), 0, -1):
+            dataset = ".".join(words[:cut])
+            if dataset in self._datasets:
+                return self._read(self._datasets[dataset], words[cut:])
+        prefix = next((prefix for prefix in self._open if name.startswith(prefix) and len(name) > len(prefix)), None)
+        if prefix is None:
+            return None
+        # Of a data set that would have to be read first, no more is taken off than what could be nothing else.
+        for cut in range(1, len(words) + 1):
+            dataset = ".".join(words[:cut])
+            if len(dataset) > len(prefix) and (found := _read_words(BenchmarkName(dataset), words[cut:], None)):
+                return found
+        return None
+
+    def _read(self, dataset: BenchmarkDataset, words: list[str]) -> BenchmarkName | None:
+        return _read_words(BenchmarkName(dataset.name), words, dataset)
+
+
+def _read_words(name: BenchmarkName, words: Sequence[str], dataset: BenchmarkDataset | None) -> BenchmarkName | None:
+    """A name with what its words say; None when one of them says nothing. A number's point is no end of a word."""
+    pending = list(words)
+    while pending:
+        for length in (2, 1):  # lr0.1 comes as two
+            found = _read_word(name, ".".join(pending[:length]), dataset) if length <= len(pending) else None
+            if found is not None:
+                name, pending = found, pending[length:]
+                break
+        else:
+            return None
+    defaults = dict(_DEFAULTS, split="test")
+    if dataset is not None:
+        defaults.update(split=dataset.splits[0], language=dataset.languages[0])
+    for attribute, default in defaults.items():
+        if getattr(name, attribute) == default:
+            name = replace(name, **{attribute: None})
+    a_probe = name.task == LINEAR_PROBE
+    return None if (a_probe and name.language) or (name.probe_words and not a_probe) else name
+
+
+def _read_word(name: BenchmarkName, word: str, dataset: BenchmarkDataset | None) -> BenchmarkName | None:
+    """A name with one word more; None when the word says nothing, or something that is said already."""
+    if word == LINEAR_PROBE:
+        fits = name.task == ZERO_SHOT and (dataset is None or dataset.kind == "classification")
+        return replace(name, task=LINEAR_PROBE) if fits else None
+    if word in OWN_TASK:
+        fits = name.task == ZERO_SHOT and (dataset is None or dataset.kind in OWN_TASK[word])
+        return name if fits else None
+    for _, attribute, pattern in _PROBE_WORDS:
+        if (match := pattern.fullmatch(word)) and getattr(name, attribute) is None:
+            text = match.group(1) if pattern.groups else word
+            return replace(name, **{attribute: _READ.get(attribute, str)(text)})
+    if (match := _RECALL.fullmatch(word)) and name.recall is None:
+        numbers = tuple(sorted({int(number) for number in match.group(1).split("-")}))
+        fits = numbers[0] > 0 and (dataset is None or dataset.kind == "retrieval")
+        return replace(name, recall=numbers) if fits else None
+    return _read_place(name, word, dataset)
+
+
+def _read_place(name: BenchmarkName, word: str, dataset: BenchmarkDataset | None) -> BenchmarkName | None:
+    """A split or a language."""
+    if dataset is None:
+        known = word in ("train", "test", "val", "valid", "trainval") and name.split is None
+        return replace(name, split=word) if known else None
+    if word in dataset.splits and name.split is None:
+        return replace(name, split=word)
+    spelled = next((each for each in (word, *SEVERAL_NAMES.get(word, ())) if each in dataset.languages), None)
+    if spelled is not None and name.language is None:
+        return replace(name, language=spelled)
+    return None
+
+
+# Settings ---------------------------------------------------------------------------------------------------------
+
+
+def _own_task(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting:
+    """The data set's own task."""
+    split = _split(dataset, name.split)
+    language = name.language or dataset.languages[0]
+    options: dict[str, Any] = {}
+    if dataset.kind == "retrieval" and name.recall is not None:
+        options["recall_k"] = list(name.recall)
+    return EvalSetting(
+        name=str(name),
+        dataset=dataset.dataset(split, language),
+        size=dataset.sizes.get(split),
+        task=dataset.kind,
+        language=language,
+        image_set=str(BenchmarkName(dataset.name, split=name.split)),
+        keep_embeddings=True,
+        task_options=options,
+        description=dataset.description,
+        **_prompts(dataset, language),
+    )
+
+
+def _linear_probe(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting:
+    """A linear probe, trained on another split."""
+    if dataset.kind != "classification":
+        raise DefinitionError(f"{name}: linear probes are for classification; {dataset.name} is {dataset.kind}")
+    split, language = _split(dataset, name.split), dataset.languages[0]
+    train = _other_split(dataset, name.train or "train", split)
+    validation = _other_split(dataset, name.validation, split) if name.validation is not None else None
+    if name.validation is not None and name.held_out is not None:
+        raise DefinitionError(
+            f"{name}: weight decay is chosen on a split or on a part of the training samples, not both"
+        )
+    given = {
+        "method": name.method,
+        "fewshot_k": name.shots,
+        "seed": name.seed,
+        "lr": name.lr,
+        "epochs": name.epochs,
+        "batch_size": name.batch_size,
+        "normalize": name.normalize,
+        "val_proportion": None if name.held_out is None else name.held_out / 100,
+    }
+    return EvalSetting(
+        name=str(name),
+        dataset=dataset.dataset(split, language),
+        size=dataset.sizes.get(split),
+        task=LINEAR_PROBE,
+        image_set=str(BenchmarkName(dataset.name, split=name.split)),
+        keep_embeddings=True,
+        task_options={
+            "train": train,
+            "validation": validation,
+            "probe": {key: value for key, value in given.items() if value is not None},
+        },
+        class_names=_prompts(dataset, language).get("class_names"),
+        description=dataset.description,
+    )
+
+
+def _prompts(dataset: BenchmarkDataset, language: str) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    if dataset.class_names is not None:
+        names = dataset.class_names
+        options["class_names"] = lambda: names(language)
+    if dataset.templates is not None:
+        templates = dataset.templates
+        options["templates"] = lambda: templates(language)
+    return options
+
+
+def _split(dataset: BenchmarkDataset, split: str | None) -> str:
+    """A split that the data set has; the default one for None."""
+    if split is None:
+        return dataset.splits[0]
+    if split not in dataset.splits:
+        raise DefinitionError(f"{dataset.name} has the splits {', '.join(dataset.splits)}, not {split!r}")
+    return split
+
+
+def _other_split(dataset: BenchmarkDataset, split: str, evaluated: str) -> str:
+    """The name of the setting of another split."""
+    if _split(dataset, split) == evaluated:
+        raise DefinitionError(
+            f"{dataset.name}: a probe is not trained on the split {evaluated!r} that it is evaluated on"
+        )
+    return str(BenchmarkName(dataset.name, split=None if split == dataset.splits[0] else split))
+
+
+BENCHMARKS = Benchmarks()
+
+
+def add_benchmark(dataset: BenchmarkDataset) -> None:
+    """Registers a named data set, with all its tasks, splits and languages, and in its collections.
+
+    Raises:
+        DuplicateNameError: If there is one of that name.
+    """
+    BENCHMARKS.add(dataset)
+    for collection in dataset.collections:
+        registry.add_eval_setting_collection(collection, [dataset.name])
+
+
+def add_open_benchmarks(prefix: str, make: Callable[[str], BenchmarkDataset]) -> None:
+    """Registers all data sets whose name begins with a prefix, such as ``wds/``.
+
+    Args:
+        prefix: Of their names.
+        make: From a name to the data set; may read its folder, and raise `DataError`.
+    """
+    BENCHMARKS.add_open(prefix, make)
+
+
+def parse_name(name: str) -> BenchmarkName | None:
+    """What the name of a setting of a named data set says; None when it is no such name."""
+    registry.load()
+    return BENCHMARKS.parse(name)
