@@ -9,6 +9,7 @@ import tarfile
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,12 +92,11 @@ def export(
     try:
         temporary.mkdir(parents=True)
         count = len(names) if names is not None and kind != "retrieval" else None
-        shards = _Shards(temporary, max_count, max_size)
-        for number, (image, label) in enumerate(_encoded(source, kind, image_format, count)):
-            shards.write(f"s{number:07d}", {image_format: image, LABEL_EXTENSION[kind]: label})
-            if progress is not None:
-                progress(number + 1)
-        shards.close()
+        with closing(_Shards(temporary, max_count, max_size)) as shards:
+            for number, (image, label) in enumerate(_encoded(source, kind, image_format, count)):
+                shards.write(f"s{number:07d}", {image_format: image, LABEL_EXTENSION[kind]: label})
+                if progress is not None:
+                    progress(number + 1)
         (temporary / NSHARDS).write_text(f"{shards.number}\n", encoding="utf-8")
         for name, content in files.items():
             _put(out / name, content)
@@ -146,14 +146,11 @@ def _check_agreement(
     there = read_metadata(out)
     given = (kind, None, None) if kind == "retrieval" else (kind, names, templates)
     for what, old, new in zip(("kind", "class names", "templates"), there, given, strict=True):
-        if (old if isinstance(old, str) or old is None else list(old)) == (
-            new if isinstance(new, str) or new is None else list(new)
-        ):
-            continue
-        raise DataError(
-            f"{out} holds the split{'s' * (len(others) > 1)} {', '.join(others)} with other {what} ({_shown(old)}, here"
-            f" {_shown(new)}); all splits of a folder share them, so give another folder"
-        )
+        if old != (new if new is None or isinstance(new, str) else list(new)):
+            raise DataError(
+                f"{out} holds the split{'s' * (len(others) > 1)} {', '.join(others)} with other {what}"
+                f" ({_shown(old)}; here {_shown(new)}); all splits of a folder share them, so give another folder"
+            )
 
 
 def _shown(value: Any) -> str:

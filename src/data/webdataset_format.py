@@ -115,7 +115,9 @@ def shard_files(folder: Path) -> list[int]:
 def splits(root: Path) -> list[str]:
     """The splits below a folder, sorted."""
     try:
-        return sorted(entry.name for entry in root.iterdir() if (entry / NSHARDS).is_file())
+        return sorted(
+            entry.name for entry in root.iterdir() if not entry.name.startswith(".") and (entry / NSHARDS).is_file()
+        )
     except OSError:
         return []
 
@@ -215,7 +217,8 @@ def write_label(kind: str, target: Any, num_classes: int | None) -> bytes:
         wanted = "the index of a class" if kind == "classification" else "a list of indices of classes"
         raise ValueError(f"its target is {target!r}; it should be {wanted}") from error
     if any(number < 0 or (num_classes is not None and number >= num_classes) for number in numbers):
-        raise ValueError(f"its target is {target!r}, but there are {num_classes} classes")
+        there = f"there are {num_classes} classes" if num_classes is not None else "classes count from 0"
+        raise ValueError(f"its target is {target!r}, but {there}")
     if kind == "classification":
         return str(numbers[0]).encode("ascii")
     import numpy as np
