@@ -205,7 +205,7 @@ def write_label(kind: str, target: Any, num_classes: int | None) -> bytes:
         ValueError: If the target is none of that kind; says what it is.
     """
     if kind == "retrieval":
-        if isinstance(target, str) or not all(isinstance(each, str) for each in target):
+        if not isinstance(target, list | tuple) or not all(isinstance(each, str) for each in target):
             raise ValueError(f"its target is {target!r}; it should be a list of captions")
         return join_captions(target).encode()
     import operator
