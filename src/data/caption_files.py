@@ -36,7 +36,6 @@ from testbed.errors import DataError
 
 COCO_IMAGES = "https://cocodataset.org/#download"
 KARPATHY_FILES = "https://github.com/mehdidc/retrieval_annotations/releases/tag/1.0.0"
-COCO_OFFICIAL = ("val2017", "train2017", "val2014", "train2014")
 FLICKR_IMAGES = {
     "flickr8k": "https://www.kaggle.com/datasets/adityajn105/flickr8k",
     "flickr30k": "https://shannon.cs.illinois.edu/DenotationGraph or https://www.kaggle.com/datasets/hsankesara/flickr-image-dataset",
@@ -44,6 +43,8 @@ FLICKR_IMAGES = {
 FLICKR_LANGUAGES = ("en", "zh")
 
 Captions = dict[str, list[str]]
+
+_OFFICIAL = "captions_"
 
 # An image, a comma, and a quoted caption (which may go over several lines) or the rest of the line.
 _ROW = re.compile(r'([^,\n]*),(?:"((?:[^"]|"")*)"|([^\n]*?))\r?(?:\n|\Z)')
@@ -58,17 +59,19 @@ def coco_captions(root: Path, split: str, name: str = "mscoco_captions") -> Capt
 
     Args:
         root: Holds the folders of images (``val2014``, …) and the annotation files, those perhaps in ``annotations``.
-        split: ``"test"``, ``"val"`` or ``"train"`` of Karpathy's, or one of COCO's own such as ``"val2017"``.
+        split: ``"test"``, ``"val"`` or ``"train"`` of Karpathy's, or one of COCO's own such as ``"captions_val2017"``.
         name: The data set's name, for messages.
 
     Raises:
         DataError: If files are missing or are of another form.
     """
-    official = split in COCO_OFFICIAL
-    names = [f"captions_{split}.json"] if official else _karpathy_names("coco", split)
+    official = split.startswith(_OFFICIAL)
+    names = [f"{split}.json"] if official else _karpathy_names("coco", split)
     candidates = [f"{folder}{each}" for each in names for folder in ("", "annotations/")]
     path = find_file(root, candidates, name, COCO_IMAGES if official else KARPATHY_FILES)
-    captions = read_caption_json(path, split, lambda file: _coco_folder(file, split if official else None))
+    captions = read_caption_json(
+        path, split, lambda file: _coco_folder(file, split.removeprefix(_OFFICIAL) if official else None)
+    )
     return CaptionedImages(ImagesInFolder(root), _sorted(captions), name, COCO_IMAGES)
 
 

@@ -28,15 +28,9 @@ from testbed.data.annotations import (
     unknown_language,
 )
 from testbed.data.captions import CaptionedImages
-from testbed.data.flores import FLORES_CODES
 from testbed.data.image_store import find_images
+from testbed.data.languages import CROSSMODAL_LANGUAGES, FLORES_CODES, XTD_LANGUAGES
 
-XTD_LANGUAGES = ("en", "de", "es", "fr", "it", "jp", "ko", "pl", "ru", "tr", "zh")
-CROSSMODAL_LANGUAGES = tuple(
-    (
-        "en ar bn cs da de el es fa fi fil fr he hi hr hu id it ja ko mi nl no pl pt quz ro ru sv sw te th tr uk vi zh"
-    ).split()
-)
 CROSSMODAL_ORIGIN = "https://google.github.io/crossmodal-3600"
 
 _XTD_ORIGIN = "https://github.com/adobe-research/Cross-lingual-Test-Dataset-XTD10 and COCO's images of 2014"

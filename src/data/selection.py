@@ -48,8 +48,8 @@ class Instance:
 class CaptionSelection(ImageSource):
     """The images of all instances, one instance after the other.
 
-    A target is ``{"captions": […], "answer": index of this image's right caption, or None}``, the group is the instance. A
-    sample's id is the path of its image and, after a ``#``, the instance.
+    A target is ``{"captions": […], "answer": index of its right caption, or None}``, the group is the instance.
+    A sample's id is the path of its image and, after a ``#``, the instance.
 
     Args:
         images: Where the images lie.
@@ -167,12 +167,12 @@ def own_pairs(root: Path, name: str) -> CaptionSelection:
 def read_pairs(path: Path) -> list[Instance]:
     """Instances in the general form, as a JSON list, JSON lines, or CSV.
 
-    JSON: objects with ``images`` (paths; or ``image``, one path) and ``captions``; image j's caption is caption j, or that
-    which ``answer`` says (an index for one image, a list of them for several). Optional: ``id``, ``box`` or ``boxes``
-    ([left, top, width, height] in pixels, for each image), ``slices`` (attributes).
+    JSON: objects with ``images`` (paths; or ``image``, one path) and ``captions``; image j's caption is caption j, or
+    that which ``answer`` says (an index for one image, a list of them for several). Optional: ``id``, ``box`` or
+    ``boxes`` ([left, top, width, height] in pixels, for each image), ``slices`` (attributes).
 
-    CSV: columns ``image`` or ``image_0``, ``image_1``, …; ``caption`` or ``caption_0``, ``caption_1``, …; optional ``id`` and
-    ``answer``; all others are attributes. An empty cell is no image or caption.
+    CSV: columns ``image`` or ``image_0``, ``image_1``, …; ``caption`` or ``caption_0``, …; optional ``id``
+    and ``answer``; all others are attributes. An empty cell is no image or caption.
 
     Raises:
         DataError: If the file is of another form.
@@ -233,7 +233,8 @@ def _boxes(boxes: Any, images: int, where: str) -> tuple[Box, ...]:
         fits = fits and isinstance(box, list | tuple) and len(box) == 4 and all(_is_number(each) for each in box)
     if not fits:
         raise DataError(
-            f"{where}: a box is [left, top, width, height] in pixels, one for each of the {images} images; found {boxes!r}"
+            f"{where}: a box is [left, top, width, height] in pixels, one for each of the {images} images;"
+            f" found {boxes!r}"
         )
     return tuple((box[0], box[1], box[2], box[3]) for box in boxes)
 
@@ -272,7 +273,7 @@ def _csv_entry(row: dict[Any, Any], images: list[str], captions: list[str], wher
             answers = [int(each) for each in row["answer"].split()]
         except ValueError:
             raise DataError(
-                f"{where}: 'answer' should be an index or several, with spaces; got {row['answer']!r}"
+                f"{where}: 'answer' should be indices with spaces between; it is {row['answer']!r}"
             ) from None
         entry["answer"] = answers
     others = {key: value for key, value in row.items() if key not in (*images, *captions, "id", "answer") and value}

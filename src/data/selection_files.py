@@ -73,7 +73,7 @@ def winoground(root: Path, name: str = "winoground") -> CaptionSelection:
     """Winoground (Thrush et al. 2022): two images and two captions of the same words.
 
     Args:
-        root: Holds ``examples.jsonl`` and ``images.zip`` or ``images``, perhaps in ``data``, as its authors' repository.
+        root: Holds ``examples.jsonl`` and ``images.zip`` or ``images``, or all of them in ``data``.
         name: The data set's name, for messages.
 
     Raises:
@@ -132,8 +132,8 @@ def _pixels(entry: dict[str, Any], key: str, where: str) -> float:
 def aro_order(root: Path, source: str, name: str) -> CaptionSelection:
     """ARO's captions of COCO or Flickr30k, each with four shuffled ones.
 
-    Its program shuffles anew each time, with spaCy; what is read is a file of its ``test_cases``: a list of objects with
-    ``image`` (or ``image_path``) and ``caption_options``, of which the first is right.
+    Its program shuffles anew each time, with spaCy; what is read is a file of its ``test_cases``: a list of objects
+    with ``image`` (or ``image_path``) and ``caption_options``, of which the first is right.
 
     Args:
         root: Holds ``<source>_order.json``, and the images, which may be in the folders of the data sets beside it too.
@@ -171,8 +171,8 @@ def valse(root: Path, instrument: str, split: str, name: str) -> CaptionSelectio
     """VALSE (Parcalabescu et al. 2022): a caption and a foil.
 
     Args:
-        root: Holds ``<instrument>.json`` (or ``data/<instrument>.json``) and the images in folders called by the data sets
-            that they come from (``visual7w``, ``SWiG``, …), or as these unpack (``val2017``, ``images_512``, …).
+        root: Holds ``<instrument>.json`` (or ``data/<instrument>.json``) and the images, in folders called by the data
+            sets that they come from (``visual7w``, ``SWiG``, …), or as these unpack (``val2017``, ``images_512``, …).
         instrument: Such as ``"existence"``.
         split: ``"test"`` for the instances that people found valid, as in the paper; ``"all"`` for all.
         name: The data set's name, for messages.

@@ -1,7 +1,14 @@
-"""The languages of FLORES-200 (Costa-jussà et al. 2022) that XTD200 and Flickr30k-200 have, by its codes."""
+"""The languages of the multilingual data sets, by the codes of their files, English first."""
 
 from __future__ import annotations
 
+XTD_LANGUAGES = ("en", "de", "es", "fr", "it", "jp", "ko", "pl", "ru", "tr", "zh")
+CROSSMODAL_LANGUAGES = tuple(
+    """
+    en ar bn cs da de el es fa fi fil fr he hi hr hu id it ja ko mi nl no pl pt quz ro ru sv sw te th tr uk vi zh
+    """.split()
+)
+# Those of FLORES-200 (Costa-jussà et al. 2022) that XTD200 and Flickr30k-200 have.
 FLORES_CODES = tuple(
     """
     eng_Latn ace_Arab ace_Latn acm_Arab acq_Arab aeb_Arab afr_Latn ajp_Arab aka_Latn als_Latn amh_Ethi apc_Arab
