@@ -189,7 +189,7 @@ def counts_differ(name: str, path: Path, captions: int, images_from: Path, image
     """The error for a file of captions that does not fit its list of images."""
     return DataError(
         f"data set {name!r}: {path} has {captions:,} captions, but {images_from} lists {images:,} images; there should"
-        " be one line for each image, in the same order"
+        " be one for each image, in the same order"
     )
 
 

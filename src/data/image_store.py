@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from testbed.data.content import ContentDigests
+from testbed.data.content import MISSING, ContentDigests
 from testbed.data.decode import decode_bytes, decode_file
 from testbed.errors import DataError, SampleError
 
@@ -141,8 +141,8 @@ class _MemberDigests(ContentDigests):
     def _digest(self, name: str) -> str:
         try:
             return hashlib.sha256(self.images.read(name)).hexdigest()[:32]
-        except SampleError as error:
-            raise OSError(str(error)) from error
+        except SampleError:
+            return MISSING
 
 
 def _archive(path: Path) -> zipfile.ZipFile:

@@ -189,8 +189,7 @@ def valse(root: Path, instrument: str, split: str, name: str) -> CaptionSelectio
             image = checked_path(field(entry, "image_file", str, where), where)
             dataset = checked_path(field(entry, "dataset", str, where), where)
             captions = (field(entry, "caption", str, where), field(entry, "foil", str, where))
-            slices = attributes(entry, ["linguistic_phenomena", "dataset"])
-            instances.append(Instance(key, (_valse_image(root, dataset, image),), captions, slices=slices))
+            instances.append(Instance(key, (_valse_image(root, dataset, image),), captions))
     return CaptionSelection(ImagesInFolder(root), instances, name, f"the data sets that {path} names in 'dataset'")
 
 
