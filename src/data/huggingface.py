@@ -94,7 +94,9 @@ def parse_name(name: str) -> tuple[str, str | None]:
     """
     match = _NAME.fullmatch(name)
     if match is None or ".." in name:
-        raise DataError(f"{name!r} is no data set of the hub; it is written hf/<owner>/<name> or hf/<owner>/<name>@<config>")
+        raise DataError(
+            f"{name!r} is no data set of the hub; it is written hf/<owner>/<name>, or with @<config> after it"
+        )
     return match.group(1), match.group(2)
 
 
@@ -124,7 +126,9 @@ def columns(name: str, features: Mapping[str, Any]) -> tuple[str, str]:
     kinds = {column: type(feature).__name__ for column, feature in features.items()}
     images = [column for column, kind in kinds.items() if kind == "Image"]
     labels = [column for column, kind in kinds.items() if kind == "ClassLabel"] or [
-        column for column in _LABEL_COLUMNS if re.fullmatch(r"u?int\d+|string", str(getattr(features.get(column), "dtype", "")))
+        column
+        for column in _LABEL_COLUMNS
+        if re.fullmatch(r"u?int\d+|string", str(getattr(features.get(column), "dtype", "")))
     ]
     chosen = []
     for what, found, usual in (("image", images, _IMAGE_COLUMNS), ("label", labels, _LABEL_COLUMNS)):
@@ -133,8 +137,8 @@ def columns(name: str, features: Mapping[str, Any]) -> tuple[str, str]:
             there = ", ".join(f"{column} ({kind})" for column, kind in kinds.items())
             fault = f"no {what} column" if not found else f"{len(found)} {what} columns ({', '.join(found)})"
             raise DataError(
-                f"data set {name!r} has {fault} among {there}; one of type {'Image' if what == 'image' else 'ClassLabel'}"
-                f" is needed, called {usual[0]!r} if there are several"
+                f"data set {name!r} has {fault} among {there}; one of type"
+                f" {'Image' if what == 'image' else 'ClassLabel'} is needed, called {usual[0]!r} if there are several"
             )
         chosen.append(best or found[0])
     return chosen[0], chosen[1]
@@ -177,8 +181,8 @@ def _splits(name: str) -> dict[str, Any]:
         lines = str(error).strip().splitlines()
         raise DataError(
             f"data set {name!r} cannot be read from {where}: {type(error).__name__}: {lines[0] if lines else ''};"
-            f" it should lie below the data root as {name.partition('@')[0]}, saved by save_to_disk, as parquet files or"
-            " as <split>/<class>/<image>, or be in the hub's cache; nothing is downloaded"
+            f" it should lie below the data root as {name.partition('@')[0]}, saved by save_to_disk, as parquet files"
+            " or as <split>/<class>/<image>, or be in the hub's cache; nothing is downloaded"
         ) from error
 
 

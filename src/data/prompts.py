@@ -123,9 +123,9 @@ def _find_class_names(keys: Sequence[str], language: str, folders: Sequence[Path
             return read_lines(beside), str(beside)
     for file in _packaged(language, "classnames"):
         content = _read(file)
-        for key in (renamed for key in keys for renamed in (_PACKAGED_AS.get(key, key), key)):
-            if key in content:
-                return _strings(file, key, content[key]), str(file)
+        for packaged in [each for key in keys for each in (_PACKAGED_AS.get(key, key), key)]:
+            if packaged in content:
+                return _strings(file, packaged, content[packaged]), str(file)
     if IMAGENET in keys and language == "en":
         from testbed.eval_settings.imagenet_base import class_names as imagenet_names
 
@@ -175,7 +175,7 @@ def _find_templates(
             if key in content:
                 return _templates_of(Path(path), key, content[key])
         if _is_by_class(content) and (classes is None or not set(classes).isdisjoint(content)):
-            return {key: _strings(Path(path), key, value) for key, value in content.items()}
+            return {name: _strings(Path(path), name, prompts) for name, prompts in content.items()}
     for folder in folders if language == "en" else ():
         for file in TEMPLATE_FILES:
             if (folder / file).is_file():
@@ -338,9 +338,7 @@ def _package_files(name: str) -> list[Path]:
     return [Path(folder) / "datasets" / name for folder in found.submodule_search_locations]
 
 
-def _missing(
-    what: str, flag: str, name: str, language: str, folders: Sequence[Path], files: Sequence[str]
-) -> str:
+def _missing(what: str, flag: str, name: str, language: str, folders: Sequence[Path], files: Sequence[str]) -> str:
     example = "class names" if what == "class names" else "a photo of a {c}."
     ways = [f'{flag} FILE with {{"{name}": ["{example}", …]}}']
     if language == "en":

@@ -48,17 +48,21 @@ class TensorFlowImages(ImageSource):
             builder = tfds.builder(name, data_dir=str(root))
             there = sorted(builder.info.splits)
             if theirs not in there:
-                raise DataError(f"{self.name} below {root} has no split {theirs!r}; it has {', '.join(there) or 'none'}")
+                raise DataError(
+                    f"{self.name} below {root} has no split {theirs!r}; it has {', '.join(there) or 'none'}"
+                )
             feature = builder.info.features["label"]
             self.rows: Any = builder.as_data_source(split=theirs)
-            self.targets = [int(row["label"]) for row in builder.as_data_source(split=theirs, decoders=_labels_alone(tfds))]
+            undecoded = builder.as_data_source(split=theirs, decoders={"image": tfds.decode.SkipDecoding()})
+            self.targets = [int(row["label"]) for row in undecoded]
         except DataError:
             raise
         except Exception as error:  # TFDS raises almost anything
             lines = str(error).strip().splitlines()
             raise DataError(
-                f"{self.name} cannot be read below {root}: {type(error).__name__}: {lines[0] if lines else ''}; prepare"
-                f" it with tfds.builder({name!r}, data_dir={str(root)!r}).download_and_prepare(file_format='array_record')"
+                f"{self.name} cannot be read below {root}: {type(error).__name__}: {lines[0] if lines else ''};"
+                f" prepare it with tfds.builder({name!r}, data_dir={str(root)!r})"
+                ".download_and_prepare(file_format='array_record')"
             ) from error
         self.class_names = list(feature.names) if getattr(feature, "names", None) else None
         self.ids = [f"{split}/{index}" for index in range(len(self.rows))]
@@ -76,7 +80,3 @@ class TensorFlowImages(ImageSource):
     def digests(self, positions: Sequence[int]) -> list[str]:
         """A digest of each image's pixels."""
         return [digest_bytes(self.image(position).tobytes()) for position in positions]
-
-
-def _labels_alone(tfds: Any) -> Any:
-    return tfds.decode.PartialDecoding({"label": True})

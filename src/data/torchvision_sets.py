@@ -214,7 +214,8 @@ def open_set(name: str, split: str) -> ImageSource:
     except Exception as error:  # torchvision's readers raise almost anything on files of another form
         raise DataError(
             f"data set {name!r}, split {split!r}: the files in {root} are not as published"
-            f" ({type(error).__name__}: {error}); take away what is there and unpack it anew. {_how_to_get(known, root)}"
+            f" ({type(error).__name__}: {error}); take away what is there and unpack it anew."
+            f" {_how_to_get(known, root)}"
         ) from error
     found = len(source.class_names) if source.class_names is not None else known.classes
     if found != known.classes or not all(0 <= target < known.classes for target in source.targets):
@@ -372,7 +373,11 @@ SETS: dict[str, TorchvisionSet] = {
             "cars",
             "StanfordCars",
             {
-                "test": [f"{_CARS}/cars_test_annos_withlabels.mat", f"{_CARS}/devkit/cars_meta.mat", f"{_CARS}/cars_test"],
+                "test": [
+                    f"{_CARS}/cars_test_annos_withlabels.mat",
+                    f"{_CARS}/devkit/cars_meta.mat",
+                    f"{_CARS}/cars_test",
+                ],
                 "train": [
                     f"{_CARS}/devkit/cars_train_annos.mat",
                     f"{_CARS}/devkit/cars_meta.mat",
