@@ -12,6 +12,7 @@ from typing import Any
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["HF_HUB_OFFLINE"] = "1"
 
+import peers
 import postgres_server
 import pytest
 
@@ -24,13 +25,17 @@ BACKENDS = ("sqlite", "postgres")
 @pytest.fixture(scope="session", autouse=True)
 def _own_surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test reads or leaves anything in the user's folders or follows the user's variables."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base  # by the processes of one test run
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TESTBED_CACHE", str(shared / "cache"))
+        patch.setenv("TESTBED_CACHE", str(_shared_folder(tmp_path_factory) / "cache"))
         for name in ("TESTBED_DB", "TESTBED_DATA", "TESTBED_PAYLOADS", "TESTBED_NO_PLUGINS", "CUDA_VISIBLE_DEVICES"):
             patch.delenv(name, raising=False)
         yield
+
+
+def _shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A temporary folder that the processes of one test run share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 @pytest.fixture(scope="session")
@@ -43,6 +48,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests go first, so that no process is left with one when the others are done."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.fixture(scope="session")
+def clip_benchmark_peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[peers.Peer]:
+    """A function that runs code with the published package clip-benchmark, see `peers.peer`."""
+    folder = _shared_folder(tmp_path_factory) / "clip-benchmark"
+    reason = peers.install(folder, "clip-benchmark==1.6.2", "numpy<2.4")  # which its accuracy() needs
+    if reason is not None:
+        pytest.skip(f"pip cannot install clip-benchmark: {reason}")
+    with peers.peer(folder) as run:
+        yield run
 
 
 # Stores -----------------------------------------------------------------------------------------------------------

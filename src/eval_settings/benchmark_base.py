@@ -200,6 +200,10 @@ class Benchmarks:
                 raise DefinitionError(f"there is no data set {name!r}")
         return self._opened[name]
 
+    def declared(self, name: str) -> BenchmarkDataset | None:
+        """The data set of that name, if it can be told without reading anything."""
+        return self._datasets.get(name) or self._opened.get(name)
+
     # Family ---------------------------------------------------------------------------------------------------
 
     def names(self) -> Iterable[str]:
@@ -418,3 +422,8 @@ def parse_name(name: str) -> BenchmarkName | None:
     """What the name of a setting of a named data set says; None when it is no such name."""
     registry.load()
     return BENCHMARKS.parse(name)
+
+
+def read_words(dataset: str, words: Sequence[str]) -> BenchmarkName | None:
+    """What words after the name of a data set say that need not be known; None when one of them says nothing."""
+    return _read_words(BenchmarkName(dataset), words, None)

@@ -33,6 +33,34 @@ def mean_and_stderr(values: np.ndarray[Any, Any]) -> tuple[float | None, float |
     return mean, float(np.std(values, ddof=1, dtype=np.float64)) / math.sqrt(n)
 
 
+def clustered_mean_and_stderr(
+    values: np.ndarray[Any, Any], clusters: np.ndarray[Any, Any]
+) -> tuple[float | None, float | None]:
+    """The mean of scores that come in clusters, such as the captions of one image, and its standard error.
+
+    With the mean p of all n scores and for each of G clusters its size m and the sum h of its scores, the standard
+    error is √(G / (G − 1) · Σ (h − p m)²) / n: that of a ratio of two sums over independent clusters, linearised
+    (Cochran 1977, chapter 6). With clusters of one score each it is that of `mean_and_stderr`.
+
+    Args:
+        values: Array [n] of numbers or booleans.
+        clusters: Array [n]: what tells the clusters apart.
+
+    Returns:
+        (mean, standard error); both None for n = 0, the standard error None for one cluster.
+    """
+    n = len(values)
+    if n == 0:
+        return None, None
+    mean = float(np.mean(values, dtype=np.float64))
+    _, place = np.unique(clusters, return_inverse=True)
+    deviations = np.bincount(place, weights=np.asarray(values, dtype=np.float64) - mean)
+    number = len(deviations)
+    if number == 1:
+        return mean, None
+    return mean, math.sqrt(number / (number - 1) * float(np.square(deviations).sum())) / n
+
+
 def wilson(value: Any, n: Any, confidence: float = 0.95) -> tuple[Array, Array]:
     """Wilson's interval of a rate (1927): of all rates those that a score test would not reject.
 

@@ -13,7 +13,7 @@ from testbed.eval_settings.perturbation_base import parameters
 from testbed.models.capability_base import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, LOGITS
 from testbed.tasks import zero_shot
 from testbed.tasks.classification_scores import SCORER, score_classes
-from testbed.tasks.task_base import BoundCell, Outputs, PrepareContext, Task, require
+from testbed.tasks.task_base import IMAGES, BoundCell, Outputs, PrepareContext, Task, require
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,6 +75,11 @@ class Classification(Task):
             spec["prompts"] = setting.prompt_spec(class_names)
             spec["zero_shot_revision"] = zero_shot.REVISION
         return spec
+
+    def image_settings(self, model: ModelDefinition, setting: EvalSetting) -> dict[str, str]:
+        """Its own, for a dual encoder on a setting that keeps embeddings."""
+        kept = setting.keep_embeddings and setting.adversarial_attack is None and not setting.perturbation_needs_model
+        return {IMAGES: setting.name} if kept and self.route(model, setting) == BY_ZERO_SHOT else {}
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
         """The classes that count, how they are put together, and the metric."""

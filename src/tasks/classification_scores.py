@@ -120,7 +120,7 @@ def _probabilities(logits: Array, targets: Array, correct: Array, scores: list[S
 def _per_class(correct: Array, targets: Array, class_names: Sequence[str] | None) -> list[Metric]:
     """Recall of each class that has samples, and their mean."""
     present = np.unique(targets)
-    names = _slice_names(present.tolist(), class_names)
+    names = slice_names(present.tolist(), class_names)
     sizes, means, variances, slices = [], [], [], []
     for label, name in zip(present, names, strict=True):
         of_class = correct[targets == label]
@@ -136,10 +136,10 @@ def _per_class(correct: Array, targets: Array, class_names: Sequence[str] | None
     return [mean, *slices]
 
 
-def _slice_names(classes: Sequence[int], class_names: Sequence[str] | None) -> list[str]:
+def slice_names(classes: Sequence[int], class_names: Sequence[str] | None) -> list[str]:
     """``class/NAME`` for each class; with its number where names are missing or not different."""
     names = [str(label) for label in classes]
-    if class_names is not None and max(classes) < len(class_names):
+    if class_names is not None and max(classes, default=-1) < len(class_names):
         counts = Counter(class_names)
         names = [
             class_names[label] if counts[class_names[label]] == 1 else f"{class_names[label]} ({label})"

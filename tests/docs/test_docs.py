@@ -15,7 +15,7 @@ from testbed.cli.eval import command as eval_command
 
 PAGES = ["README.md", "CONTRIBUTING.md", "docs/concepts.md", "docs/adding-a-model.md", "docs/adding-a-setting.md"]
 PAGES += ["docs/running.md", "docs/store.md", "docs/commands.md", "docs/corruptions.md", "docs/imagenet.md"]
-PAGES += ["docs/analyses.md"]
+PAGES += ["docs/analyses.md", "docs/retrieval.md"]
 
 
 def words(text: str) -> list[str]:

@@ -1,0 +1,195 @@
+"""Ranks of right answers among all images, or all texts, by cosine similarity.
+
+Candidates are ordered by descending similarity, equal ones by ascending index, as a stable sort does. Similarities are
+compared exactly (see `similarity`): ranks do not depend on block sizes, threads or the processor, and equal embeddings
+tie.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from testbed.metrics.classification import NEVER
+from testbed.metrics.similarity import fixed_point, pair_similarities, tolerance
+
+Array = np.ndarray[Any, Any]
+
+BLOCK_BYTES = 2**26
+_BYTES_PER_PAIR = 20  # a float32 and a float64 similarity, masks, and the places of what is looked at again
+_DENSE = 32  # one pair alone costs about as much as so many in a matrix product
+
+
+def retrieval_ranks(images: Array, texts: Array, owners: Array, block_bytes: int = BLOCK_BYTES) -> tuple[Array, Array]:
+    """The ranks of right answers in both directions; 1 is the best.
+
+    An embedding that is zero or not finite has no similarity to anything: it is never right, and comes after all
+    others. Besides the blocks, memory is needed for a float32 copy of the embeddings.
+
+    Args:
+        images: Float array [N, D] of any scale.
+        texts: Float array [M, D]: the captions.
+        owners: Integer array [M]: the image that each caption is about.
+        block_bytes: About how much memory the similarities that are computed at a time may take.
+
+    Returns:
+        Two integer arrays. Image ranks [M]: the rank of each caption's image among all N images. Text ranks [N]: the
+        rank of the best-ranked caption of each image among all M captions. `NEVER` where nothing can be right: the
+        image has no caption, or an embedding has no similarities.
+
+    Raises:
+        ValueError: If the shapes do not fit or an owner is out of range.
+    """
+    owners = np.asarray(owners, dtype=np.int64)
+    _check(np.shape(images), np.shape(texts), owners)
+    image_ranks = np.full(len(texts), NEVER, dtype=np.int64)
+    text_ranks = np.full(len(images), NEVER, dtype=np.int64)
+    gallery, image_known = fixed_point(images)
+    captions, text_known = fixed_point(texts)
+    answer = np.where(image_known, np.cumsum(image_known) - 1, -1)[owners][text_known]  # among the known images
+    if not image_known.all():
+        gallery = gallery[image_known]
+    if not text_known.all():
+        captions = captions[text_known]
+    own = _own_similarities(captions, gallery, answer, block_bytes)
+    best, first = _best_captions(own, answer, len(gallery))
+    ahead_of_image, ahead_of_text = _ahead(captions, gallery, (own, answer), (best, first), block_bytes)
+    image_ranks[text_known] = np.where(answer >= 0, ahead_of_image + 1, NEVER)
+    text_ranks[image_known] = np.where(first >= 0, ahead_of_text + 1, NEVER)
+    return image_ranks, text_ranks
+
+
+def recall_at(ranks: Array, k: int) -> float | None:
+    """The share of queries that have a right answer among their k best: a hit rate, as for CLIP and its successors.
+
+    Args:
+        ranks: As `retrieval_ranks` gives them; infinite or `NEVER` for a miss at any k.
+        k: May be larger than the number of candidates.
+
+    Returns:
+        The share; None where there are no queries.
+    """
+    return float(np.mean(np.asarray(ranks) <= k)) if len(ranks) else None
+
+
+def _check(images: tuple[int, ...], texts: tuple[int, ...], owners: Array) -> None:
+    if len(images) != 2 or len(texts) != 2 or images[1] != texts[1] or owners.shape != texts[:1]:
+        raise ValueError(
+            f"expected images [N, D], texts [M, D] and owners [M], got {images}, {texts} and {owners.shape}"
+        )
+    if len(owners) and (owners.min() < 0 or owners.max() >= images[0]):
+        raise ValueError(
+            f"expected owners from 0 to {images[0] - 1} for {images[0]} images, got {owners.min()} to {owners.max()}"
+        )
+
+
+def _own_similarities(captions: Array, gallery: Array, answer: Array, block_bytes: int) -> Array:
+    """Each caption's similarity to its image [M]; infinite, so that nothing is ahead, where there is none."""
+    own = np.full(len(captions), np.inf)
+    rows = np.flatnonzero(answer >= 0)
+    for part in _parts(len(rows), _pairs_at_once(captions.shape[1], block_bytes)):
+        own[rows[part]] = pair_similarities(captions[rows[part]], gallery[answer[rows[part]]])
+    return own
+
+
+def _best_captions(own: Array, answer: Array, images: int) -> tuple[Array, Array]:
+    """Of each image the similarity of its best caption, and which that is: the first of equal ones; −1 for none."""
+    best, first = np.full(images, np.inf), np.full(images, -1, dtype=np.int64)
+    rows = np.flatnonzero(answer >= 0)
+    order = rows[np.lexsort((rows, -own[rows], answer[rows]))]
+    owner, place = np.unique(answer[order], return_index=True)
+    best[owner], first[owner] = own[order[place]], order[place]
+    return best, first
+
+
+def _ahead(
+    captions: Array, gallery: Array, of_text: tuple[Array, Array], of_image: tuple[Array, Array], block_bytes: int
+) -> tuple[Array, Array]:
+    """How many images are ahead of each caption's own, and how many captions of each image's own best.
+
+    A float32 product decides about nearly all pairs. What is as near to the right answer as its rounding error is
+    computed again, exactly.
+
+    Args:
+        captions: Fixed point [M, D].
+        gallery: Images, fixed point [N, D].
+        of_text: For each caption the exact similarity and the index of its right image.
+        of_image: For each image those of its best caption.
+        block_bytes: About how much memory to use.
+    """
+    width = captions.shape[1]
+    side = min(math.isqrt(block_bytes // _BYTES_PER_PAIR), _pairs_at_once(width, block_bytes))
+    ahead_of_image = np.zeros(len(captions), dtype=np.int64)
+    ahead_of_text = np.zeros(len(gallery), dtype=np.int64)
+    for rows in _parts(len(captions), side):
+        for columns in _parts(len(gallery), side):
+            block = _Block(captions[rows], gallery[columns], block_bytes)
+            right, index = of_text[0][rows], of_text[1][rows] - columns.start
+            ahead_of_image[rows] += block.ahead(right, index, axis=0)
+            right, index = of_image[0][columns], of_image[1][columns] - rows.start
+            ahead_of_text[columns] += block.ahead(right, index, axis=1)
+    return ahead_of_image, ahead_of_text
+
+
+class _Block:
+    """The similarities of some captions (axis 0) and some images (axis 1)."""
+
+    def __init__(self, captions: Array, images: Array, block_bytes: int) -> None:
+        self.sides = captions, images
+        self.block_bytes = block_bytes
+        self.product = captions @ images.T
+
+    def ahead(self, right: Array, index: Array, axis: int) -> Array:
+        """For each query, how many candidates are ahead of its right answer: integer array [queries].
+
+        Args:
+            right: Float64 array [queries]: the exact similarity of the right answer.
+            index: Integer array [queries]: its place among the block's candidates; it may be outside of the block.
+            axis: That of the queries.
+        """
+        rounding = tolerance(self.sides[0].shape[1])
+        low, high = ((right + sign * rounding).astype(np.float32) for sign in (-1, 1))
+        along = (slice(None), None) if axis == 0 else (None, slice(None))
+        above = self.product > high[along]
+        near = self.product >= low[along]
+        near ^= above
+        if np.count_nonzero(near) * _DENSE > near.size:
+            return self._ahead_of_exact(right[along], index[along], axis)
+        count = above.view(np.uint8).sum(axis=1 - axis, dtype=np.int64)
+        pairs = np.divmod(np.flatnonzero(near), near.shape[1])
+        query, candidate = pairs[axis], pairs[1 - axis]
+        exact = self._exact(*pairs)
+        before = (exact > right[query]) | ((exact == right[query]) & (candidate < index[query]))
+        count += np.bincount(query[before], minlength=len(right))
+        return count
+
+    def _ahead_of_exact(self, right: Array, index: Array, axis: int) -> Array:
+        """The same from exact similarities of all pairs, for models to which everything looks alike."""
+        exact = self.sides[0].astype(np.float64) @ self.sides[1].astype(np.float64).T
+        candidate = np.arange(exact.shape[1 - axis])[(None, slice(None)) if axis == 0 else (slice(None), None)]
+        before = exact == right
+        before &= candidate < index
+        before |= exact > right
+        count: Array = before.view(np.uint8).sum(axis=1 - axis, dtype=np.int64)
+        return count
+
+    def _exact(self, rows: Array, columns: Array) -> Array:
+        """The exact similarities of some pairs."""
+        captions, images = self.sides
+        exact = np.empty(len(rows))
+        for part in _parts(len(rows), _pairs_at_once(captions.shape[1], self.block_bytes)):
+            exact[part] = pair_similarities(captions[rows[part]], images[columns[part]])
+        return exact
+
+
+def _pairs_at_once(width: int, block_bytes: int) -> int:
+    """So many that two float64 embeddings of each fit."""
+    return block_bytes // (16 * max(width, 1))
+
+
+def _parts(length: int, at_once: int) -> Iterator[slice]:
+    for start in range(0, length, max(at_once, 1)):
+        yield slice(start, min(start + max(at_once, 1), length))
