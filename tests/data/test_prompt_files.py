@@ -13,6 +13,7 @@ import pytest
 
 from testbed.data import prompts
 from testbed.errors import DataError
+from testbed.eval_settings import imagenet_base
 
 
 @pytest.fixture(autouse=True)
@@ -131,13 +132,12 @@ def test_a_language_may_be_spelled_in_two_ways(language, first, package):
     assert found == {"鱼": ["{c}的照片"], "魚": ["{c}の写真"], "fish": ["a bad {c}"]}[first]
 
 
-def test_imagenets_in_english_are_open_clips_where_no_file_has_them():
-    names = prompts.class_names("imagenetv2", same_as="imagenet1k", count=1000)
-    assert names is not None
-    assert names[:2] == ["tench", "goldfish"]
-    found = prompts.templates("imagenetv2", same_as="imagenet1k")
-    assert len(found) == 80
-    assert all("{c}" in template for template in found)
+def test_imagenets_in_english_are_open_clips_where_no_file_has_them(monkeypatch):
+    monkeypatch.setattr(imagenet_base, "class_names", lambda: ["tench", "goldfish"])  # open_clip takes long to import
+    monkeypatch.setattr(imagenet_base, "templates", lambda: ["a photo of a {c}"])
+    assert prompts.class_names("imagenetv2", same_as="imagenet1k") == ["tench", "goldfish"]
+    assert prompts.templates("imagenetv2", same_as="imagenet1k") == ["a photo of a {c}"]
+    assert prompts.templates("imagenet1k") == ["a photo of a {c}"]
 
 
 def test_own_names_serve_where_they_are_said_to():
