@@ -51,7 +51,7 @@ def set_prompt_files(class_names: Path | None, templates: Path | None) -> None:
     """
     for variable, given, check in (
         (ENV_CLASSNAMES, class_names, _strings),
-        (ENV_TEMPLATES, templates, _templates_of),
+        (ENV_TEMPLATES, templates, _texts),
     ):
         if given is None:
             continue
@@ -294,13 +294,18 @@ def _parse(path: Path, size: int, changed: int) -> Mapping[str, Any]:
 
 
 def _templates_of(path: Path, key: str, value: Any) -> Templates:
-    """Checks templates: a list, of which some have a place for the class name, or a dictionary of prompts."""
-    if isinstance(value, dict):
-        return {name: _strings(path, f"{key}: {name}", prompts) for name, prompts in value.items()}
-    found = _strings(path, key, value)
-    if not any("{c}" in template for template in found) and not _is_by_class({key: value}):
+    """Templates, of which some must have a place for the class name; or a dictionary of prompts."""
+    found = _texts(path, key, value)
+    if isinstance(found, list) and not any("{c}" in template for template in found):
         raise DataError(f"{path}: no template has the place {{c}} for the class name; the first is {found[0]!r}")
     return found
+
+
+def _texts(path: Path, key: str, value: Any) -> Templates:
+    """A list of texts, or a dictionary of them."""
+    if isinstance(value, dict):
+        return {name: _strings(path, f"{key}: {name}", prompts) for name, prompts in value.items()}
+    return _strings(path, key, value)
 
 
 def _strings(path: Path, key: str, value: Any) -> list[str]:

@@ -1,16 +1,18 @@
 """Data sets in CLIP benchmark's webdataset format, ``wds/…``: any folder below the data root, or a URL.
 
-Kind, class names and templates are those that the folder holds.
+Its kind is what the folder says; class names and templates are the user's, else those that the folder holds.
 """
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from testbed.data.webdataset_folder import PREFIX, WebDatasetFolder, local_copy
 from testbed.data.webdataset_format import read_metadata, splits
 from testbed.eval_settings.benchmark_base import BenchmarkDataset, add_open_benchmarks
+from testbed.eval_settings.clip_benchmark_base import Prompts, declare
 
 DEFAULT_SPLIT = "test"
 REMOTE_SPLITS = ("test", "train", "val", "valid", "trainval")  # a web server does not list what it has
@@ -31,22 +33,16 @@ def webdataset_benchmark(name: str) -> BenchmarkDataset:
     known: tuple[str, ...] = REMOTE_SPLITS
     if isinstance(place, Path):
         known = (DEFAULT_SPLIT, *(split for split in splits(place) if split != DEFAULT_SPLIT))
-    return BenchmarkDataset(
-        name,
-        kind=metadata.kind,
-        dataset=partial(_folder, name),
-        splits=known,
-        templates=partial(_same, metadata.templates) if metadata.templates else None,
-        description=f"webdataset, {place}",
-    )
+    options: dict[str, Any] = {"splits": known, "description": f"webdataset, {place}"}
+    if metadata.kind == "retrieval":
+        return BenchmarkDataset(name, metadata.kind, partial(_folder, name), **options)
+    count = len(metadata.class_names) if metadata.class_names is not None else None
+    found = Prompts(name, count, own=True, folders=lambda: [local_copy(place, None)])
+    return declare(found, partial(_folder, name), kind=metadata.kind, **options)
 
 
 def _folder(name: str, split: str, language: str) -> WebDatasetFolder:
     return WebDatasetFolder(name, split)
-
-
-def _same(templates: list[str], language: str) -> list[str]:
-    return templates
 
 
 add_open_benchmarks(PREFIX, webdataset_benchmark)
