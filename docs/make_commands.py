@@ -8,6 +8,8 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from testbed.cli import corrupt, db, eval
+from testbed.plotting import ranking
+from testbed.plotting.picture import picture_command
 
 WIDTH = "110"
 PROGRAMS = (
@@ -17,6 +19,11 @@ PROGRAMS = (
         "testbed-corrupt",
         corrupt.command,
         "Corrupted copies of a folder of images; see [corruptions.md](corruptions.md).",
+    ),
+    (
+        "python plotting/ranking.py",
+        picture_command(ranking.PICTURE),
+        "Models ranked over many settings; this and the other figures: [figures.md](figures.md).",
     ),
 )
 
