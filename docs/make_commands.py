@@ -8,6 +8,8 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from testbed.cli import corrupt, db, eval, export_wds
+from testbed.plotting import ranking
+from testbed.plotting.picture import picture_command
 
 WIDTH = "110"
 PROGRAMS = (
@@ -22,6 +24,11 @@ PROGRAMS = (
         "testbed-export-wds",
         export_wds.command,
         "A data set in CLIP benchmark's webdataset format; see [webdatasets.md](webdatasets.md).",
+    ),
+    (
+        "python plotting/ranking.py",
+        picture_command(ranking.PICTURE),
+        "Models ranked over many settings; this and the other figures: [figures.md](figures.md).",
     ),
 )
 
