@@ -7,7 +7,9 @@ from typing import Any
 import torch
 
 _MOST_ITERATIONS = 1000  # CLIP's max_iter
-_GRADIENT_TOLERANCE = 1e-4  # scikit-learn's, of the largest entry of the gradient
+# scikit-learn's, of the largest entry of the gradient of the mean loss. A smaller one is not better to have: at it, what
+# the validation set says of small penalties depends on rounding.
+_GRADIENT_TOLERANCE = 1e-4
 _LINE_SEARCH = 50  # likewise
 _MOST_NUMBERS = 2**24  # float64 numbers of features or logits at a time
 
