@@ -127,9 +127,8 @@ def main(peer: Path, threads: int, repeats: int) -> None:
     ratios = [other[0] / mine[0] for mine, other in pairs]
     for who, column in (("testbed", 0), ("clip-benchmark", 1)):
         runs = [pair[column] for pair in pairs]
-        click.echo(
-            f"{who:15} {statistics.median(run[0] for run in runs):8.2f} s   {max(run[1] for run in runs) / 2**20:7.0f} MiB"
-        )
+        peak = max(run[1] for run in runs) / 2**20
+        click.echo(f"{who:15} {statistics.median(run[0] for run in runs):8.2f} s   {peak:7.0f} MiB")
     click.echo(
         f"ratio {statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f}, {repeats} pairs); the same"
         " recalls: " + ", ".join(f"{name} {value:.4f}" for name, value in pairs[0][1][2].items())

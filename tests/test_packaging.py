@@ -256,8 +256,9 @@ def test_an_install_tells_its_metadata_and_its_commands(installed: Path) -> None
         "testbed-eval": "testbed.cli.eval:main",
         "testbed-db": "testbed.cli.db:main",
         "testbed-corrupt": "testbed.cli.corrupt:main",
+        "testbed-export-wds": "testbed.cli.export_wds:main",
     }
-    assert {path.name for path in (installed / "bin").iterdir()} == {"testbed-eval", "testbed-db", "testbed-corrupt"}
+    assert {path.name for path in (installed / "bin").iterdir()} == set(commands["console_scripts"])
 
 
 @pytest.mark.parametrize("command", ["testbed-eval", "testbed-db"])

@@ -97,7 +97,7 @@ def read_json_lines(path: Path) -> list[Any]:
     return values
 
 
-def field(entry: Any, key: str, kind: type[_Kind], where: str) -> _Kind:
+def value_of(entry: Any, key: str, kind: type[_Kind], where: str) -> _Kind:
     """A value of an object in an annotation file.
 
     Args:

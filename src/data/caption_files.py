@@ -20,7 +20,6 @@ from typing import Any
 from testbed.data.annotations import (
     checked_path,
     checked_text,
-    field,
     find_file,
     merged,
     read_json,
@@ -28,6 +27,7 @@ from testbed.data.annotations import (
     text_lines,
     texts,
     unknown_language,
+    value_of,
 )
 from testbed.data.captions import CaptionedImages
 from testbed.data.decode import IMAGE_EXTENSIONS
@@ -151,40 +151,40 @@ def read_caption_json(path: Path, split: str, place: Callable[[str], str]) -> Ca
 def _of_coco(data: dict[str, Any], path: Path) -> Iterator[tuple[str, list[str]]]:
     file_of: dict[Any, str] = {}
     captions: dict[Any, list[str]] = {}
-    for index, entry in enumerate(field(data, "images", list, str(path))):
+    for index, entry in enumerate(value_of(data, "images", list, str(path))):
         where = f"{path}, images[{index}]"
-        number = field(entry, "id", object, where)
-        file_of[number] = field(entry, "file_name", str, where)
+        number = value_of(entry, "id", object, where)
+        file_of[number] = value_of(entry, "file_name", str, where)
         captions[number] = []
-    for index, entry in enumerate(field(data, "annotations", list, str(path))):
+    for index, entry in enumerate(value_of(data, "annotations", list, str(path))):
         where = f"{path}, annotations[{index}]"
-        number = field(entry, "image_id", object, where)
+        number = value_of(entry, "image_id", object, where)
         if number not in file_of:
             raise DataError(f"{where} is of the image {number!r}, which {path.name} does not list among its images")
-        captions[number].append(field(entry, "caption", str, where))
+        captions[number].append(value_of(entry, "caption", str, where))
     return iter([(file_of[number], captions[number]) for number in file_of])
 
 
 def _of_karpathy(data: dict[str, Any], path: Path, split: str) -> Iterator[tuple[str, list[str]]]:
-    images = field(data, "images", list, str(path))
-    splits = {field(entry, "split", str, f"{path}, images[{index}]") for index, entry in enumerate(images)}
+    images = value_of(data, "images", list, str(path))
+    splits = {value_of(entry, "split", str, f"{path}, images[{index}]") for index, entry in enumerate(images)}
     if split not in splits:
         raise DataError(f"{path} has no images of the split {split!r}; it has {', '.join(sorted(splits)) or 'none'}")
     for index, entry in enumerate(images):
         if entry["split"] == split:
             where = f"{path}, images[{index}]"
-            file = field(entry, "filename", str, where)
+            file = value_of(entry, "filename", str, where)
             folder = entry.get("filepath")
-            sentences = field(entry, "sentences", list, where)
-            captions = [field(each, "raw", str, f"{where}.sentences") for each in sentences]
+            sentences = value_of(entry, "sentences", list, where)
+            captions = [value_of(each, "raw", str, f"{where}.sentences") for each in sentences]
             yield (f"{folder}/{file}" if isinstance(folder, str) and folder else file, captions)
 
 
 def _of_list(data: list[Any], path: Path) -> Iterator[tuple[str, list[str]]]:
     for index, entry in enumerate(data):
         where = f"{path}[{index}]"
-        image = field(entry, "image", str, where)
-        given = field(entry, "caption", object, where)
+        image = value_of(entry, "image", str, where)
+        given = value_of(entry, "caption", object, where)
         yield image, texts([given] if isinstance(given, str) else given, f"{where}: 'caption'")
 
 

@@ -17,7 +17,6 @@ from testbed.data.annotations import (
     checked_path,
     checked_text,
     counts_differ,
-    field,
     find_file,
     merged,
     read_json,
@@ -26,6 +25,7 @@ from testbed.data.annotations import (
     text_lines,
     texts,
     unknown_language,
+    value_of,
 )
 from testbed.data.captions import CaptionedImages
 from testbed.data.image_store import find_images
@@ -127,8 +127,8 @@ def _lines(root: Path, files: LineFiles, language: str, name: str) -> list[tuple
 def _made_by_clip_benchmark(path: Path, name: str) -> list[tuple[str, list[str]]]:
     """Its paths lead to wherever its user was; only the names of the files are taken."""
     data = read_json(path)
-    paths = texts(field(data, "image_paths", list, str(path)), f"{path}: 'image_paths'")
-    captions = texts(field(data, "annotations", list, str(path)), f"{path}: 'annotations'")
+    paths = texts(value_of(data, "image_paths", list, str(path)), f"{path}: 'image_paths'")
+    captions = texts(value_of(data, "annotations", list, str(path)), f"{path}: 'annotations'")
     if len(paths) != len(captions):
         raise counts_differ(name, path, len(captions), path, len(paths))
     images = [checked_path(re.split(r"[/\\]", image)[-1], str(path)) for image in paths]
@@ -162,10 +162,10 @@ def crossmodal_captions(root: Path, language: str, name: str = "crossmodal3600")
 
 def _crossmodal_entry(line: Any, where: str, language: str) -> tuple[str, list[str]]:
     """An image and its captions in one language, which it may lack."""
-    image = checked_path(f"{field(line, 'image/key', str, where)}.jpg", where)
+    image = checked_path(f"{value_of(line, 'image/key', str, where)}.jpg", where)
     if language not in line:
         return image, []
-    return image, texts(field(line[language], "caption", list, f"{where}, {language!r}"), f"{where}, {language!r}")
+    return image, texts(value_of(line[language], "caption", list, f"{where}, {language!r}"), f"{where}, {language!r}")
 
 
 def _languages_of(lines: Sequence[dict[str, Any]]) -> set[str]:

@@ -10,8 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.data import annotations
-from testbed.data.annotations import checked_path, checked_text, read_json, read_json_lines, read_text, texts
+from testbed.data.annotations import (
+    checked_path,
+    checked_text,
+    read_json,
+    read_json_lines,
+    read_text,
+    texts,
+    value_of,
+)
 from testbed.data.image_store import Images, ImagesInFolder, ImagesInZip, require_images
 from testbed.data.source import ImageSource
 from testbed.errors import DataError, SampleError
@@ -189,16 +196,16 @@ def read_pairs(path: Path) -> list[Instance]:
 
 
 def _instance(entry: Any, number: str, where: str) -> Instance:
-    captions = texts(annotations.field(entry, "captions", list, where), f"{where}: 'captions'")
+    captions = texts(value_of(entry, "captions", list, where), f"{where}: 'captions'")
     unknown = [key for key in entry if key not in PAIR_KEYS]
     if unknown:
         raise DataError(f"{where} has {unknown[0]!r}; known are {', '.join(PAIR_KEYS)} (attributes go into 'slices')")
     if "image" in entry:
-        images = [annotations.field(entry, "image", str, where)]
+        images = [value_of(entry, "image", str, where)]
     else:
-        images = texts(annotations.field(entry, "images", list, where), f"{where}: 'images'")
+        images = texts(value_of(entry, "images", list, where), f"{where}: 'images'")
     boxes = entry.get("boxes", [entry["box"]] if "box" in entry else [])
-    slices = annotations.field(entry, "slices", dict, where) if "slices" in entry else {}
+    slices = value_of(entry, "slices", dict, where) if "slices" in entry else {}
     return Instance(
         checked_text(str(entry.get("id", number)), where),
         tuple(checked_path(image, where) for image in images),

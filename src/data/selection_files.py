@@ -12,12 +12,12 @@ from testbed.data.annotations import (
     attributes,
     checked_path,
     checked_text,
-    field,
     find_file,
     read_json,
     read_json_lines,
     read_text,
     texts,
+    value_of,
 )
 from testbed.data.caption_files import COCO_IMAGES, FLICKR_IMAGES
 from testbed.data.decode import IMAGE_EXTENSIONS
@@ -64,8 +64,8 @@ def sugar_crepe(root: Path, task: str, name: str) -> CaptionSelection:
     instances = []
     for number, entry in _objects(path).items():
         where = f"{path}, {number}"
-        captions = (field(entry, "caption", str, where), field(entry, "negative_caption", str, where))
-        instances.append(Instance(number, (checked_path(field(entry, "filename", str, where), where),), captions))
+        captions = (value_of(entry, "caption", str, where), value_of(entry, "negative_caption", str, where))
+        instances.append(Instance(number, (checked_path(value_of(entry, "filename", str, where), where),), captions))
     return CaptionSelection(images, instances, name, COCO_IMAGES)
 
 
@@ -84,10 +84,10 @@ def winoground(root: Path, name: str = "winoground") -> CaptionSelection:
     instances = []
     for number, entry in enumerate(read_json_lines(path), start=1):
         where = f"{path}, entry {number:,}"
-        pictures = tuple(_png(field(entry, f"image_{index}", str, where), where) for index in (0, 1))
-        captions = tuple(field(entry, f"caption_{index}", str, where) for index in (0, 1))
+        pictures = tuple(_png(value_of(entry, f"image_{index}", str, where), where) for index in (0, 1))
+        captions = tuple(value_of(entry, f"caption_{index}", str, where) for index in (0, 1))
         slices = attributes(entry, ["tag", "secondary_tag", "collapsed_tag", "num_main_preds"])
-        instances.append(Instance(str(field(entry, "id", object, where)), pictures, captions, slices=slices))
+        instances.append(Instance(str(value_of(entry, "id", object, where)), pictures, captions, slices=slices))
     return CaptionSelection(images, instances, name, WINOGROUND_ORIGIN)
 
 
@@ -112,8 +112,8 @@ def aro_visual_genome(root: Path, task: str, name: str) -> CaptionSelection:
     instances = []
     for number, entry in enumerate(_list(path)):
         where = f"{path}[{number}]"
-        image = checked_path(field(entry, "image_path", str, where), where)
-        captions = (field(entry, "true_caption", str, where), field(entry, "false_caption", str, where))
+        image = checked_path(value_of(entry, "image_path", str, where), where)
+        captions = (value_of(entry, "true_caption", str, where), value_of(entry, "false_caption", str, where))
         left, top, width, height = (_pixels(entry, f"bbox_{side}", where) for side in "xywh")
         slices = attributes(entry, ["relation_name"])
         if isinstance(entry.get("attributes"), list):
@@ -123,7 +123,7 @@ def aro_visual_genome(root: Path, task: str, name: str) -> CaptionSelection:
 
 
 def _pixels(entry: dict[str, Any], key: str, where: str) -> float:
-    value = field(entry, key, object, where)
+    value = value_of(entry, key, object, where)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise DataError(f"{where}: {key!r} should be a number of pixels; it is {value!r}")
     return value
@@ -152,8 +152,8 @@ def aro_order(root: Path, source: str, name: str) -> CaptionSelection:
     for number, entry in enumerate(entries):
         where = f"{path}[{number}]"
         key = "image" if isinstance(entry, dict) and "image" in entry else "image_path"
-        image = checked_path(field(entry, key, str, where), where)
-        captions = texts(field(entry, "caption_options", list, where), f"{where}: 'caption_options'")
+        image = checked_path(value_of(entry, key, str, where), where)
+        captions = texts(value_of(entry, "caption_options", list, where), f"{where}: 'caption_options'")
         instances.append(Instance(str(number), (_present(images.path, image),), tuple(captions)))
     return CaptionSelection(images, instances, name, origin)
 
@@ -185,10 +185,10 @@ def valse(root: Path, instrument: str, split: str, name: str) -> CaptionSelectio
     for key, entry in _objects(path).items():
         where = f"{path}, {key}"
         votes = entry.get("mturk") if isinstance(entry, dict) else None
-        if split == "all" or (isinstance(votes, dict) and field(votes, "caption", int, where) >= _VALID_VOTES):
-            image = checked_path(field(entry, "image_file", str, where), where)
-            dataset = checked_path(field(entry, "dataset", str, where), where)
-            captions = (field(entry, "caption", str, where), field(entry, "foil", str, where))
+        if split == "all" or (isinstance(votes, dict) and value_of(votes, "caption", int, where) >= _VALID_VOTES):
+            image = checked_path(value_of(entry, "image_file", str, where), where)
+            dataset = checked_path(value_of(entry, "dataset", str, where), where)
+            captions = (value_of(entry, "caption", str, where), value_of(entry, "foil", str, where))
             instances.append(Instance(key, (_valse_image(root, dataset, image),), captions))
     return CaptionSelection(ImagesInFolder(root), instances, name, f"the data sets that {path} names in 'dataset'")
 

@@ -114,6 +114,7 @@ def test_an_answer_puts_the_captions_in_the_order_of_the_images(folder, answer, 
         ({"answer": 2}, r"'answer' should give each of the 1 images .* from 0 to 1; it is 2"),
         ({"answer": True}, r"'answer' should give"),
         ({"answer": [0, 1]}, r"'answer' should give"),
+        ({"images": ["a.png", "b.png"], "image": None, "answer": [1, 1]}, r"a caption of its own"),
         ({"captions": ["x", 3]}, r"'captions' should be a list of texts"),
         ({"captions": "x"}, r"entry 1: 'captions' should be a list"),
         ({"caption": "x"}, r"has 'caption'; known are id, image"),
@@ -126,7 +127,8 @@ def test_an_answer_puts_the_captions_in_the_order_of_the_images(folder, answer, 
     ],
 )
 def test_faults_of_an_entry(folder, change, said):
-    path = write(folder / "x.json", [{"image": "a.png", "captions": ["x", "y"], **change}])
+    entry = {"image": "a.png", "captions": ["x", "y"], **change}
+    path = write(folder / "x.json", [{key: value for key, value in entry.items() if value is not None}])
     with pytest.raises(DataError, match=said):
         read_pairs(path)
 
