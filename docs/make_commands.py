@@ -7,7 +7,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from testbed.cli import corrupt, db, eval
+from testbed.cli import corrupt, db, eval, export_wds
 from testbed.plotting import ranking
 from testbed.plotting.picture import picture_command
 
@@ -19,6 +19,11 @@ PROGRAMS = (
         "testbed-corrupt",
         corrupt.command,
         "Corrupted copies of a folder of images; see [corruptions.md](corruptions.md).",
+    ),
+    (
+        "testbed-export-wds",
+        export_wds.command,
+        "A data set in CLIP benchmark's webdataset format; see [webdatasets.md](webdatasets.md).",
     ),
     (
         "python plotting/ranking.py",

@@ -40,7 +40,7 @@ def clustered_mean_and_stderr(
 
     With the mean p of all n scores and for each of G clusters its size m and the sum h of its scores, the standard
     error is √(G / (G − 1) · Σ (h − p m)²) / n: that of a ratio of two sums over independent clusters, linearised
-    (Cochran 1977, section 6.3). With clusters of one score each it is that of `mean_and_stderr`.
+    (Cochran 1977, chapter 6). With clusters of one score each it is that of `mean_and_stderr`.
 
     Args:
         values: Array [n] of numbers or booleans.

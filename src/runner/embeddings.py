@@ -85,8 +85,8 @@ class EmbeddingPlanner:
             if embedding.action in (Action.FAILED, Action.UNSUPPORTED):
                 cell.action, cell.reason = Action.FAILED, f"its images cannot be embedded: {embedding.reason}"
                 continue
-            stored = embedding.stored if embedding.action is Action.DONE else embedding.source
-            cell.needs[role] = Need(opened, stored if isinstance(stored, Evaluation) else embedding)
+            elsewhere = embedding.stored if embedding.action is Action.DONE else embedding.source
+            cell.needs[role] = Need(opened, elsewhere or embedding)
         return [cell for cell in made if cell.action is Action.RUN and self._is_needed(cell, plan)]
 
     def _is_needed(self, embedding: Cell, plan: Plan) -> bool:
@@ -94,14 +94,20 @@ class EmbeddingPlanner:
         return any(need.source is embedding for cell in cells for need in cell.needs.values())
 
     def _find_elsewhere(self, cells: Sequence[Cell]) -> None:
-        """Marks the embeddings that are stored under another name, or among those of more images."""
-        store = self.planner.store
-        if store is None or self.planner.options.override:
-            return
-        sources = store.sources({cell.forward for cell in cells if cell.forward is not None})
-        for cell in cells:
-            fitting = [each for each in sources if each.forward_fingerprint == cell.forward]
-            if (found := self.planner.covering(cell, fitting, ())) is not None:
+        """Marks the embeddings that are stored under another name, or are among those of more images."""
+        stored: list[Evaluation] = []
+        if self.planner.store is not None and not self.planner.options.override:
+            stored = self.planner.store.sources({cell.forward for cell in cells if cell.forward is not None})
+        made: list[Cell] = []
+        for cell in sorted(cells, key=lambda cell: -cell.size):
+            found = self.planner.covering(
+                cell,
+                [each for each in stored if each.forward_fingerprint == cell.forward],
+                [each for each in made if each.forward == cell.forward],
+            )
+            if found is None:
+                made.append(cell)
+            else:
                 cell.action, cell.source = Action.DERIVE, found
 
     def _embedding_cell(self, model: OpenedModel, setting: EvalSetting) -> Cell:

@@ -14,6 +14,7 @@ from testbed.models.capability_base import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, L
 from testbed.tasks import zero_shot
 from testbed.tasks.classification_scores import SCORER, score_classes
 from testbed.tasks.task_base import IMAGES, BoundCell, Outputs, PrepareContext, Task, require
+from testbed.tasks.texts import text_language
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,6 +75,8 @@ class Classification(Task):
         if route == BY_ZERO_SHOT:
             spec["prompts"] = setting.prompt_spec(class_names)
             spec["zero_shot_revision"] = zero_shot.REVISION
+            if (language := text_language(model, setting.language)) is not None:
+                spec["language"] = language
         return spec
 
     def image_settings(self, model: ModelDefinition, setting: EvalSetting) -> dict[str, str]:
@@ -154,7 +157,7 @@ class ZeroShotCell(BoundCell):
 
         self.loaded = loaded
         self.setting = setting
-        head = zero_shot.prepared_head(loaded, prompts, context).to(loaded.options.device)
+        head = zero_shot.prepared_head(loaded, prompts, context, setting.language).to(loaded.options.device)
         self.classifier: ZeroShotClassifier = ZeroShotClassifier(loaded, head)
 
     def features(self, images: torch.Tensor) -> torch.Tensor:

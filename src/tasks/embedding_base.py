@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from testbed.db.entities import SampleInfo
 from testbed.errors import StoreError
 from testbed.identity import digest
-from testbed.models.capability_base import EMBED_TEXT
+from testbed.models.capability_base import EMBED_IMAGE, EMBED_TEXT
 from testbed.tasks import image_embedding
 from testbed.tasks.task_base import IMAGES, BoundCell, Outputs, PrepareContext, Task, require
+from testbed.tasks.texts import embed_texts, text_language
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,8 +32,9 @@ class TextTask(Task):
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
         """``"embeddings"``, for dual encoders."""
-        require(model, {"embed_image", EMBED_TEXT}, setting)
+        require(model, {EMBED_IMAGE, EMBED_TEXT}, setting)
         image_embedding.task.route(model, setting)
+        text_language(model, setting.language)
         return "embeddings"
 
     def image_settings(self, model: ModelDefinition, setting: EvalSetting) -> dict[str, str]:
@@ -88,7 +90,7 @@ def prepare_texts(encoder: Any, texts: Sequence[str], language: str, context: Pr
     """Keeps the embeddings [len(texts), D] of some texts, as the encoder gives them."""
     fingerprint = text_fingerprint(context.model_identity, texts, language)
     if context.get(fingerprint) is None:
-        embedded = encoder.embed_text(list(texts)).cpu()
+        embedded = embed_texts(encoder, texts, language).cpu()
         context.put(fingerprint, "text-embeddings", embedded, {"texts": len(texts), "language": language})
 
 

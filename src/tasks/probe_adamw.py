@@ -108,7 +108,7 @@ def _train(
         order = epoch_order(count, generator).to(device)
         for number, batch in enumerate(order.split(spec.batch_size)):
             done = epoch * steps + number
-            state.set_gradient(features[batch], targets[batch])
+            state.set_gradient(features.index_select(0, batch), targets.index_select(0, batch))
             state.step(rates[done], keeps[done], done + 1)
     return state.weights.view(candidates, classes, width).clone(), state.biases.view(candidates, classes).clone()
 

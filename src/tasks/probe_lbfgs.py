@@ -74,12 +74,13 @@ class _Objective:
         loss = torch.zeros((), dtype=self.exact, device=given.device)
         for start in range(0, count, self.rows):
             block = self.features[start : start + self.rows].to(self.exact)
-            labels = self.targets[start : start + self.rows, None]
-            logs = torch.addmm(bias, block, weight.T).log_softmax(1)
-            loss -= logs.gather(1, labels).sum()
-            errors = logs.exp_() - torch.zeros_like(logs).scatter_(1, labels, 1.0)
-            weight_gradient.addmm_(errors.T, block)
-            bias_gradient += errors.sum(0)
+            labels = self.targets[None, start : start + self.rows]
+            logs = torch.addmm(bias[:, None], weight, block.T).log_softmax(0)  # [C, rows]
+            loss -= logs.gather(0, labels).sum()
+            errors = logs.exp_()
+            errors -= torch.zeros_like(errors).scatter_(0, labels, 1.0)
+            weight_gradient.addmm_(errors, block)
+            bias_gradient += errors.sum(1)
         weight_gradient.add_(weight, alpha=self.penalty)
         loss += 0.5 * self.penalty * weight.square().sum()
         return float(loss) / count, (gradient / count).double().cpu().numpy()

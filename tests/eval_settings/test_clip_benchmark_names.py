@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.eval_settings import benchmark_base, clip_benchmark_base
+from testbed.eval_settings import benchmark_base, clip_benchmark_names_base
 from testbed.eval_settings.benchmark_base import BenchmarkDataset, Benchmarks
-from testbed.eval_settings.clip_benchmark_base import Place, place_of, setting_of
+from testbed.eval_settings.clip_benchmark_names_base import Place, place_of, setting_of
 from testbed.eval_settings.eval_setting_base import StandardDataset
 from testbed.registry import Catalog
 
@@ -32,7 +32,7 @@ def known(request, monkeypatch):
             benchmarks.add(each)
     catalog = Catalog(rooms=(), entry_points=False)
     catalog.add_eval_setting_family(benchmarks)
-    for module in (benchmark_base, clip_benchmark_base):
+    for module in (benchmark_base, clip_benchmark_names_base):
         monkeypatch.setattr(module, "BENCHMARKS", benchmarks)
         monkeypatch.setattr(module, "registry", catalog)
     return request.param == "known"

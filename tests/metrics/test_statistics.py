@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from testbed.metrics.statistics import mean_and_stderr
+from testbed.metrics.statistics import clustered_mean_and_stderr, mean_and_stderr
 
 
 @pytest.mark.parametrize("n", [2, 3, 17, 5000])
@@ -55,3 +55,27 @@ def test_returns_plain_floats():
     mean, stderr = mean_and_stderr(np.array([1, 0], dtype=np.uint8))
     assert type(mean) is float
     assert type(stderr) is float
+
+
+def test_clusters_of_one_score_are_independent_scores():
+    values = np.random.default_rng(0).normal(size=50)
+    assert clustered_mean_and_stderr(values, np.arange(50)) == pytest.approx(mean_and_stderr(values), rel=1e-12)
+
+
+def test_clusters_of_one_size_are_their_means():
+    values = np.random.default_rng(1).random((40, 5)) < 0.3
+    mean, stderr = clustered_mean_and_stderr(values.ravel(), np.repeat(np.arange(40) * 7, 5))
+    assert mean == pytest.approx(values.mean(), abs=1e-15)
+    assert stderr == pytest.approx(scipy.stats.sem(values.mean(axis=1)), rel=1e-12)
+
+
+def test_clusters_of_several_sizes_by_hand():
+    # Sums of 2, 0 and 1 less 0.5 times 2, 1 and 3; three clusters of six scores.
+    mean, stderr = clustered_mean_and_stderr(np.array([1, 0, 1, 0, 0, 1]), np.array(list("accbcc"))[[0, 1, 0, 3, 2, 2]])
+    assert mean == 0.5
+    assert stderr == pytest.approx(math.sqrt(3 / 2 * (1.0**2 + 0.5**2 + 0.5**2)) / 6, rel=1e-12)
+
+
+def test_clusters_that_are_too_few():
+    assert clustered_mean_and_stderr(np.array([]), np.array([])) == (None, None)
+    assert clustered_mean_and_stderr(np.array([1, 0]), np.array([3, 3])) == (0.5, None)

@@ -68,6 +68,13 @@ def test_a_hand_case():
     assert scores["top5"].tolist() == [1, 0, 1, 1]
 
 
+def test_hand_case_of_clip_benchmark():
+    logits = np.array([[3, 2, 1, 0, -1], [0, 1, 2, 3, 4], [1, 5, 2, 3, 4], [2, 1, 0, 5, 4]], dtype=np.float32)
+    metrics, _ = score(logits, [0, 0, 2, 3])
+    assert (metrics["top1"].value, metrics["top5"].value) == (0.5, 1.0)
+    assert metrics["mean_per_class_recall"].value == pytest.approx(0.5)  # 0.3 if classes without samples counted
+
+
 @pytest.mark.parametrize("classes", [1, 2, 4])
 def test_top_5_is_not_defined_for_fewer_than_five_classes(classes):
     logits, targets = random_case(classes=classes)
