@@ -50,6 +50,8 @@ class BenchmarkDataset:
             classification.
         collections: Which the data set belongs to.
         description: One line for people.
+        num_classes: The number of classes, or a function of the language that gives it; what a classifier's logits are
+            compared with. None where it is not known.
     """
 
     name: str
@@ -62,6 +64,7 @@ class BenchmarkDataset:
     templates: Templates | None = None
     collections: tuple[str, ...] = ()
     description: str = ""
+    num_classes: int | Callable[[str], int] | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -346,6 +349,7 @@ def _linear_probe(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting
         raise DefinitionError(
             f"{name}: weight decay is chosen on a split or on a part of the training samples, not both"
         )
+    classes = _prompts(dataset, language)
     given = {
         "method": name.method,
         "fewshot_k": name.shots,
@@ -368,13 +372,15 @@ def _linear_probe(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting
             "validation": validation,
             "probe": {key: value for key, value in given.items() if value is not None},
         },
-        class_names=_prompts(dataset, language).get("class_names"),
+        class_names=classes.get("class_names"),
+        num_classes=classes["num_classes"],
         description=dataset.description,
     )
 
 
 def _prompts(dataset: BenchmarkDataset, language: str) -> dict[str, Any]:
-    options: dict[str, Any] = {}
+    count = dataset.num_classes
+    options: dict[str, Any] = {"num_classes": count(language) if callable(count) else count}
     if dataset.class_names is not None:
         names = dataset.class_names
         options["class_names"] = lambda: names(language)

@@ -65,5 +65,6 @@ def declare(
         dataset,
         class_names=found.class_names,  # type: ignore[arg-type]
         templates=found.templates,
+        num_classes=found.count,
         **options,
     )

@@ -90,6 +90,10 @@ def _babel_names(language: str) -> list[str]:
     return prompts.babel_classes(language, _babel_folders())[1]
 
 
+def _babel_count(language: str) -> int:
+    return len(_babel_names(language))
+
+
 def _babel_templates(language: str) -> prompts.Templates:
     return prompts.babel_templates(language, _babel_folders())
 
@@ -135,6 +139,7 @@ def _add() -> None:
             sizes={"test": SIZES["objectnet"][0]},
             class_names=objectnet_names,  # type: ignore[arg-type]
             templates=_objectnet_templates,
+            num_classes=OBJECTNET_CLASSES,
             collections=(VTAB_PLUS, ROBUSTNESS),
             description="ObjectNet's 113 classes that are ImageNet's too, under its own names; with the red border",
         )
@@ -147,6 +152,7 @@ def _add() -> None:
             languages=tuple(BABEL_LANGUAGES),
             class_names=_babel_names,
             templates=_babel_templates,
+            num_classes=_babel_count,
             description="Babel-ImageNet: the ImageNet classes that have a name in a language",
         )
     )

@@ -165,6 +165,13 @@ def test_templates_that_are_nowhere_are_asked_for(root, monkeypatch):
         prompts_of("food101")
 
 
+@pytest.mark.parametrize(
+    ("name", "classes"), [("cifar10", 10), ("imagenet1k", 1000), ("vtab/pets.linear_probe", 37), ("objectnet", 113)]
+)
+def test_a_classifier_of_other_classes_is_not_let_in(name, classes):
+    assert setting(name).num_classes == classes
+
+
 # VOC 2007 ---------------------------------------------------------------------------------------------------------
 
 VOC_OBJECT = "<object><name>{}</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax></bndbox></object>"
