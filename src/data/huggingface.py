@@ -221,7 +221,7 @@ def _offline(datasets: Any) -> Iterator[None]:
     """Makes the hub's clients look into their cache alone; their own variable is read when they are imported."""
     from huggingface_hub import constants
 
-    owners = (datasets.config, constants)
+    owners: tuple[Any, ...] = (datasets.config, constants)
     before = [owner.HF_HUB_OFFLINE for owner in owners]
     for owner in owners:
         owner.HF_HUB_OFFLINE = True
