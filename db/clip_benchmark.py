@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,11 @@ from testbed.db.entities import FRACTION, OVERALL, Result
 from testbed.db.export import safe_name
 from testbed.db.imported import ImportedCell, ImportReport, imported_cell, metric_in, named
 from testbed.errors import StoreError
+from testbed.eval_settings.benchmark_base import LINEAR_PROBE
 from testbed.eval_settings.clip_benchmark_names_base import (
     CAPTIONING,
     CLASSIFICATION,
     ENGLISH,
-    LINEAR_PROBE,
     RETRIEVAL,
     SELECTION,
     TASKS,
@@ -252,7 +252,7 @@ def _linear_probe(values: Mapping[str, float | None]) -> dict[str, float | None]
     return {**found, "weight_decay": values["weight_decay"]} if "weight_decay" in values else found
 
 
-_METRICS = {
+_METRICS: dict[str, Callable[[Mapping[str, float | None]], dict[str, float | None]]] = {
     CLASSIFICATION: _classification,
     RETRIEVAL: _recalls,
     SELECTION: lambda values: {name: values.get(name) for name in SELECTIONS},

@@ -132,10 +132,12 @@ def read_shard(path: Path, kind: str) -> ShardIndex:
             _check_beginning(path, file)
             for member in _members(path, file):
                 _take(path, file, member, kind, samples)
-    except (tarfile.TarError, ValueError, RecursionError, MemoryError) as error:
-        raise DataError(f"the shard {path} is damaged or no tar archive: {error}") from error
+    except DataError:
+        raise
     except OSError as error:
         raise DataError(f"the shard {path} cannot be read: {error.strerror or error}") from error
+    except Exception as error:  # tarfile raises almost anything on damaged headers
+        raise DataError(f"the shard {path} is damaged or no tar archive: {error}") from error
     index = ShardIndex(str(path), now.st_size, now.st_mtime_ns)
     for key, sample in samples.items():
         _add(index, key, sample, kind)

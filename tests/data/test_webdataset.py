@@ -7,6 +7,7 @@ import io
 import json
 import multiprocessing
 import os
+import random
 import tarfile
 
 import numpy as np
@@ -417,3 +418,24 @@ def test_without_a_place_to_remember_shards_are_read_each_time(root, reads, monk
     monkeypatch.setattr(webdataset_index, "write_atomically", full)
     assert WebDataset(root).targets == WebDataset(root).targets
     assert len(reads) == 4
+
+
+@pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT])
+def test_damaged_headers_give_one_kind_of_error(tmp_path, form):
+    long = "d/" * 10 + "n" * (90 if form == tarfile.USTAR_FORMAT else 180)
+    path = world.write_tar(tmp_path / "0.tar", world.samples({"s0": b"1", long: b"0"}), form)
+    whole, rng, refusals = path.read_bytes(), random.Random(0), 0
+    headers = [start for start in range(0, len(whole), 512) if whole[start + 257 : start + 262] == b"ustar"]
+    for _ in range(200):
+        data = bytearray(whole)
+        start = rng.choice(headers)
+        data[start + rng.randrange(512)] = rng.choice((0, 48, 128, 255))
+        data[start + 124] = rng.choice((48, 48, 128, 255))  # sizes of all magnitudes, negative ones too
+        checked = sum(data[start : start + 148]) + 256 + sum(data[start + 156 : start + 512])
+        data[start + 148 : start + 156] = b"%06o\0 " % checked
+        path.write_bytes(data)
+        try:
+            webdataset_index.read_shard(path, "classification")
+        except DataError:
+            refusals += 1
+    assert 50 < refusals < 200
