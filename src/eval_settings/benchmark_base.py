@@ -159,6 +159,7 @@ _READ: dict[str, Callable[[str], Any]] = {
     "normalize": lambda word: False,
 }
 _DEFAULTS: dict[str, Any] = {"seed": 0, "lr": 0.1, "epochs": 10, "batch_size": 64, "train": "train"}
+_LANGUAGE = re.compile(r"zeroshot\.([a-z]{2,3}(?:_[A-Z][a-z]{3})?)")
 _RECALL = re.compile(r"recall(\d+(?:-\d+)*)")
 
 
@@ -284,6 +285,8 @@ def _without(name: BenchmarkName, attribute: str) -> BenchmarkName:
 
 def _read_word(name: BenchmarkName, word: str, dataset: BenchmarkDataset | None) -> BenchmarkName | None:
     """A name with one word more; None when the word says nothing, or something that is said already."""
+    if dataset is None and (found := _read_language(name, word)) is not None:
+        return found
     if word == LINEAR_PROBE:
         fits = name.task == ZERO_SHOT and (dataset is None or dataset.kind == "classification")
         return replace(name, task=LINEAR_PROBE) if fits else None
@@ -299,6 +302,12 @@ def _read_word(name: BenchmarkName, word: str, dataset: BenchmarkDataset | None)
         fits = numbers[0] > 0 and (dataset is None or dataset.kind == "retrieval")
         return replace(name, recall=numbers) if fits else None
     return _read_place(name, word, dataset)
+
+
+def _read_language(name: BenchmarkName, word: str) -> BenchmarkName | None:
+    """``zeroshot.it``, of a data set that would have to be read to know its languages."""
+    found = _LANGUAGE.fullmatch(word)
+    return replace(name, language=found.group(1)) if found and name.language is None else None
 
 
 def _read_place(name: BenchmarkName, word: str, dataset: BenchmarkDataset | None) -> BenchmarkName | None:
@@ -321,6 +330,8 @@ def _own_task(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting:
     """The data set's own task."""
     split = _split(dataset, name.split)
     language = name.language or dataset.languages[0]
+    if language not in dataset.languages:
+        raise DefinitionError(f"{dataset.name} has the languages {', '.join(dataset.languages)}, not {language!r}")
     options: dict[str, Any] = {}
     if dataset.kind == "retrieval" and name.recall is not None:
         options["recall_k"] = list(name.recall)

@@ -64,6 +64,8 @@ def benchmarks() -> Benchmarks:
         ("wds/vtab/x.y", "wds/vtab/x.y"),
         ("wds/vtab/x.y.linear_probe.k1", "wds/vtab/x.y.linear_probe.k1"),
         ("wds/x.test", "wds/x"),
+        ("wds/x.zeroshot.it", "wds/x.zeroshot.it"),
+        ("wds/x.y.zeroshot.zho_Hans", "wds/x.y.zeroshot.zho_Hans"),
         ("wds/x.train", "wds/x.train"),
     ],
 )
@@ -120,6 +122,7 @@ def test_a_probe_knows_its_other_splits_and_options(benchmarks: Benchmarks) -> N
         ("cifar10.linear_probe.train-test", "not trained on the split 'test'"),
         ("cifar10.linear_probe.train-old", "has the splits test, train, val, not 'old'"),
         ("cifar10.linear_probe.val-val.val10", "not both"),
+        ("wds/x.zeroshot.it", "has the languages en, not 'it'"),
         ("wds/x.train.linear_probe", "not trained on the split 'train'"),
     ],
 )

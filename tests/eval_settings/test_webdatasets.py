@@ -28,11 +28,23 @@ def test_kind_and_templates_are_those_of_the_folder(root):
     assert found.dataset("train", "en").open().ids == ["train/t"]
 
 
-@pytest.mark.parametrize("kind", ["retrieval", "multilabel"])
-def test_other_kinds(root, kind):
-    world.write_split(root / "pets", [[]], dataset_type=kind)
+def test_other_kinds(root):
+    world.write_split(root / "pets", [[]], dataset_type="retrieval")
     found = webdataset_benchmark("wds/pets")
-    assert (found.kind, found.templates, found.class_names) == (kind, None, None)
+    assert (found.kind, found.templates, found.class_names) == ("retrieval", None, None)
+    world.write_split(root / "labels", [[]], dataset_type="multilabel", templates="a {c}\n", classnames="a\nb\n")
+    found = webdataset_benchmark("wds/labels")
+    assert (found.kind, found.templates("en"), found.class_names("en")) == ("multilabel", ["a {c}"], ["a", "b"])
+
+
+def test_languages_are_those_of_the_files(root):
+    world.write_split(
+        root / "pets", [world.samples({"s": b"1"})], classnames="cat\ndog\n", templates="a {c}\n",
+        **{"classnames.it": "gatto\ncane\n", "zeroshot_classification_templates.it": "un {c}\n"},
+    )  # fmt: skip
+    assert webdataset_benchmark("wds/pets").languages == ("en", "it")
+    assert registry.get_eval_setting("wds/pets.zeroshot.it").prompts(None) == [["un gatto"], ["un cane"]]
+    assert registry.get_eval_setting("wds/pets").prompts(None) == [["a cat"], ["a dog"]]
 
 
 def test_a_folder_without_a_test_split_says_so_when_it_is_evaluated(root):
