@@ -26,20 +26,21 @@ from paired import machine
 
 IMAGES, TEXTS, WIDTH, KS = 5000, 25010, 512, (1, 5, 10)
 
-# Both load the embeddings, then answer each line with the seconds they took, what they found, and by how many bytes the
-# most memory that the process ever had is above what it had before.
+# Both load the embeddings, then answer each line with the wall and processor seconds that they took, by how many bytes
+# their memory was at most above what it was before, and what they found.
 SERVER = """
 import json, resource, sys, time
-def most():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-def now():
-    return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+def memory(name):
+    with open("/proc/self/status") as status:
+        return next(1024 * int(line.split()[1]) for line in status if line.startswith(name))
 def serve(work):
-    before = now()
     for line in sys.stdin:
-        start = time.perf_counter()
+        with open("/proc/self/clear_refs", "w") as peak:
+            peak.write("5")  # forgets the highest value so far
+        before, start, used = memory("VmRSS"), time.perf_counter(), time.process_time()
         found = work()
-        print(json.dumps([time.perf_counter() - start, most() - before, found]), flush=True)
+        seconds = time.perf_counter() - start, time.process_time() - used
+        print(json.dumps([*seconds, memory("VmHWM") - before, found]), flush=True)
 """
 
 PEER = (
@@ -94,8 +95,8 @@ def start(code: str, embeddings: Path, threads: int, **variables: str) -> subpro
     return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def ask(process: subprocess.Popen[str]) -> tuple[float, int, dict[str, Any]]:
-    """Seconds, bytes and metrics of one time."""
+def ask(process: subprocess.Popen[str]) -> tuple[float, float, int, dict[str, Any]]:
+    """Wall seconds, processor seconds, bytes and metrics of one time."""
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write("\n")
@@ -103,8 +104,8 @@ def ask(process: subprocess.Popen[str]) -> tuple[float, int, dict[str, Any]]:
     answer = process.stdout.readline()
     if not answer:
         sys.exit("one of the two ended; see its error above")
-    seconds, memory, found = json.loads(answer)
-    return seconds, memory, found
+    wall, processor, memory, found = json.loads(answer)
+    return wall, processor, memory, found
 
 
 @click.command()
@@ -112,7 +113,7 @@ def ask(process: subprocess.Popen[str]) -> tuple[float, int, dict[str, Any]]:
 @click.option("--threads", default=2, show_default=True)
 @click.option("--repeats", default=3, show_default=True, help="Pairs; all of them count.")
 def main(peer: Path, threads: int, repeats: int) -> None:
-    """Prints medians of wall times, their ratio, and the memory that each needs besides the embeddings."""
+    """Prints medians of times, the memory that each needs besides the embeddings, and their ratios."""
     click.echo(f"{machine()}; {threads} threads here")
     with tempfile.TemporaryDirectory() as folder:
         embeddings = Path(folder) / "embeddings.npz"
@@ -121,18 +122,16 @@ def main(peer: Path, threads: int, repeats: int) -> None:
         with ours, theirs:
             pairs = [(ask(ours), ask(theirs)) for _ in range(repeats)]
     for mine, other in pairs:
-        for name, value in other[2].items():
-            if abs(mine[2][name] - value) > 1e-6:
-                sys.exit(f"{name} differs: {mine[2][name]} here, {value} there")
-    ratios = [other[0] / mine[0] for mine, other in pairs]
+        for name, value in other[3].items():
+            if abs(mine[3][name] - value) > 1e-6:
+                sys.exit(f"{name} differs: {mine[3][name]} here, {value} there")
     for who, column in (("testbed", 0), ("clip-benchmark", 1)):
-        runs = [pair[column] for pair in pairs]
-        peak = max(run[1] for run in runs) / 2**20
-        click.echo(f"{who:15} {statistics.median(run[0] for run in runs):8.2f} s   {peak:7.0f} MiB")
-    click.echo(
-        f"ratio {statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f}, {repeats} pairs); the same"
-        " recalls: " + ", ".join(f"{name} {value:.4f}" for name, value in pairs[0][1][2].items())
-    )
+        wall, processor, memory = (statistics.median(pair[column][number] for pair in pairs) for number in range(3))
+        click.echo(f"{who:15} {wall:8.2f} s   {processor:8.2f} s of processors   {memory / 2**20:7.0f} MiB")
+    for number, what in enumerate(("wall time", "processor time", "memory")):
+        ratios = [other[number] / mine[number] for mine, other in pairs]
+        click.echo(f"{what:15} ratio {statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f})")
+    click.echo("equal: " + ", ".join(f"{name} {value:.4f}" for name, value in pairs[0][1][3].items()))
 
 
 if __name__ == "__main__":

@@ -38,11 +38,13 @@ class Crops(ImageSource):
         self.targets = [number % 4 for number in range(count)]
 
     def image(self, position: int) -> Image.Image:
+        """A crop."""
         photo = self.photos[position % 4]
         top, left = position % (photo.shape[0] - self.side), 7 * position % (photo.shape[1] - self.side)
         return Image.fromarray(photo[top : top + self.side, left : left + self.side])
 
     def digests(self, positions: Any) -> list[str]:
+        """Their numbers."""
         return [str(position) for position in positions]
 
 
@@ -81,34 +83,43 @@ def main(count: int, side: int, shard: int, repeats: int) -> None:
             lambda: [decode_file(files[each]).size for each in order],
             repeats,
         )
-        sequential = _package(str(root / "wds" / "test" / f"{{0..{(count - 1) // shard}}}.tar"), count)
-        if sequential is None:
+        pattern = str(root / "wds" / "test" / f"{{0..{(count - 1) // shard}}}.tar")
+        bare, decoded = _package(pattern, count, False), _package(pattern, count, True)
+        if bare is None or decoded is None:
             click.echo("the package webdataset is not installed: no comparison with it")
             return
-        for what, positions in (("in order", range(count)), ("in random order", order)):
-            compare(
-                f"images {what} / package webdataset in order",
-                lambda positions=positions: [source.image(each).size for each in positions],
-                sequential,
-                repeats,
-            )
+        compare(
+            "bytes in random order / package webdataset in order",
+            lambda: [(source.image_bytes(each), source.targets[each]) for each in order],
+            bare,
+            repeats,
+        )
+        compare(
+            "images in random order / package webdataset in order",
+            lambda: [(source.image(each).size, source.targets[each]) for each in order],
+            decoded,
+            repeats,
+        )
 
 
-def _package(pattern: str, count: int) -> Callable[[], object] | None:
-    """Reading all images with the package, as CLIP benchmark does it."""
+def _package(pattern: str, count: int, decode: bool) -> Callable[[], object] | None:
+    """Reading all images and labels with the package, as CLIP benchmark does it."""
     try:
         import webdataset
     except ImportError:
         return None
 
-    def images() -> Iterator[Any]:
-        data = webdataset.WebDataset(pattern, shardshuffle=False, nodesplitter=lambda shards: shards)
-        for sample in data:
+    def samples() -> Iterator[Any]:
+        for sample in webdataset.WebDataset(pattern, shardshuffle=False, nodesplitter=lambda shards: shards):
+            label = int(sample["cls"])
+            if not decode:
+                yield sample["jpg"], label
+                continue
             with Image.open(io.BytesIO(sample["jpg"])) as image:
-                yield image.convert("RGB").size, int(sample["cls"])
+                yield image.convert("RGB").size, label
 
     def work() -> None:
-        assert sum(1 for _ in images()) == count
+        assert sum(1 for _ in samples()) == count
 
     return work
 

@@ -129,12 +129,12 @@ def command(
     if dry_run:
         return show_plan(registry, options, chosen_models, chosen_settings, as_json)
     if db:
-        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json)
+        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, heads=given["save_clf"])
     with tempfile.TemporaryDirectory(prefix="testbed-") as folder:
         from dataclasses import replace
 
         options = replace(options, db_url=str(Path(folder) / "results.db"), payload_url="")
-        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, kept=False)
+        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, False, given["save_clf"])
 
 
 def _options(given: dict[str, Any], verbose: bool) -> RunOptions:
@@ -171,6 +171,7 @@ def _run(
     logdir: Path | None,
     as_json: bool,
     kept: bool = True,
+    heads: Path | None = None,
 ) -> int:
     from testbed.db.store import Store
     from testbed.runner.run import run
@@ -187,6 +188,8 @@ def _run(
         unreadable = store.unreadable(finished)
         if logdir is not None:
             _write_logdir(store, report, logdir)
+        if heads is not None:
+            _write_heads(store, finished, heads)
         if as_json:
             print_json(
                 {
@@ -216,6 +219,16 @@ def _progress() -> Any:
     from rich.console import Console
 
     return RichProgress(Console(stderr=True))
+
+
+def _write_heads(store: Any, finished: Sequence[int], folder: Path) -> None:
+    from testbed.tasks.head_files import save_heads
+
+    try:
+        files = save_heads(store, [store.evaluation(each) for each in finished], folder)
+    except OSError as error:
+        raise TestbedError(f"--save-clf {folder} cannot be written: {error}") from error
+    click.echo(f"Wrote {count(len(files), 'zero-shot head')} to {folder}", err=True)
 
 
 def _write_logdir(store: Any, report: Report, logdir: Path) -> None:

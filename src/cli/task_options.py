@@ -70,6 +70,19 @@ _OPTIONS = (
         type=_FILE,
         help="Prompt templates by data set, or prompts by class (CuPL), likewise.",
     ),
+    click.option(
+        "--load-clfs",
+        cls=ManyWords,
+        type=_FILE,
+        metavar="FILE",
+        help="Zero-shot heads to use: their mean.",
+    ),
+    click.option(
+        "--save-clf",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Write the zero-shot heads of the run there.",
+    ),
 )
 
 
@@ -81,10 +94,14 @@ def task_options(function: F) -> F:
 
 
 def use_prompt_files(given: Mapping[str, Any]) -> None:
-    """Makes files of class names and templates known to this process and those it starts."""
-    from testbed.data.prompts import set_prompt_files
+    """Makes files of class names, templates and heads known to this process and those it starts."""
+    from testbed.tasks.head_files import use_heads
 
+    if given["load_clfs"]:
+        use_heads(given["load_clfs"])
     if given["classnames_file"] is not None or given["templates_file"] is not None:
+        from testbed.data.prompts import set_prompt_files
+
         set_prompt_files(given["classnames_file"], given["templates_file"])
 
 

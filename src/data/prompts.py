@@ -6,7 +6,7 @@ Where they are looked for, first to last:
    ``{data set: [class names]}``; ``{data set: [templates with {c}]}``, ``{data set: {class: [prompts]}}`` or, as CuPL
    has it, ``{class: [prompts]}``;
 2. text files beside the data, one entry per line: ``classnames.txt``, ``zeroshot_classification_templates.txt`` or
-   ``templates.txt``;
+   ``templates.txt``, and ``classnames.zh.txt`` and the like in another language;
 3. the JSON files of an installed clip-benchmark package, of which no code is run;
 4. for ImageNet's classes in English, open_clip's.
 
@@ -61,6 +61,21 @@ def set_prompt_files(class_names: Path | None, templates: Path | None) -> None:
         os.environ[variable] = str(path.absolute())
 
 
+def in_language(file: str, language: str) -> str:
+    """The name of a file beside the data in a language: ``classnames.zh.txt``; without a code in English."""
+    stem, _, suffix = file.rpartition(".")
+    return file if language == "en" else f"{stem}.{language}.{suffix}"
+
+
+def languages_beside(folder: Path) -> list[str]:
+    """The languages other than English of which a folder has class names or templates."""
+    found = set()
+    for file in (CLASS_NAMES_FILE, *TEMPLATE_FILES):
+        stem, _, suffix = file.rpartition(".")
+        found |= {path.name[len(stem) + 1 : -len(suffix) - 1] for path in folder.glob(f"{stem}.*.{suffix}")}
+    return sorted(code for code in found if code.replace("_", "").isalnum())
+
+
 def lookup_keys(name: str) -> list[str]:
     """What a data set is looked up by: ``wds/vtab/x``, ``vtab/x``, ``x``."""
     keys = [name]
@@ -86,7 +101,7 @@ def class_names(
     Args:
         name: The data set's name.
         language: Its code.
-        folders: Where the data may be: for English, the files beside the data are read.
+        folders: Where the data may be, with files beside them.
         count: The number of classes.
         same_as: Another data set whose names these are too, such as ``imagenet1k``.
         own: Whether the data set's own names will do, in English, where no file has others.
@@ -118,8 +133,8 @@ def _find_class_names(keys: Sequence[str], language: str, folders: Sequence[Path
         for key in keys:
             if key in content:
                 return _strings(Path(path), key, content[key]), path
-    for folder in folders if language == "en" else ():
-        if (beside := folder / CLASS_NAMES_FILE).is_file():
+    for folder in folders:
+        if (beside := folder / in_language(CLASS_NAMES_FILE, language)).is_file():
             return read_lines(beside), str(beside)
     for file in _packaged(language, "classnames"):
         content = _read(file)
@@ -176,10 +191,10 @@ def _find_templates(
                 return _templates_of(Path(path), key, content[key])
         if _is_by_class(content) and (classes is None or not set(classes).isdisjoint(content)):
             return {name: _strings(Path(path), name, prompts) for name, prompts in content.items()}
-    for folder in folders if language == "en" else ():
-        for file in TEMPLATE_FILES:
-            if (folder / file).is_file():
-                return _templates_of(folder / file, "", read_lines(folder / file))
+    for folder in folders:
+        for file in [folder / in_language(each, language) for each in TEMPLATE_FILES]:
+            if file.is_file():
+                return _templates_of(file, "", read_lines(file))
     for packaged in _packaged(language, "zeroshot_classification_templates"):
         content = _read(packaged)
         for key in keys:

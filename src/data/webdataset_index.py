@@ -85,8 +85,10 @@ def _index(path: Path, kind: str) -> ShardIndex:
     found = _recall(memo)
     if found is None or (found.path, found.size, found.mtime_ns) != (str(real), now.st_size, now.st_mtime_ns):
         found = read_shard(real, kind)
-        if found.path.isprintable():  # a path that is no text cannot be written as JSON
+        try:
             write_atomically(memo, json.dumps({"revision": _REVISION, **asdict(found)}, ensure_ascii=False).encode())
+        except (OSError, UnicodeEncodeError):  # no room, or a path that is no text: it is read again the next time
+            pass
     return found
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from testbed.errors import DefinitionError, DuplicateNameError
 from testbed.eval_settings.eval_setting_base import Dataset, EvalSetting
 from testbed.registry import registry
+from testbed.tasks.image_embedding import SUFFIX
 
 KINDS = ("classification", "multilabel", "retrieval", "selection")
 ZERO_SHOT = "zeroshot"
@@ -234,6 +235,8 @@ class Benchmarks:
 
     def parse(self, name: str) -> BenchmarkName | None:
         """What a name says, or None when it is none of a named data set's."""
+        if name.endswith(SUFFIX):  # another family's
+            return None
         words = name.split(".")
         for cut in range(len(words), 0, -1):
             dataset = ".".join(words[:cut])
@@ -269,9 +272,14 @@ def _read_words(name: BenchmarkName, words: Sequence[str], dataset: BenchmarkDat
         defaults.update(split=dataset.splits[0], language=dataset.languages[0])
     for attribute, default in defaults.items():
         if getattr(name, attribute) == default:
-            name = replace(name, **{attribute: None})
+            name = _without(name, attribute)
     a_probe = name.task == LINEAR_PROBE
     return None if (a_probe and name.language) or (name.probe_words and not a_probe) else name
+
+
+def _without(name: BenchmarkName, attribute: str) -> BenchmarkName:
+    nothing: dict[str, Any] = {attribute: None}
+    return replace(name, **nothing)
 
 
 def _read_word(name: BenchmarkName, word: str, dataset: BenchmarkDataset | None) -> BenchmarkName | None:

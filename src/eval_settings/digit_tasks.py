@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from testbed.data.digits import CLASS_NAMES
 from testbed.eval_settings.benchmark_base import BenchmarkDataset, add_benchmark
-from testbed.eval_settings.digits import CLASS_NAMES, SIZE, TEMPLATES, DigitsDataset
+from testbed.eval_settings.digits import SIZE, TEMPLATES, DigitsDataset
+from testbed.eval_settings.eval_setting_base import Dataset
 from testbed.registry import registry
 
 if TYPE_CHECKING:
@@ -42,29 +46,46 @@ class DigitTask:
         return made[self.name]()
 
 
+def _digits(split: str, language: str) -> Dataset:
+    return DigitsDataset(split)
+
+
+def _digit_task(name: str, split: str, language: str) -> Dataset:
+    return DigitTask(name)
+
+
+def _class_names(language: str) -> Sequence[str]:
+    return CLASS_NAMES
+
+
+def _templates(language: str) -> Sequence[str]:
+    return TEMPLATES
+
+
 def _register() -> None:
     # Its own task on the default split is the setting ``digits``, which is defined in digits.py.
     add_benchmark(
         BenchmarkDataset(
             "digits",
             "classification",
-            lambda split, language: DigitsDataset(split),
+            _digits,
             splits=("test", "train"),
             sizes={"test": SIZE, "train": 1257},
-            class_names=lambda language: CLASS_NAMES,
-            templates=lambda language: TEMPLATES,
+            class_names=_class_names,
+            templates=_templates,
         )
     )
     for name, kind in KINDS.items():
-        named = {"class_names": lambda language: CLASS_NAMES, "templates": lambda language: TEMPLATES}
+        multilabel = kind == "multilabel"
         add_benchmark(
             BenchmarkDataset(
                 name,
                 kind,
-                lambda split, language, name=name: DigitTask(name),
+                partial(_digit_task, name),
                 sizes={"test": SIZES[name]},
+                class_names=_class_names if multilabel else None,
+                templates=_templates if multilabel else None,
                 description=DESCRIPTIONS[name],
-                **(named if kind == "multilabel" else {}),
             )
         )
     registry.add_eval_setting_collection(

@@ -301,14 +301,18 @@ class EvalSetting:
             DefinitionError: If there are no templates or no class names.
         """
         templates = self._templates() if callable(self._templates) else self._templates
-        given = self._class_names() if callable(self._class_names) else self._class_names
-        names = list(given if given is not None else dataset_classes or ())
+        names = self.given_class_names(dataset_classes)
         if templates is None or not names:
             lacking = "prompt templates" if templates is None else "class names"
             raise DefinitionError(f"eval setting {self.name!r} has no {lacking}, which zero-shot classification needs")
         if isinstance(templates, Mapping):
             return {"class_names": names, "templates": {name: list(templates.get(name, ())) for name in names}}
         return {"class_names": names, "templates": list(templates)}
+
+    def given_class_names(self, dataset_classes: Sequence[str] | None) -> list[str]:
+        """The setting's class names, else those of the data set; empty where neither has any."""
+        given = self._class_names() if callable(self._class_names) else self._class_names
+        return list(given if given is not None else dataset_classes or ())
 
     def prompts(self, dataset_classes: Sequence[str] | None) -> list[list[str]]:
         """For each class its prompts.
@@ -319,16 +323,7 @@ class EvalSetting:
         Raises:
             DefinitionError: If a class has none.
         """
-        spec = self.prompt_spec(dataset_classes)
-        names, templates = spec["class_names"], spec["templates"]
-        if isinstance(templates, Mapping):
-            prompts = [list(templates[name]) for name in names]
-        else:
-            prompts = [[template.replace("{c}", name) for template in templates] for name in names]
-        for name, of_class in zip(names, prompts, strict=True):
-            if not of_class:
-                raise DefinitionError(f"eval setting {self.name!r} has no prompts for the class {name!r}")
-        return prompts
+        return prompts_of(self.prompt_spec(dataset_classes), self.name)
 
     @property
     def num_classes(self) -> int | None:
@@ -339,6 +334,23 @@ class EvalSetting:
 
     def __repr__(self) -> str:
         return f"EvalSetting(name={self.name!r})"
+
+
+def prompts_of(spec: Mapping[str, Any], setting: str) -> list[list[str]]:
+    """For each class its prompts, from what `EvalSetting.prompt_spec` gives.
+
+    Raises:
+        DefinitionError: If a class has none.
+    """
+    names, templates = spec["class_names"], spec["templates"]
+    if isinstance(templates, Mapping):
+        prompts = [list(templates[name]) for name in names]
+    else:
+        prompts = [[template.replace("{c}", name) for template in templates] for name in names]
+    for name, of_class in zip(names, prompts, strict=True):
+        if not of_class:
+            raise DefinitionError(f"eval setting {setting!r} has no prompts for the class {name!r}")
+    return prompts
 
 
 def _count(name: str, size: Any) -> int:

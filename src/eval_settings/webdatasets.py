@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from testbed.data.prompts import languages_beside
 from testbed.data.webdataset_folder import PREFIX, WebDatasetFolder, local_copy
 from testbed.data.webdataset_format import read_metadata, splits
 from testbed.eval_settings.benchmark_base import BenchmarkDataset, add_open_benchmarks
@@ -29,7 +30,8 @@ def webdataset_benchmark(name: str) -> BenchmarkDataset:
         DefinitionError: If the name leads elsewhere.
     """
     place = WebDatasetFolder(name).location()
-    metadata = read_metadata(local_copy(place, None))
+    root = local_copy(place, None)
+    metadata = read_metadata(root)
     known: tuple[str, ...] = REMOTE_SPLITS
     if isinstance(place, Path):
         known = (DEFAULT_SPLIT, *(split for split in splits(place) if split != DEFAULT_SPLIT))
@@ -38,6 +40,7 @@ def webdataset_benchmark(name: str) -> BenchmarkDataset:
         return BenchmarkDataset(name, metadata.kind, partial(_folder, name), **options)
     count = len(metadata.class_names) if metadata.class_names is not None else None
     found = Prompts(name, count, own=True, folders=lambda: [local_copy(place, None)])
+    options["languages"] = ("en", *languages_beside(root))
     return declare(found, partial(_folder, name), kind=metadata.kind, **options)
 
 

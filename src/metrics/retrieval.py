@@ -7,8 +7,10 @@ tie.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ Array = np.ndarray[Any, Any]
 
 BLOCK_BYTES = 2**26
 _BYTES_PER_PAIR = 20  # a float32 and a float64 similarity, masks, and the places of what is looked at again
+_BYTES_PER_THREAD = 2**22  # with less, blocks are too small to be worth a thread
 _DENSE = 32  # one pair alone costs about as much as so many in a matrix product
 
 
@@ -110,6 +113,8 @@ def _ahead(
 ) -> tuple[Array, Array]:
     """How many images are ahead of each caption's own, and how many captions of each image's own best.
 
+    In as many threads as numpy's BLAS has.
+
     A float32 product decides about nearly all pairs. What is as near to the right answer as its rounding error is
     computed again, exactly.
 
@@ -120,17 +125,27 @@ def _ahead(
         of_image: For each image those of its best caption.
         block_bytes: About how much memory to use.
     """
-    width = captions.shape[1]
-    side = min(math.isqrt(block_bytes // _BYTES_PER_PAIR), _pairs_at_once(width, block_bytes))
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    of_blas = (each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas")
+    threads = max(1, min(max(of_blas, default=1), block_bytes // _BYTES_PER_THREAD))
+    share = block_bytes // threads
+    side = min(math.isqrt(share // _BYTES_PER_PAIR), _pairs_at_once(captions.shape[1], share))
     ahead_of_image = np.zeros(len(captions), dtype=np.int64)
     ahead_of_text = np.zeros(len(gallery), dtype=np.int64)
-    for rows in _parts(len(captions), side):
-        for columns in _parts(len(gallery), side):
-            block = _Block(captions[rows], gallery[columns], block_bytes)
-            right, index = of_text[0][rows], of_text[1][rows] - columns.start
-            ahead_of_image[rows] += block.ahead(right, index, axis=0)
-            right, index = of_image[0][columns], of_image[1][columns] - rows.start
-            ahead_of_text[columns] += block.ahead(right, index, axis=1)
+
+    def count(part: tuple[slice, slice]) -> tuple[Array, Array]:
+        rows, columns = part
+        block = _Block(captions[rows], gallery[columns], share)
+        images = block.ahead(of_text[0][rows], of_text[1][rows] - columns.start, axis=0)
+        return images, block.ahead(of_image[0][columns], of_image[1][columns] - rows.start, axis=1)
+
+    parts = list(itertools.product(_parts(len(captions), side), _parts(len(gallery), side)))
+    # Each block in one thread: so comparing takes as many as multiplying, and no thread of BLAS waits for another.
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+        for (rows, columns), (images, texts) in zip(parts, pool.map(count, parts), strict=True):
+            ahead_of_image[rows] += images
+            ahead_of_text[columns] += texts
     return ahead_of_image, ahead_of_text
 
 
@@ -158,7 +173,7 @@ class _Block:
         near ^= above
         if np.count_nonzero(near) * _DENSE > near.size:
             return self._ahead_of_exact(right[along], index[along], axis)
-        count = above.view(np.uint8).sum(axis=1 - axis, dtype=np.int64)
+        count: Array = above.view(np.uint8).sum(axis=1 - axis, dtype=np.int64)
         pairs = np.divmod(np.flatnonzero(near), near.shape[1])
         query, candidate = pairs[axis], pairs[1 - axis]
         exact = self._exact(*pairs)
@@ -173,8 +188,8 @@ class _Block:
         before = exact == right
         before &= candidate < index
         before |= exact > right
-        count: Array = before.view(np.uint8).sum(axis=1 - axis, dtype=np.int64)
-        return count
+        found: Array = before.view(np.uint8).sum(axis=1 - axis, dtype=np.int64)
+        return found
 
     def _exact(self, rows: Array, columns: Array) -> Array:
         """The exact similarities of some pairs."""

@@ -97,5 +97,6 @@ def selection_correct(similarities: Array, answers: Array) -> Selection:
 
 def _beats(similarities: Array, rivals: Array, right: Array) -> Array:
     """Whether all right pairs of an instance are above their best rival; nothing is above NaN."""
-    found: Array = ((similarities > rivals) | ~right).all(axis=(1, 2))
+    beaten: Array = (similarities > rivals) | ~right
+    found: Array = beaten.all(axis=(1, 2))
     return found

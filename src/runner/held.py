@@ -29,7 +29,7 @@ class HeldTasks:
                 self._lacking[each.id] = lacking
                 self._tasks[each.id] = []
                 self._cells[each.id] = each.cells[0].evaluation_id
-        free = []
+        free: list[Task] = []
         for task in tasks:
             self._tasks.get(task.pass_id, free).append(task)
         return free

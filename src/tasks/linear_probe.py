@@ -140,4 +140,4 @@ def _num_classes(setting: EvalSetting, context: PrepareContext, train: EmbeddedI
     targets = [sample.target for sample in (*train.samples, *context.samples)]
     if not all(type(target) is int for target in targets):
         raise DataError(f"{setting.name}: a linear probe needs one class index for each sample")
-    return max(targets) + 1
+    return max(int(target) for target in targets) + 1

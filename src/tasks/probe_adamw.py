@@ -106,7 +106,7 @@ def _train(
     keeps = _kept(rates, weight_decays).to(device)
     for epoch in range(spec.epochs):
         order = epoch_order(count, generator).to(device)
-        for number, batch in enumerate(order.split(spec.batch_size)):
+        for number, batch in enumerate(torch.split(order, spec.batch_size)):
             done = epoch * steps + number
             state.set_gradient(features.index_select(0, batch), targets.index_select(0, batch))
             state.step(rates[done], keeps[done], done + 1)

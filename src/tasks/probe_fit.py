@@ -293,4 +293,5 @@ def _converted(table: torch.Tensor, rows: torch.Tensor, normalize: bool) -> torc
         return values
     exact = torch.float32 if values.device.type == "mps" else torch.float64
     lengths = torch.linalg.vector_norm(values, dim=1, keepdim=True, dtype=exact)
-    return (values / lengths.clamp_min(1e-12)).float()
+    normalized: torch.Tensor = (values / lengths.clamp_min(1e-12)).float()
+    return normalized

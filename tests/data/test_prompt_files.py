@@ -296,3 +296,14 @@ def test_what_babel_imagenet_has_not_is_named(package):
 def test_without_babel_imagenets_files_they_are_asked_for(tmp_path):
     with pytest.raises(DataError, match=r"needs the file babel_imagenet\.json in .*testbed\[prompts\]"):
         prompts.babel_classes("de", [tmp_path])
+
+
+def test_files_beside_the_data_may_be_in_another_language(tmp_path: Path) -> None:
+    (tmp_path / "classnames.txt").write_text("cat\ndog\n")
+    (tmp_path / "classnames.it.txt").write_text("gatto\ncane\n")
+    (tmp_path / "zeroshot_classification_templates.zho_Hans.txt").write_text("{c}的照片\n", encoding="utf-8")
+    assert prompts.languages_beside(tmp_path) == ["it", "zho_Hans"]
+    assert prompts.class_names("x", "it", folders=[tmp_path]) == ["gatto", "cane"]
+    assert prompts.templates("x", "zho_Hans", folders=[tmp_path]) == ["{c}的照片"]
+    with pytest.raises(DataError, match="no class names in the language 'zho_Hans'"):
+        prompts.class_names("x", "zho_Hans", folders=[tmp_path], own=True)

@@ -402,3 +402,18 @@ def test_names_that_are_no_text_are_refused(tmp_path):
     (tmp_path / "test" / "0.tar").write_bytes(buffer.getvalue())
     with pytest.raises(DataError, match="is not UTF-8"):
         WebDataset(tmp_path)
+
+
+def test_a_sparse_member_is_refused(tmp_path):
+    size = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "s.png", "GNU.sparse.realsize": "9"}
+    odd = world.member("s.png", b"0\n".ljust(512, b"\0"), pax_headers=size)
+    assert "is refused: its member 's.png' is no plain file" in refused(tmp_path, [odd])
+
+
+def test_without_a_place_to_remember_shards_are_read_each_time(root, reads, monkeypatch):
+    def full(path, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(webdataset_index, "write_atomically", full)
+    assert WebDataset(root).targets == WebDataset(root).targets
+    assert len(reads) == 4

@@ -78,6 +78,7 @@ def test_a_name_has_one_spelling(benchmarks: Benchmarks, given: str, canonical: 
         *("cifar100", "cifar10.", "cifar10.xx", "cifar10.k5", "cifar10.linear_probe.k0", "cifar10.linear_probe.k1.k2"),
         *("cifar10.train.test", "cifar10.en.it", "cifar10.recall5", "captions.recall0", "captions.linear_probe"),
         *("objects.linear_probe", "cifar10.zeroshot_retrieval", "wds/", "cifar10.linear_probe.lr", "cifar10..train"),
+        *("wds/x.image_embeddings", "cifar10.image_embeddings"),
     ],
 )
 def test_what_says_nothing_is_no_name(benchmarks: Benchmarks, name: str) -> None:
@@ -116,7 +117,7 @@ def test_a_probe_knows_its_other_splits_and_options(benchmarks: Benchmarks) -> N
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("cifar10.linear_probe.train-test", "not trained on the split 'test', which is evaluated"),
+        ("cifar10.linear_probe.train-test", "not trained on the split 'test'"),
         ("cifar10.linear_probe.train-old", "has the splits test, train, val, not 'old'"),
         ("cifar10.linear_probe.val-val.val10", "not both"),
         ("wds/x.train.linear_probe", "not trained on the split 'train'"),

@@ -161,6 +161,16 @@ def test_the_order_of_captions_and_images_matters_to_ties_alone():
     np.testing.assert_array_equal(found[1], text_ranks[columns])
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_number_of_threads_does_not_matter(threads, monkeypatch):
+    images, texts, owners = realistic(12, images=200, texts=600, duplicates=0.3)
+    expected = retrieval_ranks(images, texts, owners)
+    monkeypatch.setattr("threadpoolctl.threadpool_info", lambda: [{"user_api": "blas", "num_threads": threads}])
+    monkeypatch.setattr(retrieval, "_BYTES_PER_THREAD", 1)
+    for ranks, wanted in zip(retrieval_ranks(images, texts, owners, 100_000), expected, strict=True):
+        np.testing.assert_array_equal(ranks, wanted)
+
+
 def test_a_product_of_many_embeddings_is_never_as_wide_as_the_data(monkeypatch):
     images, texts, owners = realistic(6, images=300, texts=500)
     sizes = []
