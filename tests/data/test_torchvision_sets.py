@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from torchvision_world import EVERY, MAKERS, expected, pixels, save
 
-from testbed.data.torchvision_sets import SETS, HDF5Images, open_set
+from testbed.data.image_lists import HDF5Images
+from testbed.data.torchvision_sets import SETS, open_set
 from testbed.errors import DataError, MissingExtraError, SampleError
 
 
