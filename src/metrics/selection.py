@@ -97,6 +97,4 @@ def selection_correct(similarities: Array, answers: Array) -> Selection:
 
 def _beats(similarities: Array, rivals: Array, right: Array) -> Array:
     """Whether all right pairs of an instance are above their best rival; nothing is above NaN."""
-    beaten: Array = (similarities > rivals) | ~right
-    found: Array = beaten.all(axis=(1, 2))
-    return found
+    return np.asarray(((similarities > rivals) | ~right).all(axis=(1, 2)))

@@ -12,7 +12,7 @@ from testbed.metrics.classification import NEVER
 from testbed.metrics.retrieval import recall_at, retrieval_ranks
 from testbed.metrics.similarity import fixed_point, pair_similarities, tolerance
 
-BLOCKS = [1, 700, 20_000, 2**30]  # one pair at a time; a few; some hundred; all at once
+BLOCKS = [1, 6_000, 2**30]  # one pair at a time; blocks of 7 or 17 to a side; all at once
 
 
 def similarity_matrix(rows, owners=None):
