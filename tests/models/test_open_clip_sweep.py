@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +52,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def encoded(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+def encoded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     counted: Counter[str] = Counter()
     encode = LoadedDualEncoder.embed_image
 
@@ -63,7 +62,7 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
         return encode(self, images)
 
     monkeypatch.setattr(LoadedDualEncoder, "embed_image", count)
-    yield counted
+    return counted
 
 
 @pytest.mark.slow
