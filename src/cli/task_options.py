@@ -128,7 +128,8 @@ def as_tasks(settings: Sequence[str], given: Mapping[str, Any]) -> list[str]:
 
 
 def _with(setting: str, said: Mapping[str, Any], language: str | None, task: str | None, recall: Sequence[int]) -> str:
-    from testbed.eval_settings.benchmark_base import LINEAR_PROBE, BenchmarkName, parse_name
+    from testbed.eval_settings.benchmark_base import parse_name
+    from testbed.eval_settings.benchmark_names_base import LINEAR_PROBE, BenchmarkName
     from testbed.registry import registry
 
     name = parse_name(setting)

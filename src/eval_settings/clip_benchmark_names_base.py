@@ -7,14 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from testbed.eval_settings.benchmark_base import (
-    BENCHMARKS,
-    LINEAR_PROBE,
-    ZERO_SHOT,
-    BenchmarkName,
-    parse_name,
-    read_words,
-)
+from testbed.eval_settings.benchmark_base import BENCHMARKS, parse_name
+from testbed.eval_settings.benchmark_names_base import LINEAR_PROBE, ZERO_SHOT, BenchmarkName, read_words
 from testbed.registry import registry
 
 CLASSIFICATION = "zeroshot_classification"
@@ -120,6 +114,6 @@ def _by_syntax(name: str) -> BenchmarkName:
     words = name.split(".")
     if LINEAR_PROBE in words[1:]:
         place = words.index(LINEAR_PROBE, 1)
-        if found_words := read_words(".".join(words[:place]), words[place:]):
+        if found_words := read_words(BenchmarkName(".".join(words[:place])), words[place:], None):
             return found_words
     return BenchmarkName(name.removesuffix(f".{CAPTIONING}"))
