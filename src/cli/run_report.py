@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.output import count, grid, percent
+from testbed.db.entities import FRACTION, OVERALL
 
 if TYPE_CHECKING:
     from testbed.runner.run import Report
@@ -54,7 +55,7 @@ def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], 
     cells = {
         (each.model, labels[each.eval_setting]): percent(each.value)
         for each in results
-        if each.metric == shown.get(each.eval_setting) and each.slice == "overall"
+        if each.metric == shown.get(each.eval_setting) and each.slice == OVERALL
     }
     for outcome in report.of("unsupported", "failed", "stopped"):
         cells[outcome.model, labels[outcome.setting]] = outcome.status
@@ -67,15 +68,17 @@ def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], 
 
 
 def _headlines(results: Sequence[Any]) -> dict[str, str]:
-    """Setting → the metric that stands for it."""
+    """Setting → the metric that stands for it, for those that have such a one."""
     found: dict[str, set[str]] = {}
     for each in results:
-        found.setdefault(each.eval_setting, set()).add(each.metric)
-    return {
-        setting: next((name for name in HEADLINES if name in metrics), "")
-        or next((name for name in sorted(metrics) if "recall@" in name), "")
-        for setting, metrics in found.items()
-    }
+        if each.unit == FRACTION and each.slice == OVERALL:
+            found.setdefault(each.eval_setting, set()).add(each.metric)
+    shown = {}
+    for setting, metrics in found.items():
+        known = [name for name in (*HEADLINES, *sorted(metrics)) if name in metrics]
+        if known and (known[0] in HEADLINES or "recall@" in known[0]):
+            shown[setting] = known[0]
+    return shown
 
 
 def _print_unreadable(report: Report, unreadable: Mapping[int, int]) -> None:

@@ -112,7 +112,14 @@ _READ: dict[str, Callable[[str], Any]] = {
     "held_out": float,
     "normalize": lambda word: False,
 }
-_DEFAULTS: dict[str, Any] = {"seed": 0, "lr": 0.1, "epochs": 10, "batch_size": 64, "train": "train"}
+_DEFAULTS: dict[str, Any] = {
+    "seed": 0,
+    "lr": 0.1,
+    "epochs": 10,
+    "batch_size": 64,
+    "train": "train",
+    "recall": (1, 5, 10),
+}
 _LANGUAGE = re.compile(r"zeroshot\.([a-z]{2,3}(?:_[A-Z][a-z]{3})?)")
 _RECALL = re.compile(r"recall(\d+(?:-\d+)*)")
 

@@ -221,10 +221,11 @@ def preprocessing(name: str, folder: Path) -> tuple[PillowTransform, StandardNor
     Raises:
         WeightsError: If there is no processor, or it does something else.
     """
-    from transformers import AutoImageProcessor
+    import transformers
 
+    library: Any = transformers
     try:
-        processor = AutoImageProcessor.from_pretrained(
+        processor = library.AutoImageProcessor.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False, use_fast=False
         )
     except Exception as error:
@@ -269,11 +270,12 @@ def _normalization(given: dict[str, Any]) -> StandardNormalization:
 
 def _load(files: TransformersFiles) -> tuple[Any, Any]:
     """The network with the very weights that tell its identity, and its tokenizer."""
-    from transformers import AutoModel
+    import transformers
 
+    library: Any = transformers
     folder = files.folder()
     files.files(fetch=True)
-    network, report = AutoModel.from_pretrained(
+    network, report = library.AutoModel.from_pretrained(
         folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, output_loading_info=True
     )
     missing = sorted(each for each in report["missing_keys"] if not each.endswith("position_ids"))
@@ -286,21 +288,24 @@ def _load(files: TransformersFiles) -> tuple[Any, Any]:
 
 
 def _untrained(files: TransformersFiles) -> tuple[Any, Any]:
-    from transformers import AutoConfig, AutoModel
+    import transformers
 
+    library: Any = transformers  # which is typed in part
     folder = files.folder()
-    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    return _encoders(files.name, folder, AutoModel.from_config(config, trust_remote_code=False).float())
+    config = library.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    return _encoders(files.name, folder, library.AutoModel.from_config(config, trust_remote_code=False).float())
 
 
 def _encoders(name: str, folder: Any, network: Any) -> tuple[Any, Any]:
-    from transformers import AutoTokenizer
+    import transformers
 
     from testbed.models._transformers_networks import Texts, Towers
 
+    library: Any = transformers
+
     if not all(hasattr(network, method) for method in ("get_image_features", "get_text_features")):
         raise WeightsError(f"{name}: {type(network).__name__} is no dual encoder: it does not embed images and texts")
-    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    tokenizer = library.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     config = network.config
     positions = getattr(config.text_config, "max_position_embeddings", None) or tokenizer.model_max_length
     length = LENGTHS.get(config.model_type, int(positions))

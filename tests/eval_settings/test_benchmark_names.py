@@ -59,6 +59,7 @@ def benchmarks() -> Benchmarks:
         ("cifar10.linear_probe.val-val.seed3", "cifar10.linear_probe.val-val.seed3"),
         ("cifar10.linear_probe.unnormalized", "cifar10.linear_probe.unnormalized"),
         ("captions.zeroshot_retrieval.zh", "captions.zeroshot.zh"),
+        ("captions.recall10-5-1", "captions"),
         ("captions.recall10-1-10.de", "captions.recall1-10.zeroshot.de"),
         ("pairs/a.b.image_caption_selection", "pairs/a.b"),
         ("objects.train", "objects.train"),
