@@ -159,6 +159,15 @@ class Outputs(StoreBase):
             .execution_options(yield_per=16)
         )
 
+    def positions_among(self, dataset_id: int, other_id: int) -> list[int]:
+        """For every sample of a data set, in order, the position of the same sample in another data set.
+
+        Raises:
+            StoreError: If one is missing there.
+        """
+        with self.reading() as session:
+            return source_positions(session, dataset_id, other_id)
+
     def sample_errors(self, evaluation_id: int) -> dict[int, str]:
         """Position → error of the samples that could not be read (of the source, if the evaluation is derived)."""
         with self.reading() as session:
@@ -233,6 +242,8 @@ def evaluation_row(session: Session, evaluation_id: int) -> EvaluationRow:
 def source_positions(session: Session, dataset_id: int | None, source_id: int | None) -> list[int]:
     """For every sample of a data set, in order, the position of the same sample in another data set.
 
+    The same sample has the same name and the same content, or the same content where that is its name.
+
     Raises:
         StoreError: If one is missing there.
     """
@@ -244,7 +255,12 @@ def source_positions(session: Session, dataset_id: int | None, source_id: int | 
         sa.select(own.position, sa.func.min(there.position))
         .outerjoin(
             there,
-            sa.and_(there.dataset_id == source_id, there.sample_id == own.sample_id, there.digest == own.digest),
+            sa.and_(
+                there.dataset_id == source_id,
+                there.digest == own.digest,
+                # embedded images are named by their content
+                sa.or_(there.sample_id == own.sample_id, there.sample_id == there.digest),
+            ),
         )
         .where(own.dataset_id == dataset_id)
         .group_by(own.position)

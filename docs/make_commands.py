@@ -7,7 +7,9 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from testbed.cli import corrupt, db, eval
+from testbed.cli import corrupt, db, eval, export_wds
+from testbed.plotting import ranking
+from testbed.plotting.picture import picture_command
 
 WIDTH = "110"
 PROGRAMS = (
@@ -17,6 +19,16 @@ PROGRAMS = (
         "testbed-corrupt",
         corrupt.command,
         "Corrupted copies of a folder of images; see [corruptions.md](corruptions.md).",
+    ),
+    (
+        "testbed-export-wds",
+        export_wds.command,
+        "A data set in CLIP benchmark's webdataset format; see [webdatasets.md](webdatasets.md).",
+    ),
+    (
+        "python plotting/ranking.py",
+        picture_command(ranking.PICTURE),
+        "Models ranked over many settings; this and the other figures: [figures.md](figures.md).",
     ),
 )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +33,13 @@ class Choice:
         x: A column of the grid.
         y: A column of the grid.
         scale: A transform.
+        further: The values of a figure's own options.
     """
 
     x: str | None = None
     y: str | None = None
     scale: str | None = None
+    further: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,17 @@ class Picture:
         data: From the stored results and the choice to the numbers behind the figure.
         draw: From the numbers to the figure. Does not compute.
         numbers: From the numbers to plain values, for ``--json``.
+        options: click's options that this figure has beyond those of all, decorators; their values come in a choice's
+            ``further``.
+        text: From the numbers to a table for the terminal, for ``--table``; None where there is none.
     """
 
     name: str
     data: Callable[[Grid, Choice], Any]
     draw: Callable[[Any], Figure]
     numbers: Callable[[Any], Any]
+    options: Sequence[Callable[..., Any]] = ()
+    text: Callable[[Any], str] | None = None
 
     def main(self) -> None:
         """The program."""
@@ -92,16 +99,25 @@ def picture_command(picture: Picture) -> click.Command:
         metric: str,
         as_json: bool,
         out: Path | None,
+        as_table: bool = False,
+        **further: Any,
     ) -> int:
-        data = compute(picture, load_grid(db_url, metric), Choice(x, y, scale))
+        data = compute(picture, load_grid(db_url, metric), Choice(x, y, scale, further))
         if as_json:
             print_json(picture.numbers(data))
-        if out is not None or not as_json:
+        elif as_table and picture.text is not None:
+            click.echo(picture.text(data))
+        if out is not None or not (as_json or as_table):
             path = out or Path(f"{picture.name}.html")
             write(picture.draw(data), path)
-            click.echo(f"{picture.name}: {path}", err=as_json)
+            click.echo(f"{picture.name}: {path}", err=as_json or as_table)
         return 0
 
+    own = list(picture.options)
+    if picture.text is not None:
+        own.append(click.option("--table", "as_table", is_flag=True, help="Print the numbers as a table."))
+    for option in reversed(own):
+        command = option(command)
     command.__doc__ = (picture.data.__doc__ or "").partition("\n")[0] or None
     return click.command(picture.name, context_settings={"help_option_names": ["-h", "--help"]})(command)
 

@@ -6,8 +6,10 @@ import fnmatch
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import click
 import pandas as pd
 
+from testbed.cli.output import table
 from testbed.plotting.frame import Grid
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.stats import mean_ranks
@@ -26,19 +28,23 @@ class Ranking(NamedTuple):
     Attributes:
         table: As `mean_ranks` gives it.
         settings: Over which settings.
-        left_out: Models that lack one of them.
+        left_out: Models that lack one of them; or, where settings with gaps are left out, those settings.
+        by: ``"rank"`` or ``"score"``.
     """
 
     table: pd.DataFrame
     settings: list[str]
     left_out: list[str]
+    by: str = "rank"
 
 
 def data(grid: Grid, choice: Choice) -> Ranking:
-    """Ranks models over the settings that ``--x`` matches: by mean rank, with mean scores and Borda counts.
+    """Ranks models over the settings that --x matches: by mean rank or by mean score, with intervals.
 
-    Without ``--x``, over the settings that half of the models have or more. Models that lack one of them are left out.
+    Without ``--x``, over the settings that half of the models have or more. Where results are missing, the models that
+    lack one are left out, or with ``--complete settings`` the settings that lack one.
     """
+    by = choice.further.get("by") or "rank"
     values = grid.values
     if choice.x:
         chosen = [column for column in values if fnmatch.fnmatchcase(column, choice.x)]
@@ -47,42 +53,52 @@ def data(grid: Grid, choice: Choice) -> Ranking:
         chosen = [column for column in chosen if values[column].notna().mean() >= 0.5]
     if not chosen:
         raise ValueError(f"no setting matches {choice.x!r}" if choice.x else "no setting is one that most models have")
-    complete = values[chosen].dropna()
+    some = values[chosen].dropna(how="all")
+    if choice.further.get("complete") == "settings":
+        complete = some.dropna(axis=1)
+        left_out = sorted(set(chosen) - set(complete))
+        if complete.empty:
+            raise ValueError(f"no setting is one that all {len(some)} models have")
+    else:
+        complete = some.dropna()
+        left_out = sorted(set(some.index) - set(complete.index))
     if len(complete) < 2:
         raise ValueError(f"{len(complete)} models have all of the {len(chosen)} settings; a ranking needs two")
-    left_out = sorted(set(values[chosen].dropna(how="all").index) - set(complete.index))
-    return Ranking(mean_ranks(complete), chosen, left_out)
+    return Ranking(mean_ranks(complete, by=by), list(complete), left_out, by)
 
 
 def figure(found: Ranking) -> Figure:
-    """The mean rank of each model with its interval, the best on top."""
+    """The mean rank, or the mean score, of each model with its interval, the best on top."""
     import plotly.graph_objects as go
 
-    table = found.table
+    ranked = found.table
+    name, scale = ("mean_rank", 1) if found.by == "rank" else ("mean_score", 100)
+    mean = scale * ranked[name]
     drawn = go.Figure(
         go.Scatter(
-            x=table["mean_rank"],
-            y=list(table.index),
+            x=mean,
+            y=list(ranked.index),
             error_x={
                 "type": "data",
                 "symmetric": False,
-                "array": table["mean_rank_high"] - table["mean_rank"],
-                "arrayminus": table["mean_rank"] - table["mean_rank_low"],
+                "array": scale * ranked[f"{name}_high"] - mean,
+                "arrayminus": mean - scale * ranked[f"{name}_low"],
                 "thickness": 1.2,
                 "width": 3,
             },
             mode="markers",
             marker={"color": "#0072B2", "size": 9},
-            customdata=list(zip(100 * table["mean_score"], table["borda"], strict=True)),
+            customdata=list(zip(ranked["mean_rank"], 100 * ranked["mean_score"], ranked["borda"], strict=True)),
             hovertemplate=(
-                "<b>%{y}</b><br>mean rank %{x:.2f}<br>mean score %{customdata[0]:.2f} %<br>Borda count"
-                " %{customdata[1]:g}<extra></extra>"
+                "<b>%{y}</b><br>mean rank %{customdata[0]:.2f}<br>mean score %{customdata[1]:.2f} %<br>Borda count"
+                " %{customdata[2]:g}<extra></extra>"
             ),
         )
     )
-    drawn.update_xaxes(title_text=f"mean rank over {len(found.settings)} settings")
+    what = "mean rank" if found.by == "rank" else "mean score, percent"
+    drawn.update_xaxes(title_text=f"{what}, over {len(found.settings)} settings")
     drawn.update_yaxes(autorange="reversed", dtick=1, tickfont={"size": 11})
-    finish(drawn, f"{len(table)} models over {len(found.settings)} settings", height=220 + ROW * len(table))
+    finish(drawn, f"{len(ranked)} models over {len(found.settings)} settings", height=220 + ROW * len(ranked))
     drawn.update_layout(margin={"l": 320, "r": 30, "t": 60, "b": 60})
     return drawn
 
@@ -90,20 +106,57 @@ def figure(found: Ranking) -> Figure:
 def numbers(found: Ranking) -> dict[str, Any]:
     """The numbers as plain values; scores in percent."""
     return {
+        "by": found.by,
         "settings": found.settings,
         "left_out": found.left_out,
         "models": [
             {
                 "model": each.Index,
-                **{name: getattr(each, name) for name in ("mean_rank", "mean_rank_low", "mean_rank_high", "borda")},
-                **{name: 100 * getattr(each, name) for name in ("mean_score", "mean_score_low", "mean_score_high")},
+                **{name: getattr(each, name) * (100 if "score" in name else 1) for name in found.table.columns},
             }
             for each in found.table.itertuples()
         ],
     }
 
 
-PICTURE = Picture("ranking", data, figure, numbers)
+def text(found: Ranking) -> str:
+    """The ranking as a table, scores in percent; ± is the standard deviation over the settings."""
+    rows = [
+        [
+            str(each.Index),
+            f"{each.mean_rank:.2f} ± {each.std_rank:.2f}",
+            f"{each.mean_rank_low:.2f} – {each.mean_rank_high:.2f}",
+            f"{100 * each.mean_score:.2f} ± {100 * each.std_score:.2f}",
+            f"{100 * each.mean_score_low:.2f} – {100 * each.mean_score_high:.2f}",
+            f"{100 * each.median_score:.2f}",
+            f"{each.borda:g}",
+        ]
+        for each in found.table.itertuples()
+    ]
+    header = ["model", "mean rank ± std", "95 %", "mean score ± std", "95 %", "median", "Borda"]
+    lines = [table(header, rows, right=range(1, len(header))), f"over {len(found.settings)} settings"]
+    if found.left_out:
+        lines[-1] += f"; incomplete and left out: {', '.join(found.left_out)}"
+    return "\n".join(lines)
+
+
+OPTIONS = (
+    click.option(
+        "--by",
+        type=click.Choice(["rank", "score"]),
+        default="rank",
+        show_default=True,
+        help="What models are ordered by.",
+    ),
+    click.option(
+        "--complete",
+        type=click.Choice(["models", "settings"]),
+        default="models",
+        show_default=True,
+        help="Where results are missing: keep the models that have all settings, or the settings that all models have.",
+    ),
+)
+PICTURE = Picture("ranking", data, figure, numbers, OPTIONS, text)
 
 if __name__ == "__main__":
     PICTURE.main()

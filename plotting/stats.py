@@ -267,7 +267,9 @@ def rank_correlation(x: Any, y: Any, kind: str = "spearman") -> float:
     return float(function(x[there], y[there]).statistic)
 
 
-def mean_ranks(scores: pd.DataFrame, resamples: int = 1000, confidence: float = 0.95, seed: int = 0) -> pd.DataFrame:
+def mean_ranks(
+    scores: pd.DataFrame, resamples: int = 1000, confidence: float = 0.95, seed: int = 0, by: str = "rank"
+) -> pd.DataFrame:
     """Models ranked over several settings, with intervals over the choice of the settings.
 
     On each setting the best model has rank 1, and equal ones share the mean of their ranks. A model's Borda count is
@@ -279,28 +281,34 @@ def mean_ranks(scores: pd.DataFrame, resamples: int = 1000, confidence: float = 
         resamples: How many.
         confidence: Of each interval.
         seed: Of the resamples.
+        by: ``"rank"``: the best mean rank first; ``"score"``: the best mean score first.
 
     Returns:
-        One row for each model, the best mean rank first: ``mean_rank``, ``mean_rank_low``, ``mean_rank_high``,
-        ``mean_score`` (with ``_low``, ``_high``), ``borda``.
+        One row for each model, the best first: ``mean_rank``, ``mean_score`` (each with ``_low``, ``_high``),
+        ``std_rank``, ``std_score`` (over the settings, with n − 1; NaN for one setting), ``median_score``, ``borda``.
 
     Raises:
         ValueError: If a score is missing.
     """
     from scipy.stats import rankdata
 
+    if by not in ("rank", "score"):
+        raise ValueError(f"models are ranked by 'rank' or by 'score', not by {by!r}")
     if scores.isna().to_numpy().any():
         raise ValueError("ranking over settings needs a score of every model on every setting")
     values = scores.to_numpy(dtype=np.float64)
     ranks = rankdata(-values, axis=0)
     chosen = np.random.default_rng(seed).integers(0, values.shape[1], (resamples, values.shape[1]))
     table = pd.DataFrame(index=scores.index)
-    for name, each in (("mean_rank", ranks), ("mean_score", values)):
+    for name, each in (("rank", ranks), ("score", values)):
         means = np.concatenate([each[:, part].mean(axis=2) for part in _blocks(chosen)], axis=1)
         low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2], axis=1)
-        table[name], table[f"{name}_low"], table[f"{name}_high"] = each.mean(axis=1), low, high
+        table[f"mean_{name}"], table[f"mean_{name}_low"], table[f"mean_{name}_high"] = each.mean(axis=1), low, high
+        table[f"std_{name}"] = each.std(axis=1, ddof=1) if values.shape[1] > 1 else np.nan
+    table["median_score"] = np.median(values, axis=1)
     table["borda"] = (len(scores) - ranks).sum(axis=1)
-    return table.sort_values(["mean_rank", "mean_score"], ascending=[True, False], kind="stable")
+    order = ["mean_rank", "mean_score"] if by == "rank" else ["mean_score", "mean_rank"]
+    return table.sort_values(order, ascending=[name == "mean_rank" for name in order], kind="stable")
 
 
 def _blocks(chosen: Any) -> list[Any]:

@@ -42,6 +42,28 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def data_root(given: str | os.PathLike[str] | None = None) -> Path | None:
-    """The folder that holds the data sets: the given one, else ``$TESTBED_DATA``, else None."""
-    root = given if given is not None else os.environ.get(ENV_DATA)
-    return Path(root).expanduser() if root else None
+    """The folder that holds the data sets: the given one, else ``$TESTBED_DATA``, else None.
+
+    Raises:
+        DataError: If it is a URL.
+    """
+    root = data_root_text(given)
+    if root is not None and is_url(root):
+        raise DataError(f"the data root is {root}, but only data sets called wds/… are read from a URL; give a folder")
+    return Path(root) if root else None
+
+
+def data_root_text(given: str | os.PathLike[str] | None = None) -> str | None:
+    """The data root as it was written: a folder, the URL of one, either with ``{dataset}`` in it; or None."""
+    root = str(given) if given is not None else os.environ.get(ENV_DATA)
+    return root if not root or is_url(root) else os.path.expanduser(root)
+
+
+def fill_root(root: str, dataset: str) -> str:
+    """A data root with the name of a data set for ``{dataset}``, and with ``-`` for ``/`` for ``{dataset_cleaned}``."""
+    return root.replace("{dataset_cleaned}", dataset.replace("/", "-")).replace("{dataset}", dataset)
+
+
+def is_url(root: str) -> bool:
+    """Whether a data root is a folder on a web server."""
+    return root.startswith(("https://", "http://"))

@@ -110,6 +110,7 @@ def test_files_that_are_no_python_are_package_data(setup_cfg: configparser.Confi
 
 def test_everything_that_is_imported_is_required(setup_cfg: configparser.ConfigParser) -> None:
     distributions = {"PIL": "pillow", "sklearn": "scikit-learn", "open_clip": "open_clip_torch", "psycopg": "psycopg"}
+    distributions["tensorflow_datasets"] = "tensorflow-datasets"
     texts = [setup_cfg["options"]["install_requires"], *setup_cfg["options.extras_require"].values()]
     required = {line.split(">")[0].split("[")[0] for text in texts for line in lines(text)}
     # What the required ones bring with them: timm and open_clip the hub's client, scikit-learn and kaleido the others.
@@ -255,8 +256,9 @@ def test_an_install_tells_its_metadata_and_its_commands(installed: Path) -> None
         "testbed-eval": "testbed.cli.eval:main",
         "testbed-db": "testbed.cli.db:main",
         "testbed-corrupt": "testbed.cli.corrupt:main",
+        "testbed-export-wds": "testbed.cli.export_wds:main",
     }
-    assert {path.name for path in (installed / "bin").iterdir()} == {"testbed-eval", "testbed-db", "testbed-corrupt"}
+    assert {path.name for path in (installed / "bin").iterdir()} == set(commands["console_scripts"])
 
 
 @pytest.mark.parametrize("command", ["testbed-eval", "testbed-db"])

@@ -87,7 +87,7 @@ LOGIT_FORMS = ("npz", "csv", "parquet")
     "--import-results",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Import a published table: ImageNet-testbed's CSV, or CLIP benchmark's CSV or JSON.",
+    help="Import a published table: ImageNet-testbed's CSV, or CLIP benchmark's CSV, JSON or folder of JSON files.",
 )
 @click.option(
     "--model-types",
@@ -100,6 +100,12 @@ LOGIT_FORMS = ("npz", "csv", "parquet")
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Write top-1 of all models on all settings, as ImageNet-testbed's table.",
+)
+@click.option(
+    "--export-clip-benchmark",
+    type=click.Path(path_type=Path),
+    metavar="DIR|FILE.csv",
+    help="Write the results as CLIP benchmark does: a JSON file for each into a folder, or its table.",
 )
 @click.option("--check", is_flag=True, help="Look for damage: compare every checksum, find what is incomplete.")
 @click.option("--upgrade", is_flag=True, help="Bring the store to this testbed's schema version.")
@@ -210,7 +216,7 @@ def _import(given: dict[str, Any]) -> int:
     from testbed.db.importing import import_results
     from testbed.db.store import Store
 
-    if not given["import_results"].is_file():
+    if not given["import_results"].exists():
         raise TestbedError(f"there is no file {given['import_results']}")
     with Store.create(given["db_url"]) as store:
         report = import_results(store, given["import_results"], given["model_types"])
@@ -234,6 +240,27 @@ def _export(given: dict[str, Any]) -> int:
         results = store.results(metrics=["top1", *METRIC_SUFFIXES], slices=["overall"])
     rows, columns = export_csv(results, given["export_csv"])
     click.echo(f"{count(rows, 'model')} × {count(columns, 'column')} written to {given['export_csv']}")
+    return 0
+
+
+def _export_clip_benchmark(given: dict[str, Any]) -> int:
+    from testbed.db import clip_benchmark
+    from testbed.db.store import Store
+
+    path: Path = given["export_clip_benchmark"]
+    with Store.open(given["db_url"]) as store:
+        results = store.results(slices=["overall"])
+    records = clip_benchmark.records_of(results)
+    if path.suffix.lower() == ".csv":
+        clip_benchmark.write_csv(records, path)
+        click.echo(f"{count(len(records), 'row')} written to {path}")
+    else:
+        clip_benchmark.write_json(records, path)
+        click.echo(f"{count(len(records), 'JSON file')} written to {path}")
+    partial = {(each.eval_setting, each.model) for each in results if each.sample_limit or each.random_weights}
+    if partial:
+        note = f"note: {count(len(partial), 'cell')} of the store saw a part of the samples, or have random weights"
+        click.echo(f"{note}; CLIP benchmark's form cannot say so", err=True)
     return 0
 
 
@@ -296,6 +323,7 @@ _ACTIONS: dict[str, Any] = {
     "rescore": _rescore,
     "save_logits": _save_logits,
     "export_csv": _export,
+    "export_clip_benchmark": _export_clip_benchmark,
     "check": _check,
     "grid": _grid,
     "serve": _serve,

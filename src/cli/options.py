@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from testbed.errors import TestbedError
-from testbed.paths import ENV_DATA, ENV_DB
+from testbed.paths import ENV_DATA, ENV_DB, is_url
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -93,7 +93,7 @@ def data_root_option(function: F) -> F:
 def use_data_root(root: str | None) -> None:
     """Makes a data root known to this process and those it starts."""
     if root is not None:
-        os.environ[ENV_DATA] = os.path.abspath(os.path.expanduser(root))
+        os.environ[ENV_DATA] = root if is_url(root) else os.path.abspath(os.path.expanduser(root))
 
 
 def run_command(command: click.Command) -> None:

@@ -62,6 +62,11 @@ class ImageSource(ABC):
             )
             for position, own in zip(positions, self.digests(positions), strict=True)
         ]
-        content = [[each.id, each.digest, each.target, each.group, each.slices] for each in samples]
-        fingerprint = digest_bytes(json.dumps(content, separators=(",", ":")).encode())
-        return DatasetInfo(self.name, fingerprint, samples, self.class_names)
+        return dataset_of(self.name, samples, self.class_names)
+
+
+def dataset_of(name: str, samples: Sequence[SampleInfo], class_names: Sequence[str] | None = None) -> DatasetInfo:
+    """Samples as a data set, with a fingerprint of ids, content and targets."""
+    content = [[each.id, each.digest, each.target, each.group, each.slices] for each in samples]
+    fingerprint = digest_bytes(json.dumps(content, separators=(",", ":")).encode())
+    return DatasetInfo(name, fingerprint, samples, class_names)

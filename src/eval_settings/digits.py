@@ -39,6 +39,10 @@ class DigitsDataset:
         self.split = split
         self.classes = list(classes) if classes is not None else None
 
+    def with_split(self, split: str) -> DigitsDataset:
+        """The same classes of another split."""
+        return DigitsDataset(split, self.classes)
+
     def spec(self) -> dict[str, Any]:
         """Split and classes."""
         return {"digits": self.split, "classes": self.classes}

@@ -100,7 +100,8 @@ class EvalSetting:
         parent_eval_setting: The name of the setting whose samples and perturbation this one shares; its stored outputs
             serve this one too.
         transform: Applied to the PIL image before the model's own transform.
-        task: ``"classification"``.
+        task: ``"classification"``, or another module of `testbed.tasks`: ``"multilabel"``, ``"retrieval"``,
+            ``"selection"``, ``"linear_probe"``, ``"image_embedding"``.
         class_groups: Lists of classes (after the restriction to a ``class_sublist``); the logits become the largest one
             of each list, and targets index into these lists. Or a function that gives them, for lists that come with
             the data.
@@ -110,6 +111,12 @@ class EvalSetting:
         templates: Prompts with ``{c}`` for the class name, or a dictionary of class name to prompts. A setting without
             templates is for classifiers only.
         num_classes: The number of logits that a model must have; default the number of ``class_names``.
+        language: Of class names, templates or captions; told to a tokenizer that depends on it.
+        keep_embeddings: Whether the image embeddings of a dual encoder are stored too, so that other prompts and other
+            tasks on the same images need not run it again. Tasks on embeddings store them in any case.
+        image_set: The setting after which these embeddings are named; default this one.
+        task_options: Options of the task: ``recall_k`` of retrieval; ``train``, ``validation`` (names of settings) and
+            ``probe`` (fields of `ProbeSpec`) of a linear probe.
         description: One line for people.
     """
 
@@ -133,6 +140,10 @@ class EvalSetting:
         class_names: Sequence[str] | Callable[[], Sequence[str]] | None = None,
         templates: Sequence[str] | Mapping[str, Sequence[str]] | Callable[[], Sequence[str]] | None = None,
         num_classes: int | None = None,
+        language: str = "en",
+        keep_embeddings: bool = False,
+        image_set: str | None = None,
+        task_options: Mapping[str, Any] | None = None,
         description: str = "",
     ) -> None:
         self.name = name
@@ -152,6 +163,10 @@ class EvalSetting:
         self._class_names = class_names
         self._templates = templates
         self._num_classes = num_classes
+        self.language = language
+        self.keep_embeddings = keep_embeddings
+        self.image_set = image_set or name
+        self.task_options = dict(task_options or {})
         self.description = description
         self._check()
 
@@ -286,14 +301,18 @@ class EvalSetting:
             DefinitionError: If there are no templates or no class names.
         """
         templates = self._templates() if callable(self._templates) else self._templates
-        given = self._class_names() if callable(self._class_names) else self._class_names
-        names = list(given if given is not None else dataset_classes or ())
+        names = self.given_class_names(dataset_classes)
         if templates is None or not names:
             lacking = "prompt templates" if templates is None else "class names"
             raise DefinitionError(f"eval setting {self.name!r} has no {lacking}, which zero-shot classification needs")
         if isinstance(templates, Mapping):
             return {"class_names": names, "templates": {name: list(templates.get(name, ())) for name in names}}
         return {"class_names": names, "templates": list(templates)}
+
+    def given_class_names(self, dataset_classes: Sequence[str] | None) -> list[str]:
+        """The setting's class names, else those of the data set; empty where neither has any."""
+        given = self._class_names() if callable(self._class_names) else self._class_names
+        return list(given if given is not None else dataset_classes or ())
 
     def prompts(self, dataset_classes: Sequence[str] | None) -> list[list[str]]:
         """For each class its prompts.
@@ -304,16 +323,7 @@ class EvalSetting:
         Raises:
             DefinitionError: If a class has none.
         """
-        spec = self.prompt_spec(dataset_classes)
-        names, templates = spec["class_names"], spec["templates"]
-        if isinstance(templates, Mapping):
-            prompts = [list(templates[name]) for name in names]
-        else:
-            prompts = [[template.replace("{c}", name) for template in templates] for name in names]
-        for name, of_class in zip(names, prompts, strict=True):
-            if not of_class:
-                raise DefinitionError(f"eval setting {self.name!r} has no prompts for the class {name!r}")
-        return prompts
+        return prompts_of(self.prompt_spec(dataset_classes), self.name)
 
     @property
     def num_classes(self) -> int | None:
@@ -324,6 +334,23 @@ class EvalSetting:
 
     def __repr__(self) -> str:
         return f"EvalSetting(name={self.name!r})"
+
+
+def prompts_of(spec: Mapping[str, Any], setting: str) -> list[list[str]]:
+    """For each class its prompts, from what `EvalSetting.prompt_spec` gives.
+
+    Raises:
+        DefinitionError: If a class has none.
+    """
+    names, templates = spec["class_names"], spec["templates"]
+    if isinstance(templates, Mapping):
+        prompts = [list(templates[name]) for name in names]
+    else:
+        prompts = [[template.replace("{c}", name) for template in templates] for name in names]
+    for name, of_class in zip(names, prompts, strict=True):
+        if not of_class:
+            raise DefinitionError(f"eval setting {setting!r} has no prompts for the class {name!r}")
+    return prompts
 
 
 def _count(name: str, size: Any) -> int:

@@ -82,4 +82,4 @@ BUILDERS: dict[str, Callable[[], EvalSetting]] = {
 }
 registry.add_eval_setting_family(SettingFamily("imagenet-shifts", BUILDERS))
 registry.add_eval_setting_collection("imagenet-testbed", list(BUILDERS))
-registry.add_eval_setting_collection("imagenetv2", ["imagenetv2-*-format-val"])
+registry.add_eval_setting_collection("imagenetv2-format-val", ["imagenetv2-*-format-val"])

@@ -88,8 +88,8 @@ class EmbedsImages(Protocol):
 class EmbedsText(Protocol):
     """Embeds texts."""
 
-    def embed_text(self, texts: Sequence[str]) -> torch.Tensor:
-        """Texts to embeddings [B, D], not normalized."""
+    def embed_text(self, texts: Sequence[str], language: str | None = None) -> torch.Tensor:
+        """Texts, all of one language, to embeddings [B, D], not normalized."""
         ...
 
 

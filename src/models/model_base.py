@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["DualEncoder", "LoadOptions", "Model", "ModelDefinition", "StandardNormalization", "StandardTransform"]
 
 DTYPES = ("float32", "bfloat16", "float16")
+DEFAULT_LANGUAGE = "en"
 
 
 @dataclass(frozen=True)
@@ -338,6 +339,10 @@ class DualEncoder(ModelDefinition):
         eval_batch_size: How many images at once.
         normalization: Applied between corruption and network.
         text_batch_size: How many texts at once.
+        tokenizer_for: For a tokenizer that wants to know the language of the texts: called with the tokenizer and the
+            language's code, returns the tokenizer for texts of that language (it may be the same one, changed).
+        language_code: From a setting's language (``"en"``, ``"jp"``) to the code that ``tokenizer_for`` is given;
+            default as it is. Raises `UnsupportedError` for a language that the tokenizer does not know.
         **options: See `ModelDefinition`; ``random_loader`` returns a pair as ``encoder_loader`` does.
     """
 
@@ -352,22 +357,46 @@ class DualEncoder(ModelDefinition):
         normalization: StandardNormalization | None = None,
         *,
         text_batch_size: int = 256,
+        tokenizer_for: Callable[[Any, str], Any] | None = None,
+        language_code: Callable[[str], str] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(name, transform, eval_batch_size, normalization, **options)
         if not callable(encoder_loader):
             raise DefinitionError(f"model {name!r}: encoder_loader is a function without arguments")
+        if language_code is not None and tokenizer_for is None:
+            raise DefinitionError(f"model {name!r}: language_code is of no use without tokenizer_for")
         self.encoder_loader = encoder_loader
         self.text_batch_size = text_batch_size
+        self.tokenizer_for = tokenizer_for
+        self.language_code = language_code
+
+    def text_language(self, language: str | None) -> str | None:
+        """What a language means to this model's texts: part of the identity of their embeddings.
+
+        Args:
+            language: As settings name it, such as ``"en"`` or ``"jp"``; None means English.
+
+        Returns:
+            The code that the tokenizer is given, or None where the tokenizer is the same for all languages.
+
+        Raises:
+            UnsupportedError: If the tokenizer does not know the language.
+        """
+        if self.tokenizer_for is None:
+            return None
+        code = language or DEFAULT_LANGUAGE
+        return code if self.language_code is None else self.language_code(code)
 
     def spec(self) -> dict[str, Any]:
         """What decides the embeddings besides the weights."""
-        return {
+        spec = {
             "arch": self.arch,
             "transform": self.transform,
             "normalization": self.normalization,
             "network": self.architecture or self.encoder_loader,
         }
+        return spec if self.tokenizer_for is None else {**spec, "tokenizer_for": self.tokenizer_for}
 
     def make_network(self) -> Any:
         """The network alone, for the digest of its weights."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import WeightsError
+from testbed.models.flores_base import flores_code, nllb_tokenizer
 from testbed.models.hub_base import hash_in_name, hub_file, url_file
 from testbed.models.model_base import DualEncoder, StandardNormalization
 from testbed.models.transform_base import LazyTransform, Transform
@@ -185,6 +186,7 @@ class OpenClipFamily:
         quick_gelu = bool(pretrained.get("quick_gelu"))
         given = {key: pretrained[key] for key in DEFAULT_PREPROCESSING if pretrained.get(key) is not None}
         preprocessing = {**DEFAULT_PREPROCESSING, **given}
+        multilingual = _speaks_nllb(config)
         return DualEncoder(
             name=name,
             # The network's own size, whatever a preprocessing configuration says: open_clip does the same.
@@ -200,7 +202,15 @@ class OpenClipFamily:
             arch=source.partition(",")[0],
             architecture={"library": "open_clip", "config": config, "quick_gelu": quick_gelu},
             weights=_weights(source),
+            tokenizer_for=nllb_tokenizer if multilingual else None,
+            language_code=flores_code if multilingual else None,
         )
+
+
+def _speaks_nllb(config: dict[str, Any]) -> bool:
+    """Whether a model's tokenizer is NLLB's, which wants the language of the texts."""
+    tokenizer = str((config.get("text_cfg") or {}).get("hf_tokenizer_name", ""))
+    return "nllb" in tokenizer.lower()
 
 
 def _configuration(name: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -140,15 +140,37 @@ class LoadedDualEncoder:
             embeddings: torch.Tensor = self.network.encode_image(images)
         return embeddings
 
-    def embed_text(self, texts: Sequence[str]) -> torch.Tensor:
-        """Texts to embeddings [B, D], not normalized, in batches of the definition's ``text_batch_size``."""
+    def embed_text(self, texts: Sequence[str], language: str | None = None) -> torch.Tensor:
+        """Texts to embeddings [B, D], not normalized, in batches of the definition's ``text_batch_size``.
+
+        Args:
+            texts: At least one; equal ones are encoded once.
+            language: Of the texts; None means English. It counts where the definition's tokenizer depends on it.
+
+        Raises:
+            UnsupportedError: If the tokenizer does not know the language.
+        """
+        if not len(texts):
+            raise RunError(f"{self.definition.name}: there are no texts to embed")
+        tokenizer = self._tokenizer_for(language)
+        different = list(dict.fromkeys(texts))
         size = self.definition.text_batch_size
         parts = []
-        for start in range(0, len(texts), size):
-            tokens = self.tokenizer(list(texts[start : start + size]))
+        for start in range(0, len(different), size):
+            tokens = tokenizer(different[start : start + size])
             with torch.no_grad(), autocast(self.options):
                 parts.append(self.network.encode_text(tokens.to(self.options.device)))
-        return torch.cat(parts)
+        embeddings = torch.cat(parts)
+        if len(different) == len(texts):
+            return embeddings
+        place = {text: index for index, text in enumerate(different)}
+        return embeddings[[place[text] for text in texts]]
+
+    def _tokenizer_for(self, language: str | None) -> Any:
+        """The tokenizer for texts of a language. It is asked each time: many a tokenizer keeps the last language."""
+        code = self.definition.text_language(language)
+        tokenizer_for = self.definition.tokenizer_for
+        return self.tokenizer if code is None or tokenizer_for is None else tokenizer_for(self.tokenizer, code)
 
 
 def _normalized(definition: Any, images: torch.Tensor) -> torch.Tensor:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DefinitionError, DuplicateNameError
+from testbed.eval_settings.image_embeddings_base import ImageEmbeddings
 from testbed.registry import discovery
 from testbed.registry.table import Family, Registry, check_name
 
@@ -66,6 +67,7 @@ class Catalog:
         self.eval_settings: Registry[EvalSetting] = Registry(
             "eval setting", "python db.py --list-eval-settings-registry"
         )
+        self.eval_settings.add_family(ImageEmbeddings(self.eval_settings))
         self.model_collections = Collections("model")
         self.eval_setting_collections = Collections("eval setting")
         self.plugins: list[Path] = []

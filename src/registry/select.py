@@ -1,11 +1,14 @@
 """From what a user writes after ``--models`` or ``--eval-settings`` to a list of names.
 
 Each word is a name, a pattern with ``*``, ``?`` or ``[…]``, a collection, or a text file with one of these per line.
+An architecture with a pattern of checkpoints, ``ViT-B-32,runs/*.pt``, is one model for each file.
 """
 
 from __future__ import annotations
 
 import fnmatch
+import glob
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +16,9 @@ from typing import Any
 
 from testbed.errors import DefinitionError, DuplicateNameError, UnknownNameError, unknown_name
 from testbed.registry.catalog import Collections
-from testbed.registry.table import Registry
+from testbed.registry.table import Registry, natural_key
+
+WILDCARDS = "*?["
 
 
 def select(registry: Registry[Any], collections: Collections, words: Iterable[str]) -> list[str]:
@@ -33,6 +38,9 @@ def _resolve(registry: Registry[Any], collections: Collections, word: str, withi
     if word in within:
         raise DefinitionError(f"the {registry.noun} list {word!r} contains itself: {' → '.join([*within, word])}")
     canonical = registry.canonical(word)
+    if canonical is not None and _has_wildcards(word) and not _names_a_path(word):
+        # Families that take any path take a pattern for one.
+        return _listed(registry, word) or _checkpoints(registry, word) or matching(registry, word)
     if canonical is not None:
         if word in collections:
             raise DuplicateNameError(
@@ -41,9 +49,9 @@ def _resolve(registry: Registry[Any], collections: Collections, word: str, withi
         return [canonical]
     if word in collections:
         members = collections.members(word)
-    elif any(character in "*?[" for character in word):
+    elif _has_wildcards(word):
         return matching(registry, word)
-    elif _is_list_file(word):
+    elif _is_file(word):
         members = read_names(Path(word))
     else:
         raise _unknown(registry, collections, word)
@@ -56,14 +64,43 @@ def matching(registry: Registry[Any], pattern: str) -> list[str]:
     Raises:
         UnknownNameError: If it matches none.
     """
-    names = registry.names()
-    found = [name for name in names if fnmatch.fnmatchcase(name, pattern)]
+    found = _listed(registry, pattern)
     if not found:
         raise UnknownNameError(
-            f"no {registry.noun} matches the pattern {pattern!r}; {len(names)} are registered, which"
+            f"no {registry.noun} matches the pattern {pattern!r}; {len(registry)} are registered, which"
             f" {registry.listing} lists"
         )
     return found
+
+
+def _listed(registry: Registry[Any], pattern: str) -> list[str]:
+    return [name for name in registry.names() if fnmatch.fnmatchcase(name, pattern)]
+
+
+def _checkpoints(registry: Registry[Any], word: str) -> list[str]:
+    """The names of an architecture with each file that a pattern matches, in natural order; none without a pattern.
+
+    Raises:
+        UnknownNameError: If no file matches it.
+    """
+    architecture, _, pattern = word.partition(",")
+    if not _has_wildcards(pattern) or _has_wildcards(architecture):
+        return []
+    files = [path for path in glob.glob(os.path.expanduser(pattern), recursive=True) if os.path.isfile(path)]
+    if not files:
+        raise UnknownNameError(f"no file matches {os.path.abspath(os.path.expanduser(pattern))!r}, for {word!r}")
+    names = (registry.canonical(f"{architecture},{path}") for path in sorted(files, key=natural_key))
+    return [name for name in names if name is not None]
+
+
+def _names_a_path(word: str) -> bool:
+    """Whether what follows the first comma or colon is there as it is written, brackets and all."""
+    path = re.split("[,:]", word, maxsplit=1)[-1]
+    return os.path.exists(os.path.expanduser(path))
+
+
+def _has_wildcards(word: str) -> bool:
+    return any(character in WILDCARDS for character in word)
 
 
 def read_names(path: Path) -> list[str]:
@@ -79,7 +116,7 @@ def read_names(path: Path) -> list[str]:
     return names
 
 
-def _is_list_file(word: str) -> bool:
+def _is_file(word: str) -> bool:
     try:
         return Path(word).is_file()
     except (OSError, ValueError):  # too long for a file's name, say

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from testbed.data.source import ImageSource
 from testbed.db.entities import DatasetInfo, Evaluation
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.identity import digest
 from testbed.models.model_base import ModelDefinition
 from testbed.models.weights_base import Weights
 from testbed.runner.options import RunOptions
@@ -57,6 +58,19 @@ class OpenedSetting:
     dataset: DatasetInfo
 
 
+@dataclass(frozen=True)
+class Need:
+    """Image embeddings that a cell takes from the store.
+
+    Attributes:
+        opened: The setting whose images they are of, and its samples.
+        source: The stored evaluation that has them, or the cell of this run that will.
+    """
+
+    opened: OpenedSetting
+    source: Evaluation | Cell
+
+
 @dataclass
 class Cell:
     """One model on one setting.
@@ -69,6 +83,7 @@ class Cell:
         identity: What the digests were made of.
         stored: The evaluation that is stored, complete or not.
         source: For a derived cell, the stored evaluation or the cell of this run whose outputs it takes.
+        needs: The image embeddings that it takes instead of seeing images, by role.
     """
 
     model: str
@@ -82,6 +97,7 @@ class Cell:
     identity: dict[str, Any] = field(default_factory=dict)
     stored: Evaluation | None = None
     source: Evaluation | Cell | None = None
+    needs: dict[str, Need] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -93,6 +109,17 @@ class Cell:
         """The number of samples."""
         return len(self.opened_setting.positions) if self.opened_setting else 0
 
+    @property
+    def model_identity(self) -> str:
+        """The digest of model, weights and precision, by which what is prepared for it is found."""
+        return model_identity(self.identity)
+
+
+def model_identity(identity: Mapping[str, Any]) -> str:
+    """The digest of model, weights and precision in what a cell's fingerprint was made of."""
+    model = identity["model"]
+    return digest([digest([model["spec"], model["weights"]]), identity["dtype"]])
+
 
 @dataclass(frozen=True)
 class PassCell:
@@ -101,12 +128,14 @@ class PassCell:
     Attributes:
         evaluation_id: Where its outputs go.
         model_identity: The digest of model, weights and precision, for what is prepared.
+        needs: Role → the ids of the evaluation that has the image embeddings, and of the data set of the samples.
     """
 
     evaluation_id: int
     model: str
     setting: str
     model_identity: str
+    needs: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -122,15 +151,19 @@ class Pass:
         batch_size: Images at once.
         chunk: Samples whose outputs are stored together; a multiple of the batch size, so that the batches of a range
             are the same whether or not earlier ranges were stored before.
+        embedded: Whether it reads stored embeddings rather than images; it then has one cell, and no source.
+        outputs: Whether it makes outputs at all; else something is prepared, and that is all.
     """
 
     id: int
     cells: tuple[PassCell, ...]
-    source: ImageSource
+    source: ImageSource | None
     positions: Sequence[int]
     targets: Sequence[Any]
     batch_size: int
     chunk: int
+    embedded: bool = False
+    outputs: bool = True
 
     @property
     def models(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import logging
 from testbed.db.store import Store
 from testbed.errors import StoreError, TestbedError
 from testbed.registry.catalog import Catalog
+from testbed.runner.cells import model_identity
 from testbed.tasks.task_base import Outputs, get_task
 
 log = logging.getLogger("testbed")
@@ -52,12 +53,15 @@ def _score(store: Store, catalog: Catalog, evaluation_id: int):  # type: ignore[
         raise TestbedError(f"none of the {evaluation.size} samples could be read; the first: {unreadable[0]}")
     assert evaluation.dataset_id is not None
     dataset = store.dataset(evaluation.dataset_id)
+    identity = store.identity(evaluation)
     outputs = Outputs(
         values=store.read_outputs(evaluation_id, task.output_kind),
         samples=dataset.samples,
         class_names=dataset.class_names,
-        restricted=bool(store.identity(evaluation).get("forward", {}).get("restricted")),
+        restricted=bool(identity.get("forward", {}).get("restricted")),
         unreadable=sorted(unreadable),
+        model_identity=model_identity(identity) if {"model", "dtype"} <= set(identity) else "",
+        artifact=store.get_artifact,
     )
     known = catalog.contains_model(evaluation.model)  # a stored model may be defined no longer
     return task.score(outputs, setting, catalog.get_model(evaluation.model) if known else None)

@@ -11,6 +11,7 @@ from testbed.identity import digest
 from testbed.runner.cells import Cell, Pass, PassCell, Task
 
 MIN_CHUNK = 256  # samples whose outputs are stored together, at least: databases like few and large values
+EMBEDDED_CHUNK = 8192  # the same, for outputs that are made from stored embeddings
 MAX_PASS_CELLS = 256  # bounds the memory of the outputs that wait to be stored
 # Models are put into one pass as long as their weights together take no more than this. One that is larger has a pass
 # to itself, which costs nothing compared with running it.
@@ -92,7 +93,7 @@ def _pass(number: int, members: Sequence[tuple[Cell, int]], batch_size: int) -> 
     return Pass(
         id=number,
         cells=tuple(
-            PassCell(evaluation_id, cell.model, cell.setting, _model_identity(cell)) for cell, evaluation_id in members
+            PassCell(evaluation_id, cell.model, cell.setting, cell.model_identity) for cell, evaluation_id in members
         ),
         source=opened.source,
         positions=opened.positions,
@@ -102,9 +103,29 @@ def _pass(number: int, members: Sequence[tuple[Cell, int]], batch_size: int) -> 
     )
 
 
-def _model_identity(cell: Cell) -> str:
-    assert cell.opened_model is not None
-    return digest([cell.opened_model.identity, cell.identity["dtype"]])
+def embedded_pass(
+    number: int, cell: Cell, evaluation_id: int, needs: Mapping[str, tuple[int, int]], outputs: bool
+) -> Pass:
+    """The pass of a cell that takes stored embeddings instead of images: one for each, in ranges of many samples.
+
+    Args:
+        number: Its id.
+        cell: The cell.
+        evaluation_id: Its evaluation.
+        needs: As `PassCell` has them.
+        outputs: Whether it makes outputs out of the embeddings; else something is prepared, and that is all.
+    """
+    return Pass(
+        id=number,
+        cells=(PassCell(evaluation_id, cell.model, cell.setting, cell.model_identity, needs),),
+        source=None,
+        positions=range(cell.size),
+        targets=(),
+        batch_size=EMBEDDED_CHUNK,
+        chunk=EMBEDDED_CHUNK,
+        embedded=True,
+        outputs=outputs,
+    )
 
 
 def missing(size: int, stored: Iterable[tuple[int, int]], chunk: int) -> list[tuple[int, int]]:
@@ -130,6 +151,7 @@ def tasks_of(
     stored: Mapping[int, Sequence[tuple[int, int]]],
     numbers: Iterable[int],
     only: set[int] | None = None,
+    prepare: bool = False,
 ) -> list[Task]:
     """The tasks of a pass: for each range the cells that lack it.
 
@@ -138,7 +160,11 @@ def tasks_of(
         stored: Evaluation id → ranges whose outputs are stored.
         numbers: Ids for the tasks.
         only: Evaluation ids to make tasks for; None means all of the pass.
+        prepare: Whether a pass without outputs gets its task, of no samples.
     """
+    if not one_pass.outputs:
+        cells = tuple(cell.evaluation_id for cell in one_pass.cells)
+        return [Task(next(iter(numbers)), one_pass.id, 0, 0, cells)] if prepare else []
     wanting: dict[tuple[int, int], list[int]] = defaultdict(list)
     for cell in one_pass.cells:
         if only is None or cell.evaluation_id in only:

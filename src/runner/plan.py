@@ -15,8 +15,10 @@ from testbed.errors import TestbedError, UnsupportedError
 from testbed.identity import describe, digest
 from testbed.registry.catalog import Catalog
 from testbed.runner.cells import Action, Cell, OpenedModel, OpenedSetting
+from testbed.runner.embeddings import EmbeddingPlanner, only_images
 from testbed.runner.options import RunOptions
-from testbed.tasks.task_base import get_task
+from testbed.tasks import image_embedding
+from testbed.tasks.task_base import Task, get_task
 
 log = logging.getLogger("testbed")
 T = TypeVar("T")
@@ -24,9 +26,15 @@ T = TypeVar("T")
 
 @dataclass
 class Plan:
-    """The cells of a run and what is to be done about each."""
+    """The cells of a run and what is to be done about each.
+
+    Attributes:
+        cells: What was asked for.
+        embeddings: Cells that nobody asked for: image embeddings that the others take, and that are not stored yet.
+    """
 
     cells: list[Cell] = field(default_factory=list)
+    embeddings: list[Cell] = field(default_factory=list)
 
     def of(self, *actions: Action) -> list[Cell]:
         """The cells with one of these actions, in order."""
@@ -56,6 +64,7 @@ class Planner:
         self._sources: dict[str, Any] = {}
         self._samples: dict[str, DatasetInfo] = {}
         self._keys: dict[str, frozenset[tuple[str, str]]] = {}
+        self._embeddings = EmbeddingPlanner(self)
 
     def plan(self, models: Sequence[str], settings: Sequence[str]) -> Plan:
         """Decides about every model on every setting; nothing in the store is changed."""
@@ -70,17 +79,18 @@ class Planner:
                     continue
                 # Data are read, and weights fetched, only for a pair that fits.
                 if setting not in opened_settings:
-                    opened_settings[setting] = self._attempt(partial(self._open_setting, setting))
+                    opened_settings[setting] = self.attempt(partial(self.open_setting, setting))
                 if not opened_model:
-                    opened_model = self._attempt(partial(self._open_model, model))
-                self._identify(cell, opened_model, opened_settings[setting])
-        self._find_stored(plan.of(Action.RUN))
-        self._find_sources(plan.of(Action.RUN))
+                    opened_model = self.attempt(partial(self._open_model, model))
+                self.identify(cell, opened_model, opened_settings[setting])
+        self.find_stored(plan.of(Action.RUN))
+        self._find_sources([cell for cell in plan.of(Action.RUN) if self._task(cell).has_outputs])
+        plan.embeddings = self._embeddings.find(plan)
         return plan
 
     # Opening ------------------------------------------------------------------------------------------------------
 
-    def _attempt(self, open_it: Callable[[], T]) -> T | str:
+    def attempt(self, open_it: Callable[[], T]) -> T | str:
         """What a function returns, or the reason why it failed."""
         try:
             return open_it()
@@ -90,12 +100,17 @@ class Planner:
             log.debug("planning failed", exc_info=True)
             return f"{type(error).__name__}: {error}"
 
-    def _open_setting(self, name: str) -> OpenedSetting:
+    def open_setting(self, name: str) -> OpenedSetting:
+        """A setting and its samples.
+
+        Raises:
+            TestbedError: If they cannot be had.
+        """
         setting = self.catalog.get_eval_setting(name)
         spec = describe(setting.dataset)
         source_key = digest(spec)
         if source_key not in self._sources:
-            self._sources[source_key] = self._attempt(setting.dataset.open)
+            self._sources[source_key] = self.attempt(setting.dataset.open)
         source = self._sources[source_key]
         if isinstance(source, str):
             raise TestbedError(source)
@@ -103,6 +118,8 @@ class Planner:
         samples_key = digest([source_key, positions])
         if samples_key not in self._samples:
             self._samples[samples_key] = source.describe_samples(positions)
+        if setting.task == image_embedding.task.name:
+            return only_images(setting, source, source_key, positions, self._samples[samples_key])
         return OpenedSetting(setting, source, source_key, positions, self._samples[samples_key])
 
     def _open_model(self, name: str) -> OpenedModel:
@@ -126,13 +143,14 @@ class Planner:
             cell.action, cell.reason = Action.FAILED, f"it cannot be defined: {type(error).__name__}: {error}"
         return cell.action is Action.RUN
 
-    def _identify(self, cell: Cell, model: OpenedModel | str, setting: OpenedSetting | str) -> None:
+    def identify(self, cell: Cell, model: OpenedModel | str, setting: OpenedSetting | str) -> None:
+        """Fills in what tells a cell from others."""
         if isinstance(model, str) or isinstance(setting, str):
             cell.action = Action.FAILED
             cell.reason = model if isinstance(model, str) else str(setting)
             return
         cell.opened_model, cell.opened_setting = model, setting
-        specs = self._attempt(partial(self._specs, model, setting))
+        specs = self.attempt(partial(self._specs, model, setting))
         if isinstance(specs, str):
             cell.action, cell.reason = Action.FAILED, specs
             return
@@ -155,11 +173,16 @@ class Planner:
         task = get_task(definition.task)
         forward = task.forward_spec(model.definition, definition, setting.dataset.class_names, self.options.seed)
         forward["restricted"] = task.restricts(model.definition, definition)
+        if others := self._embeddings.others(model, definition):
+            forward["embedded"] = others
         return describe(forward), describe(task.view_spec(definition))
+
+    def _task(self, cell: Cell) -> Task:
+        return get_task(self.catalog.get_eval_setting(cell.setting).task)
 
     # What is stored -----------------------------------------------------------------------------------------------
 
-    def _find_stored(self, cells: Sequence[Cell]) -> None:
+    def find_stored(self, cells: Sequence[Cell]) -> None:
         """Marks the cells whose evaluation is stored and complete."""
         if self.store is None or not cells:
             return
@@ -202,13 +225,14 @@ class Planner:
             members.sort(key=lambda cell: (-cell.size, cell.setting != _root_setting(members, cell)))
             ran: list[Cell] = []
             for cell in members:
-                source = self._covering(cell, stored[forward], ran)
+                source = self.covering(cell, stored[forward], ran)
                 if source is None:
                     ran.append(cell)
                 else:
                     cell.action, cell.source = Action.DERIVE, source
 
-    def _covering(self, cell: Cell, stored: Iterable[Evaluation], ran: Iterable[Cell]) -> Evaluation | Cell | None:
+    def covering(self, cell: Cell, stored: Iterable[Evaluation], ran: Iterable[Cell]) -> Evaluation | Cell | None:
+        """The first of some evaluations, or else of some cells, that has all samples of a cell; not its own one."""
         wanted = self._sample_keys(_dataset(cell))
         for evaluation in stored:
             if self.store is None or evaluation.dataset_id is None:

@@ -17,14 +17,15 @@ from testbed.registry.catalog import Catalog
 from testbed.runner.cells import Action, Cell, Job, Pass, Task
 from testbed.runner.environment import environment
 from testbed.runner.finish import finish
+from testbed.runner.held import HeldTasks
 from testbed.runner.options import RunOptions
-from testbed.runner.passes import group, tasks_of
+from testbed.runner.passes import embedded_pass, group, tasks_of
 from testbed.runner.plan import Plan, Planner
 from testbed.runner.progress import Progress, SilentProgress
 from testbed.runner.published import disagreements
 from testbed.runner.resources import choose_resources
 from testbed.runner.scheduler import Scheduler
-from testbed.tasks.task_base import get_task
+from testbed.tasks.task_base import IMAGES, get_task
 
 log = logging.getLogger("testbed")
 
@@ -131,6 +132,7 @@ class Run:
         self._environment: dict[str, Any] = {}
         self._scheduler: Scheduler | None = None
         self._passes: list[Pass] = []
+        self._held = HeldTasks()
         self._repairs: dict[int, int] = {}
         self._finishing = ThreadPoolExecutor(1, thread_name_prefix="finish")
         self._finishes: list[Future[None]] = []
@@ -145,7 +147,7 @@ class Run:
         for cell in plan.of(Action.UNSUPPORTED, Action.FAILED):
             self._record_failure(cell)
         try:
-            self._compute(plan.of(Action.RUN))
+            self._compute([*plan.embeddings, *plan.of(Action.RUN)])
             self._derive(plan.of(Action.DERIVE))
         except KeyboardInterrupt:
             self.report.interrupted = True
@@ -164,20 +166,41 @@ class Run:
             return
         if self.options.override:
             self._set_aside(cells)
-        begun = [(cell, evaluation.id) for cell in cells if (evaluation := self._begin(cell))]
+        seeing = [cell for cell in cells if not cell.needs]
+        begun = [(cell, evaluation.id) for cell in seeing if (evaluation := self._begin(cell))]
         self._passes = group(begun, self.options.batch_size, self.options.share_passes)
+        on_embeddings = [cell for cell in cells if cell.needs]
+        for cell in on_embeddings:
+            begun += self._begin_embedded(cell)
         stored = self._stored_ranges([evaluation_id for _, evaluation_id in begun])
         numbers = count()
-        tasks = [task for each in self._passes for task in tasks_of(each, stored, numbers)]
-        self._scheduler = Scheduler(self._passes, tasks)
-        self._announce(tasks, stored)
+        tasks = [task for each in self._passes for task in tasks_of(each, stored, numbers, prepare=True)]
         open_cells = {evaluation_id for task in tasks for evaluation_id in task.cells}
+        self._announce(tasks, stored)
+        tasks = self._held.hold(self._passes, tasks, open_cells)
+        self._scheduler = Scheduler(self._passes, tasks)
         for _, evaluation_id in begun:
             if evaluation_id not in open_cells:  # all outputs were stored, and then something happened
                 self._finish(evaluation_id)
         if tasks:
             self._execute()
         self._wait_for_finishes()
+
+    def _begin_embedded(self, cell: Cell) -> list[tuple[Cell, int]]:
+        """Begins a cell that takes image embeddings from the store, and makes its pass."""
+        needs = {
+            role: (
+                self._ids[id(need.source)] if isinstance(need.source, Cell) else need.source.id,
+                self.store.ensure_dataset(need.opened.dataset),
+            )
+            for role, need in cell.needs.items()
+        }
+        own_outputs = get_task(self.catalog.get_eval_setting(cell.setting).task).has_outputs
+        evaluation = self._begin(cell, derived_from=None if own_outputs else needs[IMAGES][0])
+        if evaluation is None:
+            return []
+        self._passes.append(embedded_pass(len(self._passes), cell, evaluation.id, needs, own_outputs))
+        return [(cell, evaluation.id)]
 
     def _begin(self, cell: Cell, derived_from: int | None = None) -> Evaluation | None:
         """The evaluation of a cell, begun or gone on with; None when somebody has completed it meanwhile."""
@@ -235,14 +258,14 @@ class Run:
         self.report.passes = len(self._passes)
         kept = sum(stop - start for ranges in stored.values() for start, stop in ranges)
         if kept:
-            whole = sum(samples[each.id] * len(each.cells) for each in self._passes)
+            whole = sum(samples[each.id] * len(each.cells) for each in self._passes if each.outputs)
             left = sum(task.count * len(task.cells) for task in tasks)
             self.progress.note(
                 f"going on where an earlier run ended: outputs of {kept:,} of {whole:,} samples × cells are stored and"
                 f" are not computed again, {left:,} are left"
             )
         self.report.reused = kept
-        for one_pass in self._passes:
+        for one_pass in [each for each in self._passes if not each.embedded]:
             to_do = sum(task.count for task in tasks if task.pass_id == one_pass.id)
             if to_do:
                 self.progress.begin(one_pass, samples[one_pass.id], to_do)
@@ -270,6 +293,7 @@ class Run:
         for evaluation_id in self._scheduler.task_done(task_id):
             if not self._repair(evaluation_id):
                 self._finish(evaluation_id)
+                self._scheduler.add(self._held.release(evaluation_id))
 
     def cell_failed(self, evaluation_id: int, reason: str) -> None:
         """A cell cannot be finished."""
@@ -279,6 +303,8 @@ class Run:
         cell = self._evaluations[evaluation_id]
         self.progress.note(f"{cell.name} failed: {reason}")
         self._end(cell, "failed", reason, evaluation_id)
+        for dependent in self._held.drop(evaluation_id):
+            self.cell_failed(dependent, f"{cell.name}, which it needs, failed: {reason}")
 
     def _repair(self, evaluation_id: int) -> bool:
         """Makes tasks for ranges of an evaluation that are missing although its tasks are done.

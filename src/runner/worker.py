@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -18,6 +18,7 @@ from testbed.registry.parcel import Parcel
 from testbed.runner.cells import Job, Pass, PassCell, Task
 from testbed.runner.channel import Channel
 from testbed.runner.memory import InPieces
+from testbed.runner.on_embeddings import EmbeddingRun
 from testbed.runner.variants import ReadyCell, Variants
 from testbed.runner.writer import Writer
 from testbed.tasks.task_base import PrepareContext, get_task
@@ -55,7 +56,8 @@ class Worker:
         """
         try:
             while not self.channel.stopping() and (pass_id := self.channel.next_pass()) is not None:
-                PassRun(self, self.passes[pass_id]).run()
+                one_pass = self.passes[pass_id]
+                (EmbeddingRun(self, one_pass) if one_pass.embedded else PassRun(self, one_pass)).run()
         finally:
             self.writer.close()
 
@@ -81,8 +83,10 @@ class PassRun:
     """A worker's part of a pass."""
 
     def __init__(self, worker: Worker, one_pass: Pass) -> None:
+        assert one_pass.source is not None
         self.worker = worker
         self.one_pass = one_pass
+        self.source = one_pass.source
         self.options = worker.job.options
         self.tasks: dict[int, TaskBuffer] = {}
         self.failed: set[int] = set()
@@ -92,9 +96,7 @@ class PassRun:
         """Computes tasks of the pass until none is left."""
         self._prepare()
         one_pass = self.one_pass
-        variants = Variants(
-            one_pass.source, one_pass.positions, one_pass.targets, self.worker.device, self.options.seed
-        )
+        variants = Variants(self.source, one_pass.positions, one_pass.targets, self.worker.device, self.options.seed)
         try:
             for batch in self._batches():
                 self._compute(variants, batch)
@@ -128,9 +130,7 @@ class PassRun:
     def _bind(self, cell: PassCell, loaded: Any) -> ReadyCell:
         setting = self.worker.catalog.get_eval_setting(cell.setting)
         store = self.worker.store
-        context = PrepareContext(
-            cell.model_identity, self.one_pass.source.class_names, store.get_artifact, store.put_artifact
-        )
+        context = PrepareContext(cell.model_identity, self.source.class_names, store.get_artifact, store.put_artifact)
         bound = get_task(setting.task).bind(loaded, setting, context)
         size = loaded.definition.batch_size(setting.adversarial_attack is not None, self.options.batch_size)
         channel = self.worker.channel
@@ -154,7 +154,7 @@ class PassRun:
             if setting.perturbation_fn_cpu is not None
         ]
         return Reader(
-            self.one_pass.source,
+            self.source,
             self.one_pass.positions,
             portable(first.model.transform, ByName("model", first.model.name, "transform", plugins), travels),
             portable(first.setting.transform, ByName("setting", first.setting.name, "transform", plugins), travels),
@@ -230,7 +230,7 @@ class PassRun:
 
     def _outputs(self, buffer: TaskBuffer) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
         alive = [evaluation_id for evaluation_id in buffer.task.cells if evaluation_id in self.ready]
-        return buffer.chunks(alive, get_task(self.ready[alive[0]].setting.task).output_kind if alive else "")
+        return buffer.chunks({each: get_task(self.ready[each].setting.task).output_kind for each in alive})
 
     def _store_begun(self) -> None:
         """Stores the beginnings of tasks when the run is stopped; the rest of each is for another run."""
@@ -290,15 +290,21 @@ class TaskBuffer:
         self.read += len(batch.indices)
         self.errors.update(batch.errors)
 
-    def chunks(self, evaluation_ids: Sequence[int], kind: str) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
-        """What was read so far: the outputs of these evaluations, and the errors of unreadable samples for each."""
+    def chunks(self, kinds: Mapping[int, str]) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
+        """What was read so far.
+
+        Args:
+            kinds: Evaluation id → the kind of its outputs.
+
+        Returns:
+            The outputs of these evaluations, and the errors of unreadable samples for each.
+        """
         chunks = [
             Chunk(evaluation_id, kind, self.task.start, self.arrays[evaluation_id][: self.read])
-            for evaluation_id in evaluation_ids
+            for evaluation_id, kind in kinds.items()
             if evaluation_id in self.arrays
         ]
-        errors = {evaluation_id: dict(self.errors) for evaluation_id in evaluation_ids} if self.errors else {}
-        return chunks, errors
+        return chunks, {evaluation_id: dict(self.errors) for evaluation_id in kinds} if self.errors else {}
 
 
 class Travelling(torch.utils.data.Dataset[Item]):

@@ -13,7 +13,9 @@ from testbed.eval_settings.perturbation_base import parameters
 from testbed.models.capability_base import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, LOGITS
 from testbed.tasks import zero_shot
 from testbed.tasks.classification_scores import SCORER, score_classes
-from testbed.tasks.task_base import BoundCell, Outputs, PrepareContext, Task, require
+from testbed.tasks.head_files import head_digests, head_files, loaded_head
+from testbed.tasks.task_base import IMAGES, BoundCell, Outputs, PrepareContext, Task, require
+from testbed.tasks.texts import text_language
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,7 +43,7 @@ class Classification(Task):
             _check_classes(model, setting)
             route = BY_LOGITS
         elif {EMBED_IMAGE, EMBED_TEXT} <= model.capabilities:
-            if not setting.has_templates:
+            if not setting.has_templates and not head_files():
                 raise UnsupportedError(
                     f"{setting.name} has no prompt templates, which {model.name} needs to classify zero-shot"
                 )
@@ -72,9 +74,17 @@ class Classification(Task):
         if setting.class_sublist is not None and (setting.perturbation_needs_model or self.restricts(model, setting)):
             spec["class_sublist"] = setting.class_sublist
         if route == BY_ZERO_SHOT:
-            spec["prompts"] = setting.prompt_spec(class_names)
+            heads = head_digests()
+            spec["prompts"] = {"heads": heads} if heads else setting.prompt_spec(class_names)
             spec["zero_shot_revision"] = zero_shot.REVISION
+            if (language := text_language(model, setting.language)) is not None:
+                spec["language"] = language
         return spec
+
+    def image_settings(self, model: ModelDefinition, setting: EvalSetting) -> dict[str, str]:
+        """Its own, for a dual encoder on a setting that keeps embeddings."""
+        kept = setting.keep_embeddings and setting.adversarial_attack is None and not setting.perturbation_needs_model
+        return {IMAGES: setting.name} if kept and self.route(model, setting) == BY_ZERO_SHOT else {}
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
         """The classes that count, how they are put together, and the metric."""
@@ -91,7 +101,11 @@ class Classification(Task):
         """Makes the zero-shot head if the model needs one."""
         if self.route(loaded.definition, setting) == BY_LOGITS:
             return ClassifierCell(loaded, setting)
-        return ZeroShotCell(loaded, setting, setting.prompts(context.class_names), context)
+        if head_files():
+            names = setting.given_class_names(context.class_names)
+            return ZeroShotCell(loaded, setting, loaded_head(len(names) or None))
+        head = zero_shot.prepared_head(loaded, setting.prompts(context.class_names), context, setting.language)
+        return ZeroShotCell(loaded, setting, head)
 
     def score(
         self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
@@ -142,14 +156,13 @@ class ZeroShotCell(BoundCell):
         self,
         loaded: LoadedDualEncoder,
         setting: EvalSetting,
-        prompts: Sequence[Sequence[str]],
-        context: PrepareContext,
+        head: torch.Tensor,
     ) -> None:
         from testbed.models.runtime_base import ZeroShotClassifier
 
         self.loaded = loaded
         self.setting = setting
-        head = zero_shot.prepared_head(loaded, prompts, context).to(loaded.options.device)
+        head = head.to(loaded.options.device)
         self.classifier: ZeroShotClassifier = ZeroShotClassifier(loaded, head)
 
     def features(self, images: torch.Tensor) -> torch.Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
+IMAGES = "images"  # the role of the embeddings of a setting's own images
+
 
 @dataclass(frozen=True)
 class PrepareContext:
@@ -30,12 +32,31 @@ class PrepareContext:
         class_names: The class names of the data set.
         get: Looks up a prepared array by its fingerprint.
         put: Keeps a prepared array: fingerprint, kind, array, description.
+        samples: The samples of the cell; given to tasks on embeddings.
+        embedded: Reads stored image embeddings by their role (see `Task.image_settings`).
     """
 
     model_identity: str
     class_names: Sequence[str] | None
     get: Callable[[str], Array | None]
     put: Callable[[str, str, Any, dict[str, Any]], None]
+    samples: Sequence[SampleInfo] = ()
+    embedded: Callable[[str], EmbeddedImages] | None = None
+
+
+@dataclass(frozen=True)
+class EmbeddedImages:
+    """Stored image embeddings.
+
+    Attributes:
+        values: Float array [n, D]; rows of images that could not be read are NaN.
+        samples: The n samples, with their targets.
+        errors: Position → why that image could not be read.
+    """
+
+    values: Array
+    samples: Sequence[SampleInfo]
+    errors: Mapping[int, str]
 
 
 class BoundCell(ABC):
@@ -70,6 +91,8 @@ class Outputs:
         restricted: Whether the model has restricted the logits to the setting's ``class_sublist`` itself.
         unreadable: Positions of the samples that could not be read; they count as wrong.
         class_names: The class names of the data set.
+        model_identity: The fingerprint of the model, its precision included, as what was prepared is found by it.
+        artifact: Looks up a prepared array by its fingerprint.
     """
 
     values: Array
@@ -77,13 +100,22 @@ class Outputs:
     restricted: bool = False
     unreadable: Sequence[int] = ()
     class_names: Sequence[str] | None = None
+    model_identity: str = ""
+    artifact: Callable[[str], Array | None] = lambda fingerprint: None
 
 
 class Task(ABC):
-    """One kind of evaluation, such as classification."""
+    """One kind of evaluation, such as classification.
+
+    Attributes:
+        name: The module of `testbed.tasks`, which a setting names as its task.
+        output_kind: Such as ``"logits"``.
+        has_outputs: Whether its cells have stored outputs of their own; else the image embeddings are their outputs.
+    """
 
     name: ClassVar[str]
     output_kind: ClassVar[str]
+    has_outputs: ClassVar[bool] = True
 
     @abstractmethod
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
@@ -102,6 +134,14 @@ class Task(ABC):
     @abstractmethod
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
         """What, besides the outputs and the samples, decides the metrics."""
+
+    def image_settings(self, model: ModelDefinition, setting: EvalSetting) -> dict[str, str]:
+        """Of which settings the image embeddings are needed, by role; `IMAGES` is the setting's own.
+
+        None by default. Where there are some, the model does not see the images for this cell: they are embedded once,
+        stored, and taken from the store by all cells that need them.
+        """
+        return {}
 
     @abstractmethod
     def bind(self, loaded: Any, setting: EvalSetting, context: PrepareContext) -> BoundCell:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from testbed.identity import digest
+from testbed.tasks.texts import embed_texts, text_language
 
 if TYPE_CHECKING:
     import torch
@@ -15,17 +16,19 @@ if TYPE_CHECKING:
 REVISION = 2  # of how heads are made and used; raised when the same prompts give other logits
 
 
-def head_fingerprint(model_identity: str, prompts: Sequence[Sequence[str]]) -> str:
-    """What tells a head from another one: the model and all its prompts."""
-    return digest({"head": "zero-shot", "revision": REVISION, "model": model_identity, "prompts": prompts})
+def head_fingerprint(model_identity: str, prompts: Sequence[Sequence[str]], language: str | None = None) -> str:
+    """What tells a head from another one: the model, all its prompts, and the language where it makes a difference."""
+    what = {"head": "zero-shot", "revision": REVISION, "model": model_identity, "prompts": prompts}
+    return digest(what if language is None else {**what, "language": language})
 
 
-def make_head(encoder: Any, prompts: Sequence[Sequence[str]]) -> torch.Tensor:
+def make_head(encoder: Any, prompts: Sequence[Sequence[str]], language: str = "en") -> torch.Tensor:
     """Embeds the prompts of each class: normalized, averaged over the prompts, normalized again.
 
     Args:
         encoder: Has ``embed_text(texts) -> [B, D]``.
         prompts: For each of C classes its prompts. All texts are embedded together, each different one once.
+        language: Of the prompts.
 
     Returns:
         Float32 tensor [D, C] on the CPU, columns of length 1.
@@ -35,7 +38,7 @@ def make_head(encoder: Any, prompts: Sequence[Sequence[str]]) -> torch.Tensor:
 
     texts = list(dict.fromkeys(prompt for prompts_of_class in prompts for prompt in prompts_of_class))
     place = {text: index for index, text in enumerate(texts)}
-    embedded = functional.normalize(encoder.embed_text(texts).float(), dim=-1)
+    embedded = functional.normalize(embed_texts(encoder, texts, language).float(), dim=-1)
     columns = []
     for prompts_of_class in prompts:
         mean = embedded[[place[prompt] for prompt in prompts_of_class]].mean(dim=0)
@@ -43,15 +46,18 @@ def make_head(encoder: Any, prompts: Sequence[Sequence[str]]) -> torch.Tensor:
     return torch.stack(columns, dim=1).cpu()
 
 
-def prepared_head(encoder: Any, prompts: Sequence[Sequence[str]], context: PrepareContext) -> torch.Tensor:
+def prepared_head(
+    encoder: Any, prompts: Sequence[Sequence[str]], context: PrepareContext, language: str = "en"
+) -> torch.Tensor:
     """The head, made once for a model and its prompts and then found again by its content."""
     import numpy as np
     import torch
 
-    fingerprint = head_fingerprint(context.model_identity, prompts)
+    code = text_language(getattr(encoder, "definition", None), language)
+    fingerprint = head_fingerprint(context.model_identity, prompts, code)
     found = context.get(fingerprint)
     if found is None:
-        head = make_head(encoder, prompts)
+        head = make_head(encoder, prompts, language)
         context.put(fingerprint, "zero-shot-head", head, {"classes": len(prompts), "prompts": len(prompts[0])})
         found = context.get(fingerprint)  # what others use, should two have made it at once
         if found is None:

@@ -169,6 +169,48 @@ def test_a_ranking_is_over_the_settings_that_a_pattern_matches(grid, table):
         ranking.PICTURE.data(grid, Choice(x="wds/*"))
 
 
+def test_a_ranking_is_by_rank_or_by_score(grid):
+    by_rank = ranking.PICTURE.data(grid, Choice())
+    by_score = ranking.PICTURE.data(grid, Choice(further={"by": "score"}))
+    assert by_rank.table["mean_rank"].is_monotonic_increasing
+    assert by_score.table["mean_score"].is_monotonic_decreasing
+    assert by_score.table.index[0] == grid.values.loc[by_score.table.index, by_score.settings].mean(axis=1).idxmax()
+    drawn = ranking.PICTURE.draw(by_score)
+    assert drawn.data[0].x[0] == pytest.approx(100 * by_score.table["mean_score"].iloc[0])
+    assert "mean score" in drawn.layout.xaxis.title.text
+    shown = ranking.PICTURE.numbers(by_score)
+    assert shown["by"] == "score"
+    first = shown["models"][0]
+    assert first["std_score"] == pytest.approx(100 * by_score.table["std_score"].iloc[0])
+    assert first["mean_score_low"] < first["mean_score"] < first["mean_score_high"]
+
+
+def test_gaps_cost_a_ranking_models_or_settings(grid):
+    of_models = ranking.PICTURE.data(grid, Choice())
+    of_settings = ranking.PICTURE.data(grid, Choice(further={"complete": "settings"}))
+    assert of_settings.left_out == ["imagenet-c.brightness.3_on-disk"]
+    assert len(of_settings.table) == len(of_models.table) + 1
+    assert sorted([*of_settings.settings, *of_settings.left_out]) == sorted(of_models.settings)
+    crossed = grid._replace(values=grid.values[["val", "imagenet-a"]].iloc[:2].where(np.eye(2, dtype=bool)))
+    with pytest.raises(ValueError, match="no setting is one that all 2 models have"):
+        ranking.PICTURE.data(crossed, Choice(further={"complete": "settings"}))
+
+
+def test_a_ranking_is_printed_as_a_table(grid, published, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(
+        picture_command(ranking.PICTURE), ["--table", "--by", "score", "--x", "pgd.*", "--db-url", published]
+    )
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    found = ranking.PICTURE.data(grid, Choice(x="pgd.*", further={"by": "score"}))
+    assert lines[0].split()[:3] == ["model", "mean", "rank"]
+    assert [line.split()[0] for line in lines[2:-1]] == list(found.table.index)
+    assert f"{100 * found.table['median_score'].iloc[0]:.2f}" in lines[2]
+    assert lines[-1] == "over 3 settings"
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_grid_and_the_table_have_the_best_model_first(grid, table):
     best = max(table, key=lambda name: table[name]["val"])
     values = paper_appendix_grid.PICTURE.data(grid, Choice())

@@ -156,6 +156,27 @@ def test_borda_is_wins_and_half_the_ties():
         assert mean_ranks(SCORES).loc[model, "borda"] == pytest.approx(wins)
 
 
+def test_spread_and_median_over_settings_by_hand():
+    scores = pd.DataFrame([[0.9, 0.5, 0.1], [0.8, 0.7, 0.3]], ["a", "b"], ["x", "y", "z"])
+    table = mean_ranks(scores)
+    assert table.index.tolist() == ["b", "a"]
+    assert table["mean_rank"].to_dict() == pytest.approx({"a": 5 / 3, "b": 4 / 3})
+    assert table["std_rank"].to_dict() == pytest.approx({"a": 3**-0.5, "b": 3**-0.5})  # of 1, 2, 2 and of 2, 1, 1
+    assert table.loc["a", "std_score"] == pytest.approx(0.4)
+    assert table["median_score"].to_dict() == {"a": 0.5, "b": 0.7}
+    assert np.isnan(mean_ranks(scores[["x"]])["std_score"]).all()
+
+
+def test_rank_and_score_may_order_models_differently():
+    scores = pd.DataFrame([[0.9, 0.1, 0.1], [0.2, 0.2, 0.2]], ["a", "b"], ["x", "y", "z"])
+    assert mean_ranks(scores).index.tolist() == ["b", "a"]
+    by_score = mean_ranks(scores, by="score")
+    assert by_score.index.tolist() == ["a", "b"]
+    pd.testing.assert_frame_equal(by_score.sort_index(), mean_ranks(scores).sort_index())
+    with pytest.raises(ValueError, match="by 'rank' or by 'score', not by 'votes'"):
+        mean_ranks(scores, by="votes")
+
+
 def test_the_intervals_of_mean_ranks_are_those_of_a_plain_bootstrap_over_settings():
     table = mean_ranks(SCORES, resamples=200, seed=5)
     ranks = SCORES.rank(ascending=False)

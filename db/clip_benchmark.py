@@ -1,0 +1,327 @@
+"""Results in CLIP benchmark's forms: records of one cell each, in JSON files or as the rows of a CSV file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.db.entities import FRACTION, OVERALL, Result
+from testbed.db.export import safe_name
+from testbed.db.imported import ImportedCell, ImportReport, imported_cell, metric_in, named
+from testbed.errors import StoreError
+from testbed.eval_settings.benchmark_names_base import LINEAR_PROBE
+from testbed.eval_settings.clip_benchmark_names_base import (
+    CAPTIONING,
+    CLASSIFICATION,
+    ENGLISH,
+    RETRIEVAL,
+    SELECTION,
+    TASKS,
+    Place,
+    canonical,
+    place_of,
+    setting_of,
+)
+from testbed.jsontext import to_json
+from testbed.paths import write_atomically
+
+FORM = "CLIP benchmark's table"
+KEYS = ("dataset", "model", "pretrained", "task")
+EXACT_SETTING = "eval_setting"  # our own name, in a record that does not tell it otherwise
+TEXTS = (*KEYS, "language", EXACT_SETTING, "model_fullname")
+PROBE = ("fewshot_k", "epochs", "seed", "normalized")  # how a probe was trained: no metrics, though they stand there
+PROBE_PREFIX = "lp_"
+NAMES = {"acc1": "top1", "acc5": "top5"}
+ACCURACIES = ("acc1", "acc5", "mean_per_class_recall")
+AVERAGE_PRECISION = "mean_average_precision"
+SELECTIONS = ("image_acc", "text_acc", "acc")
+CAPTIONS = ("Bleu_1", "Bleu_2", "Bleu_3", "Bleu_4", "METEOR", "ROUGE_L", "CIDEr", "SPICE")
+NO_FRACTIONS = ("weight_decay", "CIDEr")
+RECALL = re.compile(r"(image|text)_retrieval_recall@(\d+)")
+# The columns of CLIP benchmark's published table, in its order; others stand before the last one.
+COLUMNS = (*ACCURACIES, *KEYS, AVERAGE_PRECISION, "image_retrieval_recall@5", "text_retrieval_recall@5")
+
+
+# Reading ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Record:
+    """What stands about one cell: fields as they are written, empty where there is nothing.
+
+    Attributes:
+        fields: Column → text.
+        file: Where it stands.
+        place: Where in the file, such as ``"row 5"``.
+    """
+
+    fields: Mapping[str, str]
+    file: Path
+    place: str
+
+    @property
+    def where(self) -> str:
+        """For messages."""
+        return f"{self.file}, {self.place}"
+
+
+def csv_records(header: Sequence[str], rows: Sequence[Sequence[str]], path: Path) -> list[Record]:
+    """The rows of a CSV file as records."""
+    return [
+        Record(dict(zip(header, row, strict=True)), path, f"row {number}") for number, row in enumerate(rows, start=2)
+    ]
+
+
+def json_records(path: Path, report: ImportReport) -> list[Record]:
+    """The records in a JSON file (an object, or a list of them), or in all the JSON files of a folder.
+
+    Raises:
+        StoreError: If a file is not of that form, or there is none.
+    """
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    if not files:
+        raise StoreError(f"the folder {path} has no JSON files; CLIP benchmark writes one for each result")
+    return [record for file in files for record in _json_file(file, report)]
+
+
+def _json_file(path: Path, report: ImportReport) -> list[Record]:
+    try:
+        # Numbers stay as they are written; CLIP benchmark writes a bare NaN where a metric is not defined.
+        given = json.loads(path.read_text(encoding="utf-8"), parse_float=str, parse_int=str, parse_constant=str)
+    except (OSError, ValueError, RecursionError) as error:
+        raise StoreError(f"{path} cannot be read as a JSON file: {error}") from error
+    found = given if isinstance(given, list) else [given]
+    if not found:
+        raise StoreError(f"{path} is empty")
+    records = []
+    for number, each in enumerate(found, start=1):
+        place = f"record {number}"
+        if isinstance(each, dict) and "metrics" in each and each["metrics"] is None:
+            report.notes.append(f"{path.name}, {place} has no metrics: CLIP benchmark could not compute them")
+            continue
+        records.append(Record(_json_fields(each, f"{path}, {place}"), path, place))
+    return records
+
+
+def _json_fields(record: Any, where: str) -> dict[str, str]:
+    metrics = record.get("metrics") if isinstance(record, dict) else None
+    if not isinstance(metrics, dict) or not all(isinstance(record.get(key), str) for key in KEYS):
+        raise StoreError(
+            f"{where}: an object with {', '.join(KEYS)} and metrics was expected, as CLIP benchmark writes it"
+        )
+    fields = {key: value for key, value in record.items() if key in TEXTS and isinstance(value, str)}
+    for name, value in metrics.items():
+        if value is not None and not isinstance(value, bool | str):
+            raise StoreError(f"{where}: the metric {name} should be a number, not {value!r}")
+        fields[name] = "" if value is None else str(value)
+    return fields
+
+
+def cells_of(records: Iterable[Record], report: ImportReport) -> list[ImportedCell]:
+    """The cells that records are about. Records of one cell that have different metrics are put together.
+
+    Raises:
+        StoreError: If a field is not what it should be, or two records of a cell contradict each other.
+    """
+    cells: dict[tuple[str, str], ImportedCell] = {}
+    for record in records:
+        cell = _cell(record)
+        key = cell.model, cell.eval_setting
+        held = cells.get(key)
+        if held is None:
+            cells[key] = cell
+        elif held.metrics == cell.metrics:
+            report.notes.append(f"{record.place} repeats {key[0]} on {key[1]}")
+        elif {each.name for each in held.metrics}.isdisjoint(each.name for each in cell.metrics):
+            cells[key] = imported_cell(*key, (*held.metrics, *cell.metrics))
+        else:
+            raise StoreError(
+                f"{record.where}: {key[0]} on {key[1]} has two rows that differ; which one counts? Leave out the other,"
+                " or name the data sets apart"
+            )
+    return list(cells.values())
+
+
+def _cell(record: Record) -> ImportedCell:
+    fields, where = record.fields, record.where
+    probe = _probe(record) if fields["task"] == LINEAR_PROBE else {}
+    metrics = []
+    for column, text in fields.items():
+        if column in TEXTS or column in PROBE:
+            continue
+        whole = None if column in NO_FRACTIONS else 1
+        name = column.removeprefix(PROBE_PREFIX) if fields["task"] == LINEAR_PROBE else column
+        metric = metric_in(NAMES.get(name, name), text, whole, f"{where}, column {column}")
+        if metric is not None:
+            metrics.append(metric)
+    pair = (each.strip() for each in (fields["model"], fields["pretrained"]))
+    model = named(",".join(each for each in pair if each), where)
+    place = Place(fields["dataset"].strip(), fields["task"], fields.get("language", "").strip() or ENGLISH, probe)
+    exact = fields.get(EXACT_SETTING, "").strip()
+    setting = canonical(exact) if exact else setting_of(place)
+    return imported_cell(model, named(setting, where, "eval setting"), metrics)
+
+
+def _probe(record: Record) -> dict[str, Any]:
+    """How a probe was trained; pandas writes whole numbers with a point where some are missing."""
+    probe: dict[str, Any] = {}
+    for key in PROBE:
+        text = record.fields.get(key, "").strip()
+        if not text or text.lower() == "nan":
+            continue
+        if key == "normalized":
+            probe[key] = text.lower() not in ("false", "0", "0.0")
+            continue
+        if not re.fullmatch(r"-?\d{1,9}(\.0*)?", text):
+            raise StoreError(f"{record.where}, column {key}: a whole number was expected, {text!r} was found")
+        probe[key] = int(text.partition(".")[0])
+    return probe
+
+
+# Writing ----------------------------------------------------------------------------------------------------------
+
+
+def records_of(results: Iterable[Result]) -> list[dict[str, Any]]:
+    """One record for each cell that has metrics of CLIP benchmark's, as its JSON files hold them.
+
+    Of a cell that one has evaluated oneself, and has imported too, one's own numbers are written. What a task's metrics
+    have no value for is None.
+
+    Args:
+        results: The visible results.
+
+    Returns:
+        The records, by setting and model.
+    """
+    cells: dict[tuple[str, str], dict[bool, dict[str, Result]]] = {}
+    for result in results:
+        if result.slice == OVERALL:
+            origins = cells.setdefault((result.eval_setting, result.model), {})
+            origins.setdefault(result.origin == "imported", {})[result.metric] = result
+    records = []
+    for (setting, model), origins in sorted(cells.items()):
+        record = _record(setting, model, origins.get(False) or origins[True])
+        if record is not None:
+            records.append(record)
+    return records
+
+
+def _record(setting: str, model: str, results: Mapping[str, Result]) -> dict[str, Any] | None:
+    values = {name: result.value for name, result in results.items() if result.unit == FRACTION or name in NO_FRACTIONS}
+    place = place_of(setting, values)
+    metrics = _METRICS[place.task](values)
+    if all(value is None for value in metrics.values()):
+        return None
+    architecture, _, pretrained = model.partition(",")
+    if not pretrained:  # a name without a comma, or one that ends in it
+        architecture = model
+    record: dict[str, Any] = {
+        "dataset": place.dataset,
+        "model": architecture,
+        "pretrained": pretrained,
+        "task": place.task,
+        "metrics": {**metrics, **place.probe},
+        "language": place.language,
+    }
+    if setting_of(place) != setting:
+        record[EXACT_SETTING] = setting
+    return record
+
+
+def _classification(values: Mapping[str, float | None]) -> dict[str, float | None]:
+    found = {name: values.get(NAMES.get(name, name)) for name in ACCURACIES}
+    if AVERAGE_PRECISION not in values:
+        return found
+    multilabel = {AVERAGE_PRECISION: values[AVERAGE_PRECISION]}
+    return multilabel if all(value is None for value in found.values()) else {**found, **multilabel}
+
+
+def _recalls(values: Mapping[str, float | None]) -> dict[str, float | None]:
+    found = [(int(match[2]), match[1], name) for name in values if (match := RECALL.fullmatch(name))]
+    return {name: values[name] for _, _, name in sorted(found)}
+
+
+def _linear_probe(values: Mapping[str, float | None]) -> dict[str, float | None]:
+    found = {f"{PROBE_PREFIX}{name}": values.get(NAMES.get(name, name)) for name in ACCURACIES}
+    return {**found, "weight_decay": values["weight_decay"]} if "weight_decay" in values else found
+
+
+_METRICS: dict[str, Callable[[Mapping[str, float | None]], dict[str, float | None]]] = {
+    CLASSIFICATION: _classification,
+    RETRIEVAL: _recalls,
+    SELECTION: lambda values: {name: values.get(name) for name in SELECTIONS},
+    LINEAR_PROBE: _linear_probe,
+    CAPTIONING: lambda values: {name: values[name] for name in CAPTIONS if name in values},
+}
+assert set(_METRICS) == set(TASKS)
+
+
+def write_json(records: Sequence[Mapping[str, Any]], folder: Path) -> int:
+    """Writes each record to a file of its own, and returns how many.
+
+    Raises:
+        StoreError: If the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for record in records:
+            write_atomically(folder / file_name(record), f"{to_json(record)}\n".encode())
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error
+    return len(records)
+
+
+def file_name(record: Mapping[str, Any]) -> str:
+    """A name for the file of a record, different for different cells, and good on every system."""
+    setting = record.get(EXACT_SETTING) or setting_of(_place(record))
+    model = ",".join(filter(None, (record["model"], record["pretrained"])))
+    return f"{safe_name(setting)}__{safe_name(model)}.json"
+
+
+def _place(record: Mapping[str, Any]) -> Place:
+    probe = {key: record["metrics"][key] for key in PROBE if key in record["metrics"]}
+    return Place(record["dataset"], record["task"], record["language"], probe)
+
+
+def write_csv(records: Sequence[Mapping[str, Any]], path: Path) -> int:
+    """Writes CLIP benchmark's table, and returns the number of its rows.
+
+    The columns are those of its published table in their order. Before the last one, ``model_fullname``, come those of
+    other metrics; ``language`` where one is not English; ``eval_setting`` where the others do not tell the setting.
+
+    Raises:
+        StoreError: If the file cannot be written.
+    """
+    rows = [{**{key: value for key, value in each.items() if key != "metrics"}, **each["metrics"]} for each in records]
+    there = {name for row in rows for name, value in row.items() if value is not None}
+    columns = [*COLUMNS, *(name for name in _further(there) if name in there)]
+    if any(row["language"] != ENGLISH for row in rows):
+        columns.append("language")
+    columns += [EXACT_SETTING] if EXACT_SETTING in there else []
+    columns.append("model_fullname")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        row["model_fullname"] = f"{row['model']} {row['pretrained']}".strip()
+        writer.writerow(["" if row.get(name) is None else row[name] for name in columns])
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, text.getvalue().encode())
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
+    return len(rows)
+
+
+def _further(names: Iterable[str]) -> list[str]:
+    """The columns of metrics that are not in the published table, in a fixed order."""
+    recalls = sorted((int(match[2]), match[1], name) for name in names if (match := RECALL.fullmatch(name)))
+    others = [name for _, _, name in recalls if name not in COLUMNS]
+    probe = [*(f"{PROBE_PREFIX}{name}" for name in ACCURACIES), "weight_decay", *PROBE]
+    return [*others, *SELECTIONS, *probe, *CAPTIONS]

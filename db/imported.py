@@ -1,0 +1,116 @@
+"""What the readers of published tables share: cells of numbers, and fields that are checked."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from testbed.db.entities import Metric
+from testbed.db.names import Kind, check_name
+from testbed.errors import StoreError
+from testbed.identity import digest
+
+
+@dataclass(frozen=True)
+class ImportedCell:
+    """The numbers that a table has about one model on one setting."""
+
+    model: str
+    eval_setting: str
+    metrics: tuple[Metric, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for equal numbers, so that importing a table twice changes nothing."""
+        return digest(["imported", self.model, self.eval_setting, [[m.name, m.value] for m in self.metrics]])
+
+
+@dataclass
+class ImportReport:
+    """What an import did.
+
+    Attributes:
+        form: The kind of table that was recognised.
+        values: Numbers in the file.
+        cells: Cells in the file.
+        new: Cells that were not in the store yet.
+        notes: Oddities, such as rows that are there twice.
+    """
+
+    form: str
+    values: int = 0
+    cells: int = 0
+    new: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
+    """The header and the rows of a CSV file; empty lines are passed over.
+
+    Raises:
+        StoreError: If it cannot be read, a column is there twice, or a row has another length.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise StoreError(f"{path} cannot be read as a CSV file: {error}") from error
+    if not rows:
+        raise StoreError(f"{path} is empty")
+    header = [name.strip() for name in rows[0]]
+    twice = [name for name in header if header.count(name) > 1]
+    if twice:
+        raise StoreError(f"{path} has the column {twice[0]!r} twice")
+    for number, row in enumerate(rows[1:], start=2):
+        if len(row) != len(header):
+            raise StoreError(f"{path}, row {number}: {len(header)} columns were expected, {len(row)} were found")
+    return header, rows[1:]
+
+
+def metric_in(name: str, text: str, whole: int | None, where: str) -> Metric | None:
+    """The metric in a field, as the fraction nearest to the decimal that is written there; None if there is none.
+
+    Args:
+        name: The metric.
+        text: The field; empty or NaN where there is no value.
+        whole: What the fraction 1 is written as: 100 for percent, 1 for fractions; None for what is no fraction.
+        where: For messages.
+
+    Raises:
+        StoreError: If the field holds no number, or one out of range.
+    """
+    if not text.strip():
+        return None
+    try:
+        value = Decimal(text.strip())
+    except InvalidOperation:
+        raise StoreError(f"{where}: a number was expected, {text!r} was found") from None
+    if value.is_nan():
+        return None
+    if whole is None and value.is_finite():
+        return Metric(name, float(value), unit="", published=text.strip())
+    if whole is None or not 0 <= value <= whole:
+        raise StoreError(f"{where}: {value:g} is not {'finite' if whole is None else f'between 0 and {whole}'}")
+    return Metric(name, float(value / whole), published=text.strip())
+
+
+def named(text: str, where: str, kind: Kind = "model") -> str:
+    """The name of a model or a setting in a field.
+
+    Raises:
+        StoreError: If it cannot be one.
+    """
+    name = text.strip()
+    try:
+        check_name(kind, name)
+    except StoreError as error:
+        raise StoreError(f"{where}: {error}") from None
+    return name
+
+
+def imported_cell(model: str, setting: str, metrics: Iterable[Metric]) -> ImportedCell:
+    """The cell with its metrics in the order of their names."""
+    return ImportedCell(model, setting, tuple(sorted(metrics, key=lambda each: each.name)))

@@ -1,0 +1,194 @@
+"""``testbed-export-wds``: writes a data set in CLIP benchmark's webdataset format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from testbed.cli.options import (
+    ManyWords,
+    ManyWordsCommand,
+    data_root_option,
+    run_command,
+    set_up_logging,
+    use_data_root,
+)
+from testbed.cli.output import count
+from testbed.errors import DataError
+
+if TYPE_CHECKING:
+    from testbed.data.source import ImageSource
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+
+
+class Wanted(NamedTuple):
+    """A data set to write, with what its setting says about it."""
+
+    source: ImageSource
+    kind: str
+    class_names: Sequence[str] | None
+    templates: Any
+
+
+@click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.option("-d", "--dataset", required=True, metavar="NAME", help="An eval setting, such as digits or cifar10.")
+@click.option("-s", "--split", default="test", show_default=True, help="Which split of it, and the folder's name.")
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="The folder; it may hold other splits."
+)
+@click.option(
+    "--image-format",
+    type=click.Choice(["webp", "png", "jpg"]),
+    default="webp",
+    show_default=True,
+    help="Of images; webp and png lose nothing.",
+)
+@click.option(
+    "--max-count", type=click.IntRange(1), default=10_000, show_default=True, help="The most images in a shard."
+)
+@click.option(
+    "--max-size",
+    type=click.IntRange(1),
+    default=1_000_000_000,
+    show_default=True,
+    help="A shard with so many bytes of images is full.",
+)
+@click.option("--retrieval", is_flag=True, help="Expect images with captions; without it, the data set's own kind.")
+@click.option("--multilabel", is_flag=True, help="Expect images with several labels; without it, the data set's own.")
+@click.option("--overwrite", is_flag=True, help="Replace a split that is there already.")
+@click.option(
+    "--plugin", "plugins", cls=ManyWords, metavar="FILE", help="Python files that define eval settings, as eval.py's."
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show where errors come from.")
+@data_root_option
+@click.option("-r", "--dataset-root", "dataset_root", metavar="DIR", help="Another word for --data-root.")
+def command(
+    dataset: str,
+    split: str,
+    output: Path,
+    image_format: str,
+    max_count: int,
+    max_size: int,
+    retrieval: bool,
+    multilabel: bool,
+    overwrite: bool,
+    plugins: Sequence[str],
+    verbose: bool,
+    data_root: str | None,
+    dataset_root: str | None,
+) -> int:
+    """Write a data set as a folder of shards that any reader of CLIP benchmark's webdataset format takes.
+
+    The eval setting wds/NAME reads it again, where the folder lies below the data root. The same data give the same
+    bytes. Options are called as those of clip_benchmark_export_wds.
+
+    \b
+    Example:
+      testbed-export-wds -d digits -s test -o data/wds_digits
+    """
+    from testbed.data.webdataset_export import export
+
+    if data_root and dataset_root:
+        raise click.UsageError("--dataset-root is another word for --data-root; give one of them")
+    use_data_root(data_root or dataset_root)
+    set_up_logging(verbose, lambda line: click.echo(line, err=True))
+    wanted = find(dataset, split, plugins)
+    _check_kind(dataset, wanted.kind, retrieval, multilabel)
+    templates = wanted.templates
+    if isinstance(templates, Mapping):
+        click.echo("The prompts by class of this setting are left out: the format has no place for them.", err=True)
+        templates = None
+    total = len(wanted.source)
+
+    def progress(done: int) -> None:
+        if done % 100 == 0 or done == total:
+            click.echo(f"\r{done:,} of {total:,} images", nl=done == total, err=True)
+
+    shards = export(
+        wanted.source,
+        output,
+        split,
+        wanted.kind,
+        wanted.class_names,
+        templates,
+        image_format,
+        max_count,
+        max_size,
+        overwrite,
+        progress,
+    )
+    click.echo(f"{count(total, 'image')} written to {output / split} in {count(shards, 'shard')} ({wanted.kind})")
+    return 0
+
+
+def _check_kind(name: str, kind: str, retrieval: bool, multilabel: bool) -> None:
+    for flag, given in (("retrieval", retrieval), ("multilabel", multilabel)):
+        if given and kind != flag:
+            raise DataError(f"--{flag} was given, but {name} is of the kind {kind}; leave the option out")
+
+
+def find(name: str, split: str, plugins: Sequence[str] = ()) -> Wanted:
+    """The samples of an eval setting, or of another split of its data set.
+
+    Args:
+        name: The setting.
+        split: The split.
+        plugins: Files that define settings.
+
+    Raises:
+        UnknownNameError: If there is no such setting.
+        DefinitionError: If its data set has no such split.
+        DataError: If the data are not there, or cannot be written in the format.
+    """
+    from testbed.eval_settings.benchmark_base import BENCHMARKS, parse_name
+    from testbed.registry import registry
+
+    registry.load(list(plugins))
+    parsed = parse_name(name)
+    if parsed is None:
+        return _of_setting(registry.get_eval_setting(name), split)
+    benchmark = BENCHMARKS.dataset(parsed.dataset)
+    if split not in benchmark.splits:
+        raise DataError(f"{benchmark.name} has the splits {', '.join(benchmark.splits)}, not {split!r}")
+    language = parsed.language or benchmark.languages[0]
+    source = benchmark.dataset(split, language).open()
+    return Wanted(
+        source,
+        benchmark.kind,
+        benchmark.class_names(language) if benchmark.class_names is not None else source.class_names,
+        benchmark.templates(language) if benchmark.templates is not None else None,
+    )
+
+
+def _of_setting(setting: EvalSetting, split: str) -> Wanted:
+    """The samples of a setting of any family, where they are those of its data set."""
+    from testbed.data.imagenet import Selected
+
+    if setting.perturbed or setting.adversarial_attack or setting.transform is not None:
+        raise DataError(
+            f"{setting.name} changes the images of its data set, which have no place in files; export those"
+        )
+    if setting.class_groups is not None:
+        raise DataError(f"{setting.name} puts classes together, for which the format has no names; export its data set")
+    dataset: Any = setting.dataset
+    if hasattr(dataset, "with_split"):
+        dataset = dataset.with_split(split)
+    source = dataset.open()
+    if setting.idx_subsample_list is not None:
+        positions = setting.positions(source)
+        source = Selected(source, positions, [source.targets[each] for each in positions], source.class_names)
+    names, templates = source.class_names, None
+    if setting.has_templates:
+        prompts = setting.prompt_spec(source.class_names)
+        names, templates = prompts["class_names"], prompts["templates"]
+        if setting.class_sublist is not None:
+            names = [names[each] for each in setting.class_sublist]
+    return Wanted(source, setting.task, names, templates)
+
+
+def main() -> None:
+    """The program."""
+    run_command(command)

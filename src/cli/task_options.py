@@ -1,0 +1,177 @@
+"""The options of ``eval.py`` that choose a task, a split or a language of named data sets, as CLIP benchmark has them.
+
+They say what names of settings say too: ``cifar10 --task linear_probe --fewshot-k 5`` is ``cifar10.linear_probe.k5``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from testbed.cli.options import ManyWords
+from testbed.errors import DefinitionError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+POSITIVE = click.IntRange(min=1)
+TASKS = ("auto", "zeroshot_classification", "zeroshot_retrieval", "image_caption_selection", "linear_probe")
+# Option → the attribute of a setting's name.
+_ATTRIBUTES = {
+    "split": "split",
+    "probe": "method",
+    "fewshot_k": "shots",
+    "fewshot_lr": "lr",
+    "fewshot_epochs": "epochs",
+    "fewshot_batch_size": "batch_size",
+    "fewshot_seed": "seed",
+    "train_split": "train",
+    "val_split": "validation",
+    "val_proportion": "held_out",
+    "normalize": "normalize",
+}
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_OPTIONS = (
+    click.option("--task", type=click.Choice(TASKS), help="The task on named data sets.  [default: their own]"),
+    click.option("--language", cls=ManyWords, metavar="CODE", help="Languages of named data sets."),
+    click.option("--split", metavar="NAME", help="The split of named data sets that is evaluated."),
+    click.option("--recall-k", cls=ManyWords, type=POSITIVE, metavar="K", help="Retrieval: the k of recall@k."),
+    click.option("--probe", type=click.Choice(["adamw", "lbfgs"]), help="Linear probe: how it is fitted."),
+    click.option("--fewshot-k", type=POSITIVE, metavar="K", help="Linear probe: training samples of each class."),
+    click.option("--fewshot-lr", type=float, metavar="LR", help="Linear probe: learning rate.  [default: 0.1]"),
+    click.option("--fewshot-epochs", type=POSITIVE, metavar="N", help="Linear probe: epochs.  [default: 10]"),
+    click.option("--fewshot-batch-size", type=POSITIVE, metavar="N", help="Linear probe: batch.  [default: 64]"),
+    click.option("--fewshot-seed", type=click.IntRange(min=0), metavar="N", help="Linear probe: seed.  [default: 0]"),
+    click.option("--train-split", metavar="NAME", help="Linear probe: the split to fit on.  [default: train]"),
+    click.option("--val-split", metavar="NAME", help="Linear probe: the split to choose the weight decay on."),
+    click.option(
+        "--val-proportion",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        metavar="P",
+        help="Linear probe: or the share of the training samples.",
+    ),
+    click.option(
+        "--normalize/--no-normalize",
+        default=None,
+        help="Linear probe: whether embeddings get length 1.",
+    ),
+    click.option(
+        "--classnames-file",
+        "--custom-classname-file",
+        type=_FILE,
+        help="Class names by data set, in CLIP benchmark's JSON form.",
+    ),
+    click.option(
+        "--templates-file",
+        "--custom-template-file",
+        type=_FILE,
+        help="Prompt templates by data set, or prompts by class (CuPL), likewise.",
+    ),
+    click.option(
+        "--load-clfs",
+        cls=ManyWords,
+        type=_FILE,
+        metavar="FILE",
+        help="Zero-shot heads to use: their mean.",
+    ),
+    click.option(
+        "--save-clf",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Write the zero-shot heads of the run there.",
+    ),
+)
+
+
+def task_options(function: F) -> F:
+    """The options."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def use_prompt_files(given: Mapping[str, Any]) -> None:
+    """Makes files of class names, templates and heads known to this process and those it starts."""
+    from testbed.tasks.head_files import use_heads
+
+    if given["load_clfs"]:
+        use_heads(given["load_clfs"])
+    if given["classnames_file"] is not None or given["templates_file"] is not None:
+        from testbed.data.prompts import set_prompt_files
+
+        set_prompt_files(given["classnames_file"], given["templates_file"])
+
+
+def as_tasks(settings: Sequence[str], given: Mapping[str, Any]) -> list[str]:
+    """The names of settings with what the options say.
+
+    Args:
+        settings: Canonical names.
+        given: The options, by name.
+
+    Raises:
+        DefinitionError: If options were given that a setting has no use for.
+    """
+    said = {option: given[option] for option in _ATTRIBUTES if given[option] is not None}
+    if not said and not given["language"] and not given["recall_k"] and given["task"] in (None, "auto"):
+        return list(settings)
+    if "val_proportion" in said:
+        said["val_proportion"] = said["val_proportion"] * 100
+    names: dict[str, None] = {}
+    for setting in settings:
+        for language in given["language"] or (None,):
+            names.setdefault(_with(setting, said, language, given["task"], given["recall_k"]))
+    return list(names)
+
+
+def _with(setting: str, said: Mapping[str, Any], language: str | None, task: str | None, recall: Sequence[int]) -> str:
+    from testbed.eval_settings.benchmark_base import parse_name
+    from testbed.eval_settings.benchmark_names_base import LINEAR_PROBE, BenchmarkName
+    from testbed.registry import registry
+
+    name = parse_name(setting)
+    if name is None:
+        raise DefinitionError(
+            f"{setting} is no named data set: --task, --split, --language and their like are for those; python db.py"
+            " --list-eval-settings-registry lists all settings"
+        )
+    options: dict[str, Any] = {_ATTRIBUTES[option]: value for option, value in said.items()}
+    if options.get("method") == "adamw":
+        options["method"] = None
+    if options.get("normalize") is True:
+        options["normalize"] = None
+    if task == LINEAR_PROBE:
+        options["task"] = LINEAR_PROBE
+    if recall:
+        options["recall"] = tuple(sorted(set(recall)))
+    if language is not None:
+        options["language"] = language
+    wanted: BenchmarkName = replace(name, **options)
+    written = str(wanted)
+    if task not in (None, "auto", LINEAR_PROBE):
+        written = f"{written}.{task}"
+    canonical = registry.eval_settings.canonical(written)
+    if canonical is None:
+        raise DefinitionError(_why_not(setting, written))
+    return canonical
+
+
+def _why_not(setting: str, written: str) -> str:
+    """What is wrong with a name that means nothing."""
+    from testbed.eval_settings.benchmark_base import BENCHMARKS, parse_name
+
+    name = parse_name(setting)
+    assert name is not None
+    dataset = BENCHMARKS.dataset(name.dataset)
+    return (
+        f"{written} is no setting: {dataset.name} is a data set for {dataset.kind}, with the splits"
+        f" {', '.join(dataset.splits)} and the languages {_some(dataset.languages)}; shots and the like need --task"
+        " linear_probe"
+    )
+
+
+def _some(words: Sequence[str], most: int = 12) -> str:
+    return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")

@@ -1,0 +1,232 @@
+"""Hugging Face data sets that are on this machine: saved folders, parquet files, image folders, the hub's cache.
+
+Nothing is downloaded, and no code of a data set is run. Needs the extra ``hf``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.data.decode import decode_bytes, decode_file
+from testbed.data.source import ImageSource
+from testbed.errors import DataError, MissingExtraError, SampleError
+from testbed.identity import digest_bytes
+from testbed.paths import data_root
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+PREFIX = "hf/"
+SPLITS = ("test", "train", "val", "trainval")
+_NAME = re.compile(r"hf/([\w-][\w.-]*/[\w-][\w.-]*)(?:@([\w-][\w.-]*))?")
+_VALIDATION = ("validation", "valid", "dev", "val")
+_IMAGE_COLUMNS = ("image", "img")
+_LABEL_COLUMNS = ("label", "labels", "fine_label", "target", "class")
+
+
+class HuggingFaceImages(ImageSource):
+    """A split of a Hugging Face data set; a sample's id is ``SPLIT/INDEX``.
+
+    Args:
+        name: ``hf/<owner>/<name>``, with ``@<configuration>`` where it has several.
+        split: One of `SPLITS`; ``val`` stands for whatever the data set calls its validation split.
+
+    Raises:
+        MissingExtraError: If the package datasets is not installed.
+        DataError: If the data set is not there, or has no image and label columns.
+    """
+
+    def __init__(self, name: str, split: str) -> None:
+        self.name = name
+        self.folder = local_folder(name)
+        found = _splits(name)
+        theirs = next((each for each in (split, *(_VALIDATION if split == "val" else ())) if each in found), None)
+        if theirs is None:
+            raise DataError(f"data set {name!r} has no split {split!r}; it has {', '.join(sorted(found))}")
+        rows = found[theirs]
+        image, label = columns(name, rows.features)
+        self.targets, self.class_names = _labels(name, rows, label)
+        self.images = rows.select_columns([image]).cast_column(image, _datasets().Image(decode=False))
+        self.column = image
+        self.ids = [f"{split}/{index}" for index in range(len(rows))]
+
+    def image(self, position: int) -> Image.Image:
+        """The decoded RGB image at a position."""
+        data = self._data(position)
+        if isinstance(data, Path):
+            return decode_file(data)
+        return decode_bytes(data, f"{self.name}: {self.ids[position]}")
+
+    def digests(self, positions: Sequence[int]) -> list[str]:
+        """A digest of each image's bytes."""
+        return [self._digest(position) for position in positions]
+
+    def _digest(self, position: int) -> str:
+        try:
+            data = self._data(position)
+            return digest_bytes(data.read_bytes() if isinstance(data, Path) else data)
+        except (OSError, SampleError):
+            return "missing"
+
+    def _data(self, position: int) -> bytes | Path:
+        """An image's bytes, or its file, which must lie below the data set's folder."""
+        entry = self.images[position][self.column] or {}
+        if entry.get("bytes"):
+            return bytes(entry["bytes"])
+        path = str(entry.get("path") or "")
+        if not path or "://" in path or self.folder is None:
+            raise SampleError(f"{self.name}: {self.ids[position]} holds no image, only {path or 'nothing'!r}")
+        file = (self.folder / path).resolve()
+        if not file.is_relative_to(self.folder.resolve()):
+            raise SampleError(f"{self.name}: {self.ids[position]} is said to be {path}, outside of {self.folder}")
+        return file
+
+
+def parse_name(name: str) -> tuple[str, str | None]:
+    """The repository (``owner/name``) and the configuration that a name stands for.
+
+    Raises:
+        DataError: If it is no such name.
+    """
+    match = _NAME.fullmatch(name)
+    if match is None or ".." in name:
+        raise DataError(
+            f"{name!r} is no data set of the hub; it is written hf/<owner>/<name>, or with @<config> after it"
+        )
+    return match.group(1), match.group(2)
+
+
+def local_folder(name: str) -> Path | None:
+    """The folder of a data set, ``<data root>/hf/<owner>/<name>`` (and ``/<config>``), if it is there."""
+    repository, configuration = parse_name(name)
+    root = data_root()
+    folder = root / "hf" / repository if root is not None else None
+    if folder is not None and configuration is not None and (folder / configuration).is_dir():
+        folder = folder / configuration
+    return folder if folder is not None and folder.is_dir() else None
+
+
+def split_names(name: str) -> tuple[str, ...]:
+    """The splits of a data set in testbed's words, first the one to evaluate."""
+    found = _splits(name)
+    ours = ["val" if each in _VALIDATION else each for each in found]
+    return tuple(sorted(set(ours), key=lambda each: (SPLITS.index(each) if each in SPLITS else len(SPLITS), each)))
+
+
+def columns(name: str, features: Mapping[str, Any]) -> tuple[str, str]:
+    """The image and the label column, found by their types, and by their names where several would do.
+
+    Raises:
+        DataError: If there is none, or several; says which columns there are.
+    """
+    kinds = {column: type(feature).__name__ for column, feature in features.items()}
+    images = [column for column, kind in kinds.items() if kind == "Image"]
+    labels = [column for column, kind in kinds.items() if kind == "ClassLabel"] or [
+        column
+        for column in _LABEL_COLUMNS
+        if re.fullmatch(r"u?int\d+|string", str(getattr(features.get(column), "dtype", "")))
+    ]
+    chosen = []
+    for what, found, usual in (("image", images, _IMAGE_COLUMNS), ("label", labels, _LABEL_COLUMNS)):
+        best = next((column for column in usual if column in found), None)
+        if best is None and len(found) != 1:
+            there = ", ".join(f"{column} ({kind})" for column, kind in kinds.items())
+            fault = f"no {what} column" if not found else f"{len(found)} {what} columns ({', '.join(found)})"
+            raise DataError(
+                f"data set {name!r} has {fault} among {there}; one of type"
+                f" {'Image' if what == 'image' else 'ClassLabel'} is needed, called {usual[0]!r} if there are several"
+            )
+        chosen.append(best or found[0])
+    return chosen[0], chosen[1]
+
+
+def _labels(name: str, rows: Any, column: str) -> tuple[list[int], list[str] | None]:
+    """The class of each row, and the names of the classes; texts are sorted to make them classes."""
+    values = rows[column][:]
+    names = getattr(rows.features[column], "names", None)
+    if values and all(isinstance(value, str) for value in values):
+        names = sorted(set(values))
+        values = [names.index(value) for value in values]
+    faulty = next((place for place, value in enumerate(values) if not isinstance(value, int) or value < 0), None)
+    if faulty is not None:
+        raise DataError(
+            f"data set {name!r}: row {faulty} has the label {values[faulty]!r} in the column {column!r}; a class index"
+            " is needed (labels of hidden test splits are often -1: take another split)"
+        )
+    return values, list(names) if names else None
+
+
+def _datasets() -> Any:
+    try:
+        import datasets
+    except ImportError as error:
+        raise MissingExtraError("datasets", "hf", "reading Hugging Face data sets (hf/…)") from error
+    return datasets
+
+
+def _splits(name: str) -> dict[str, Any]:
+    """Split → rows."""
+    datasets = _datasets()
+    folder = local_folder(name)
+    try:
+        return _from_folder(datasets, folder) if folder is not None else _from_cache(datasets, name)
+    except DataError:
+        raise
+    except Exception as error:  # of whatever format the files are meant to be
+        where = folder if folder is not None else "the hub's cache"
+        lines = str(error).strip().splitlines()
+        raise DataError(
+            f"data set {name!r} cannot be read from {where}: {type(error).__name__}: {lines[0] if lines else ''};"
+            f" it should lie below the data root as {name.partition('@')[0]}, saved by save_to_disk, as parquet files"
+            " or as <split>/<class>/<image>, or be in the hub's cache; nothing is downloaded"
+        ) from error
+
+
+def _from_folder(datasets: Any, folder: Path) -> dict[str, Any]:
+    if (folder / "dataset_dict.json").is_file():
+        return dict(datasets.load_from_disk(str(folder)))
+    if (folder / "state.json").is_file():
+        rows = datasets.load_from_disk(str(folder))
+        return {str(rows.split or "test"): rows}
+    files = sorted(folder.rglob("*.parquet"))
+    if files:
+        by_split: dict[str, list[str]] = {}
+        for file in files:
+            by_split.setdefault(_split_of(file.relative_to(folder)), []).append(str(file))
+        return dict(datasets.load_dataset("parquet", data_files=by_split))
+    if any(each.is_dir() for each in folder.iterdir()):
+        return dict(datasets.load_dataset("imagefolder", data_dir=str(folder)))
+    raise DataError(f"the folder {folder} holds neither a saved data set (state.json), nor parquet files, nor folders")
+
+
+def _split_of(file: Path) -> str:
+    """The split that a parquet file belongs to: by its folder or by how its name begins."""
+    words = [*file.parts[:-1], re.split(r"[-_.]", file.name)[0]]
+    found = [word for word in words if word in (*SPLITS, *_VALIDATION)]
+    return found[-1] if found else "test"
+
+
+def _from_cache(datasets: Any, name: str) -> dict[str, Any]:
+    repository, configuration = parse_name(name)
+    with _offline(datasets):
+        return dict(datasets.load_dataset(repository, configuration))
+
+
+@contextmanager
+def _offline(datasets: Any) -> Iterator[None]:
+    """Makes the hub's clients look into their cache alone; their own variable is read when they are imported."""
+    from huggingface_hub import constants
+
+    owners: tuple[Any, ...] = (datasets.config, constants)
+    before = [owner.HF_HUB_OFFLINE for owner in owners]
+    for owner in owners:
+        owner.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        for owner, value in zip(owners, before, strict=True):
+            owner.HF_HUB_OFFLINE = value

@@ -1,0 +1,164 @@
+"""Sources of images that a list names, that lie in an array, or in an HDF5 file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.data.content import ContentDigests
+from testbed.data.decode import decode_file
+from testbed.data.source import ImageSource
+from testbed.errors import DataError, MissingExtraError, SampleError
+from testbed.identity import digest_bytes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from PIL import Image
+
+    Array = np.ndarray[Any, Any]
+
+
+class ListedImages(ImageSource):
+    """Image files that a list names; a sample's id is its path relative to the root.
+
+    Args:
+        root: The folder that the paths are relative to.
+        name: The data set's name, for messages.
+        files: The files, below the root.
+        targets: Their class indices.
+        class_names: The names of the classes.
+
+    Raises:
+        DataError: If a path leads out of the root, or one is listed twice.
+    """
+
+    def __init__(
+        self, root: Path, name: str, files: Sequence[str], targets: Sequence[int], class_names: Sequence[str] | None
+    ) -> None:
+        self.root = root
+        self.name = name
+        self.ids = [_inside(root, file, name) for file in files]
+        self.targets = [int(target) for target in targets]
+        self.class_names = list(class_names) if class_names is not None else None
+        if not self.ids:
+            raise DataError(f"data set {name!r}: {root} lists no images")
+        if len(set(self.ids)) != len(self.ids):
+            twice = next(each for place, each in enumerate(self.ids) if each in self.ids[:place])
+            raise DataError(f"data set {name!r}: the image {twice} is listed twice")
+
+    def image(self, position: int) -> Image.Image:
+        """The decoded RGB image at a position."""
+        return decode_file(self.root / self.ids[position])
+
+    def digests(self, positions: Sequence[int]) -> list[str]:
+        """A digest of each file's bytes, remembered while its size and time of change stay the same."""
+        return ContentDigests(self.root).digests([self.ids[position] for position in positions])
+
+
+class ImageArrays(ImageSource):
+    """Images in one array; a sample's id is ``SPLIT/INDEX``.
+
+    Args:
+        name: The data set's name, for messages.
+        split: The split, for the ids.
+        pixels: Uint8 [n, H, W, 3] or [n, H, W].
+        targets: The n class indices.
+        class_names: The names of the classes.
+    """
+
+    def __init__(
+        self, name: str, split: str, pixels: Array, targets: Sequence[int], class_names: Sequence[str] | None
+    ) -> None:
+        self.name = name
+        self.pixels = _contiguous(pixels)
+        self.ids = [f"{split}/{index}" for index in range(len(pixels))]
+        self.targets = [int(target) for target in targets]
+        self.class_names = list(class_names) if class_names is not None else None
+        if len(self.targets) != len(self.ids):
+            raise DataError(f"data set {name!r}: {len(self.ids)} images, but {len(self.targets)} labels")
+
+    def image(self, position: int) -> Image.Image:
+        """The image at a position, grey ones as RGB."""
+        from PIL import Image
+
+        return Image.fromarray(self.pixels[position]).convert("RGB")
+
+    def digests(self, positions: Sequence[int]) -> list[str]:
+        """A digest of each image's pixels."""
+        return [digest_bytes(self.pixels[position].tobytes()) for position in positions]
+
+
+class HDF5Images(ImageSource):
+    """PatchCamelyon's images, read one by one from its HDF5 file; a sample's id is ``SPLIT/INDEX``.
+
+    Args:
+        images: The file with ``x``, uint8 [n, H, W, 3].
+        labels: The file with ``y``, [n, 1, 1, 1].
+        name: The data set's name, for messages.
+        split: The split, for the ids.
+
+    Raises:
+        MissingExtraError: If h5py is not installed.
+        DataError: If a file is not in this form.
+    """
+
+    def __init__(self, images: Path, labels: Path, name: str, split: str) -> None:
+        self.path = images
+        self.name = name
+        self._file: Any = None
+        try:
+            with _h5py().File(labels, "r") as file:
+                self.targets = [int(label) for label in file["y"][:].reshape(-1)]
+            count = len(self._images())
+        except (OSError, KeyError, ValueError, TypeError) as error:
+            raise DataError(f"data set {name!r}: {images} and {labels.name} cannot be read: {error}") from error
+        if count != len(self.targets):
+            raise DataError(f"data set {name!r}: {count} images, but {len(self.targets)} labels")
+        self.ids = [f"{split}/{index}" for index in range(count)]
+
+    def image(self, position: int) -> Image.Image:
+        """The image at a position."""
+        from PIL import Image
+
+        return Image.fromarray(self._pixels(position)).convert("RGB")
+
+    def digests(self, positions: Sequence[int]) -> list[str]:
+        """A digest of each image's pixels."""
+        return [digest_bytes(self._pixels(position).tobytes()) for position in positions]
+
+    def _pixels(self, position: int) -> Any:
+        try:
+            return self._images()[position]
+        except OSError as error:
+            raise SampleError(f"{self.path}: image {position} cannot be read: {error}") from error
+
+    def _images(self) -> Any:
+        if self._file is None:
+            self._file = _h5py().File(self.path, "r")
+        return self._file["x"]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_file": None}  # an open file does not travel
+
+
+def _h5py() -> Any:
+    try:
+        import h5py
+    except ImportError as error:
+        raise MissingExtraError("h5py", "h5", "the data set pcam") from error
+    return h5py
+
+
+def _contiguous(pixels: Array) -> Array:
+    import numpy as np
+
+    return np.ascontiguousarray(pixels)
+
+
+def _inside(root: Path, file: str, name: str) -> str:
+    """A path relative to the root, if it stays below it."""
+    parts = Path(file).parts
+    if Path(file).is_absolute() or ".." in parts or not parts:
+        raise DataError(f"data set {name!r}: the path {file!r} leads out of {root}")
+    return "/".join(parts)

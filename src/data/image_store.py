@@ -1,0 +1,200 @@
+"""Where the images of an annotated data set lie: in a folder, or in a zip archive that is read without unpacking it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from testbed.data.content import MISSING, ContentDigests
+from testbed.data.decode import decode_bytes, decode_file
+from testbed.errors import DataError, SampleError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+_LARGEST_MEMBER = 1 << 28  # bytes of an image; a larger one is a mistake, or meant to fill the memory
+
+
+@dataclass(frozen=True)
+class ImagesInFolder:
+    """The images below a folder.
+
+    Attributes:
+        path: The folder.
+    """
+
+    path: Path
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """Those of some files that are not there."""
+        return [name for name in dict.fromkeys(names) if not os.path.isfile(self.path / name)]
+
+    def image(self, name: str) -> Image.Image:
+        """The decoded RGB image.
+
+        Raises:
+            SampleError: If it cannot be read.
+        """
+        return decode_file(self.path / name)
+
+    def digests(self, names: Sequence[str]) -> list[str]:
+        """A digest of each file's bytes, remembered while its size and time of change stay the same."""
+        return ContentDigests(self.path).digests(names)
+
+
+@dataclass(frozen=True)
+class ImagesInZip:
+    """The images in a zip archive; the folder in which an archive ``X.zip`` holds all of them, ``X/``, may be left out.
+
+    Attributes:
+        path: The archive.
+    """
+
+    path: Path
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """Those of some members that are not there.
+
+        Raises:
+            DataError: If this is no zip archive.
+        """
+        members = set(_archive(self.path).namelist())
+        return [name for name in dict.fromkeys(names) if not {name, self._inner(name)} & members]
+
+    def image(self, name: str) -> Image.Image:
+        """The decoded RGB image.
+
+        Raises:
+            SampleError: If it cannot be read.
+        """
+        return decode_bytes(self.read(name), f"{self.path}:{name}")
+
+    def digests(self, names: Sequence[str]) -> list[str]:
+        """A digest of each member's bytes: that of the file which it would be unpacked to."""
+        return _MemberDigests(self).digests(names)
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a member.
+
+        Raises:
+            SampleError: If it is missing, encrypted, a link, damaged, or too large for an image.
+        """
+        archive = _archive(self.path)
+        try:
+            info = self.find(name)
+            unix_mode = info.external_attr >> 16
+            if stat.S_ISLNK(unix_mode) or info.is_dir():
+                raise SampleError(f"{self.path}: {name} is a link or a folder; an image is expected")
+            if info.flag_bits & 1:
+                raise SampleError(f"{self.path}: {name} is encrypted; unpack the archive")
+            if info.file_size > _LARGEST_MEMBER:
+                raise SampleError(f"{self.path}: {name} would be {info.file_size:,} bytes, too large for an image")
+            return archive.read(info)
+        except KeyError:
+            raise SampleError(f"{self.path} has no member {name}") from None
+        except (OSError, EOFError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+            raise SampleError(f"{self.path}: {name} cannot be read: {error}") from error
+        except Exception as error:
+            if type(error).__module__ in ("zlib", "lzma"):  # their errors derive from Exception alone
+                raise SampleError(f"{self.path}: {name} is damaged: {error}") from error
+            raise
+
+    def find(self, name: str) -> zipfile.ZipInfo:
+        """What the archive says of a member.
+
+        Raises:
+            KeyError: If it has none of that name.
+        """
+        archive = _archive(self.path)
+        try:
+            return archive.getinfo(name)
+        except KeyError:
+            return archive.getinfo(self._inner(name))
+
+    def _inner(self, name: str) -> str:
+        return str(PurePosixPath(self.path.stem) / name)
+
+
+Images = ImagesInFolder | ImagesInZip
+
+
+class _MemberDigests(ContentDigests):
+    """Remembers the digests of an archive's members while the archive's time of change stays as it is."""
+
+    def __init__(self, images: ImagesInZip) -> None:
+        super().__init__(images.path)
+        self.images = images
+
+    def _stat(self, name: str) -> list[int] | None:
+        try:
+            return [self.images.find(name).CRC, self.images.path.stat().st_mtime_ns]
+        except (KeyError, OSError):
+            return None
+
+    def _digest(self, name: str) -> str:
+        try:
+            return hashlib.sha256(self.images.read(name)).hexdigest()[:32]
+        except SampleError:
+            return MISSING
+
+
+def _archive(path: Path) -> zipfile.ZipFile:
+    """The opened archive; each process has its own, since the position in an open file is shared with its children."""
+    try:
+        return _opened(os.getpid(), path, path.stat().st_mtime_ns)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path} cannot be read as a zip archive: {error}") from error
+
+
+@lru_cache(maxsize=4)
+def _opened(process: int, path: Path, changed: int) -> zipfile.ZipFile:
+    return zipfile.ZipFile(path)
+
+
+def find_images(root: Path, candidates: Sequence[str], name: str, origin: str) -> Images:
+    """The first of some folders or zip archives that exists.
+
+    Args:
+        root: The folder of the data set.
+        candidates: Paths relative to it, the usual one first; one that ends with ``.zip`` is an archive.
+        name: The data set's name, for messages.
+        origin: Where the images are published, for messages.
+
+    Raises:
+        DataError: If none does.
+    """
+    for candidate in candidates:
+        path = root / candidate
+        if candidate.endswith(".zip") and path.is_file():
+            return ImagesInZip(path)
+        if path.is_dir():
+            return ImagesInFolder(path)
+    looked = ", ".join(str(root / candidate) for candidate in candidates)
+    raise DataError(f"data set {name!r}: the images are missing; looked for {looked}; they come from {origin}")
+
+
+def require_images(images: Images, names: Sequence[str], name: str, origin: str) -> None:
+    """Checks that images are there.
+
+    Args:
+        images: Where they should be.
+        names: Their paths.
+        name: The data set's name, for messages.
+        origin: Where the images are published, for messages.
+
+    Raises:
+        DataError: If some are not.
+    """
+    missing = images.missing(names)
+    if missing:
+        raise DataError(
+            f"data set {name!r}: {len(missing):,} of {len(set(names)):,} images are missing in {images.path}, the first"
+            f" is {missing[0]}; they come from {origin}"
+        )

@@ -1,0 +1,204 @@
+"""A folder on a web server, copied file by file into the cache folder as its files are asked for.
+
+It is read because the user gave its URL as a data root; no URL that data hold is ever followed.
+"""
+
+from __future__ import annotations
+
+import http.client
+import logging
+import os
+import re
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import DataError
+from testbed.identity import digest_bytes
+from testbed.paths import cache_dir, is_url, write_atomically
+
+_BLOCK = 1 << 20
+_ATTEMPTS = 3  # each goes on where the last one was cut off
+_TIMEOUT = 60  # seconds without an answer
+_HUB = re.compile(r"https://huggingface\.co/(datasets/[^/]+/[^/]+)(?:/(?:tree|blob|raw|resolve)/(.+))?")
+
+logger = logging.getLogger(__name__)
+
+
+class RemoteFolder:
+    """A folder on a web server, and its copy.
+
+    A file that was copied is not asked for again, nor is one that was not there; removing the copy starts anew.
+
+    Args:
+        url: ``http(s)://…``. Of a data set on the Hugging Face hub, the page of its files,
+            ``https://huggingface.co/datasets/USER/NAME/tree/BRANCH``, or of a folder among them.
+
+    Attributes:
+        local: The copy.
+
+    Raises:
+        DataError: If it is no such URL.
+    """
+
+    def __init__(self, url: str) -> None:
+        parts = urllib.parse.urlsplit(url)
+        if not is_url(url) or not parts.hostname or parts.query or parts.fragment:
+            raise DataError(f"{url!r} is no URL of a folder; it should look like https://HOST/FOLDER")
+        if parts.username is not None or parts.password is not None:
+            raise DataError(
+                f"the URL of a folder on {parts.hostname} holds a user name or a password, which would be stored"
+            )
+        self.url = url.rstrip("/")
+        self.local = cache_dir("remote") / f"{parts.hostname}-{digest_bytes(self.url.encode())[:16]}"
+        self._hub = _HUB.fullmatch(self.url)
+
+    def url_of(self, name: str) -> str:
+        """Where a file is: the hub has text files and large files (tar archives) under different addresses."""
+        quoted = urllib.parse.quote(name)
+        if self._hub is None:
+            return f"{self.url}/{quoted}"
+        kind = "raw" if name.endswith(".txt") else "resolve"
+        return f"https://huggingface.co/{self._hub[1]}/{kind}/{self._hub[2] or 'main'}/{quoted}"
+
+    def fetch(self, name: str, optional: bool = False) -> Path | None:
+        """The copy of a file, made if need be.
+
+        Args:
+            name: The file's path relative to the folder.
+            optional: Whether it is no error if the server does not have it; None is then returned.
+
+        Raises:
+            DataError: If it cannot be had, or not whole.
+        """
+        if name.startswith("/") or ".." in name.split("/"):
+            raise DataError(f"{name!r} leads out of {self.url}")
+        path = self.local / name
+        absent = path.with_name(path.name + ".absent")
+        if path.is_file() or (optional and absent.exists()):
+            return path if path.is_file() else None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            (self.local / "URL").write_text(self.url + "\n", encoding="utf-8")
+            with _alone(self.local / ".lock"):
+                if path.is_file() or self._download(self.url_of(name), path):  # another process may have been faster
+                    return path
+                if optional:
+                    write_atomically(absent, b"")
+                    return None
+        except OSError as error:
+            raise DataError(f"{self.url_of(name)} cannot be kept in {self.local}: {error.strerror or error}") from error
+        raise DataError(f"{self.url_of(name)} does not exist (the server says 404)")
+
+    def _download(self, url: str, path: Path) -> bool:
+        """Copies a file; False if the server does not have it."""
+        if self._hub is not None and os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+            raise DataError(f"{url} is not in the cache folder, and HF_HUB_OFFLINE forbids to get it")
+        part = path.with_name(path.name + ".part")
+        fault = ""
+        for _ in range(_ATTEMPTS):
+            try:
+                if _attempt(url, part):
+                    os.replace(part, path)
+                    _tag_of(part).unlink(missing_ok=True)
+                    return True
+                fault = "the connection was cut off"
+            except urllib.error.HTTPError as error:
+                if error.code in (404, 410):
+                    return False
+                if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                    part.unlink(missing_ok=True)
+                elif error.code < 500:
+                    raise DataError(f"{url} cannot be had: {_refusal(error)}") from error
+                fault = _refusal(error)
+            except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as error:
+                reason: Any = getattr(error, "reason", None) or error
+                fault = str(getattr(reason, "strerror", None) or reason or type(error).__name__)
+        size = part.stat().st_size if part.exists() else 0
+        kept = f"; {size:,} bytes are kept, the same command goes on with them" if size else ""
+        raise DataError(f"{url} cannot be had: {fault}{kept}; without a connection, give a local folder as data root")
+
+
+def _refusal(error: urllib.error.HTTPError) -> str:
+    if error.code in (401, 403):
+        return (
+            f"the server says {error.code}: it is private, or its terms must be accepted first; download it yourself"
+            " and give its folder as data root"
+        )
+    return f"the server says {error.code} {error.reason}"
+
+
+def _attempt(url: str, part: Path) -> bool:
+    """Copies what is lacking of a file; False if the connection ended before it was whole."""
+    headers = {"User-Agent": "testbed", "Accept-Encoding": "identity"}
+    tag = _read(_tag_of(part))
+    have = part.stat().st_size if tag and part.exists() else 0
+    if have:  # If-Range: should the file have changed, the server sends the new one from its beginning
+        headers.update({"Range": f"bytes={have}-", "If-Range": tag})
+    with _opener().open(urllib.request.Request(url, headers=headers), timeout=_TIMEOUT) as answer:
+        if not (answer.status == 206 and (answer.headers.get("Content-Range") or "").startswith(f"bytes {have}-")):
+            have = 0
+        length = answer.headers.get("Content-Length")
+        _write_tag(part, answer.headers)
+        if length is not None and int(length) > _BLOCK * 10:
+            logger.info("fetching %s (%s MB)", url, f"{int(length) / 1e6:,.0f}")
+        with part.open("r+b" if have else "wb") as file:
+            file.seek(have)
+            file.truncate()
+            try:
+                while block := answer.read(_BLOCK):
+                    file.write(block)
+            except http.client.IncompleteRead as cut:
+                file.write(cut.partial)
+                return False
+            return length is None or file.tell() == have + int(length)
+
+
+def _tag_of(part: Path) -> Path:
+    return part.with_name(part.name + ".tag")
+
+
+def _write_tag(part: Path, headers: Any) -> None:
+    """Keeps what tells this version of a file from others; without it, half a file is of no use."""
+    etag = headers.get("ETag") or ""
+    tag = etag if etag and not etag.startswith("W/") else headers.get("Last-Modified") or ""
+    _tag_of(part).write_text(tag, encoding="utf-8")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        """Follows no redirection to another protocol, or from a safe to an unsafe one."""
+        if not is_url(newurl) or (req.full_url.startswith("https:") and not newurl.startswith("https:")):
+            raise DataError(f"{req.full_url} sends to {newurl}, which is not followed: its protocol is less safe")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    return urllib.request.build_opener(_Redirects)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Lets one process at a time copy files into a folder, where the system has such locks."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError:  # a network folder without locks
+            pass
+        yield

@@ -1,0 +1,82 @@
+"""TensorFlow Datasets that are prepared on this machine. Nothing is downloaded; needs the extra ``tfds``.
+
+Samples are read in any order, for which a data set must have been prepared as ``array_record`` files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.data.source import ImageSource
+from testbed.errors import DataError, MissingExtraError, SampleError
+from testbed.identity import digest_bytes
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+PREFIX = "tfds/"
+SPLITS = ("test", "train", "val")
+_NAME = re.compile(r"\w[\w.+-]*(?:/\w[\w.+-]*)?(?::[\d.]+)?")
+
+
+class TensorFlowImages(ImageSource):
+    """A split of a data set with the features ``image`` and ``label``; a sample's id is ``SPLIT/INDEX``.
+
+    Args:
+        root: TFDS's folder (its ``data_dir``).
+        name: ``<data set>`` or ``<data set>/<configuration>``.
+        split: One of `SPLITS`; ``val`` is TFDS's ``validation``.
+
+    Raises:
+        MissingExtraError: If tensorflow-datasets is not installed.
+        DataError: If the data set is not there, or not in this form.
+    """
+
+    def __init__(self, root: Path, name: str, split: str) -> None:
+        self.name = f"{PREFIX}{name}"
+        if not _NAME.fullmatch(name) or ".." in name:
+            raise DataError(f"{self.name!r} is no data set; it is written tfds/<name> or tfds/<name>/<config>")
+        try:
+            import tensorflow_datasets as tfds
+        except ImportError as error:
+            raise MissingExtraError("tensorflow-datasets", "tfds", "reading TensorFlow Datasets (tfds/…)") from error
+        theirs = "validation" if split == "val" else split
+        try:
+            builder = tfds.builder(name, data_dir=str(root))
+            there = sorted(builder.info.splits)
+            if theirs not in there:
+                raise DataError(
+                    f"{self.name} below {root} has no split {theirs!r}; it has {', '.join(there) or 'none'}"
+                )
+            feature = builder.info.features["label"]
+            self.rows: Any = builder.as_data_source(split=theirs)
+            undecoded = builder.as_data_source(split=theirs, decoders={"image": tfds.decode.SkipDecoding()})
+            self.targets = [int(row["label"]) for row in undecoded]
+        except DataError:
+            raise
+        except Exception as error:  # TFDS raises almost anything
+            lines = str(error).strip().splitlines()
+            raise DataError(
+                f"{self.name} cannot be read below {root}: {type(error).__name__}: {lines[0] if lines else ''};"
+                f" prepare it with tfds.builder({name!r}, data_dir={str(root)!r})"
+                ".download_and_prepare(file_format='array_record')"
+            ) from error
+        self.class_names = list(feature.names) if getattr(feature, "names", None) else None
+        self.ids = [f"{split}/{index}" for index in range(len(self.rows))]
+
+    def image(self, position: int) -> Image.Image:
+        """The decoded RGB image at a position."""
+        from PIL import Image
+
+        try:
+            pixels = self.rows[position]["image"]
+            return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels).convert("RGB")
+        except Exception as error:
+            raise SampleError(f"{self.name}: {self.ids[position]} cannot be read: {error}") from error
+
+    def digests(self, positions: Sequence[int]) -> list[str]:
+        """A digest of each image's pixels."""
+        return [digest_bytes(self.image(position).tobytes()) for position in positions]

@@ -1,0 +1,54 @@
+"""Data sets whose annotation files say which images, captions and instances there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.errors import DataError
+from testbed.paths import ENV_DATA, data_root
+
+if TYPE_CHECKING:
+    from testbed.data.source import ImageSource
+
+Reader = Callable[[Path], "ImageSource"]
+
+
+class AnnotatedDataset:
+    """A folder below the data root with annotation files in it.
+
+    Args:
+        name: The data set's name.
+        folder: The folder below the data root.
+        read: Opens the data set in this folder.
+        parts: What tells it from the others in the folder: the split, the language, …
+    """
+
+    def __init__(self, name: str, folder: str, read: Reader, **parts: str) -> None:
+        self.name = name
+        self.folder = folder
+        self.read = read
+        self.parts = parts
+
+    def spec(self) -> dict[str, Any]:
+        """Where the folder is, and what is read in it."""
+        return {"annotated": self.name, "root": str(self.get_root().absolute()), **self.parts}
+
+    def get_root(self) -> Path:
+        """The folder.
+
+        Raises:
+            DataError: If no data root is set.
+        """
+        root = data_root()
+        if root is None:
+            raise DataError(
+                f"data set {self.name!r}: no data root is set; give --data-root DIR or set {ENV_DATA}; which files"
+                f" DIR/{self.folder} should hold is in docs/retrieval.md"
+            )
+        return root / self.folder
+
+    def open(self) -> ImageSource:
+        """The samples."""
+        return self.read(self.get_root())

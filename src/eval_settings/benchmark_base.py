@@ -1,0 +1,277 @@
+"""Named data sets as CLIP benchmark has them: one declaration, and every task on it is an eval setting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from testbed.errors import DefinitionError, DuplicateNameError
+from testbed.eval_settings.benchmark_names_base import KINDS, LINEAR_PROBE, BenchmarkName, read_words
+from testbed.eval_settings.eval_setting_base import Dataset, EvalSetting
+from testbed.registry import registry
+from testbed.tasks.image_embedding import SUFFIX
+
+Names = Callable[[str], Sequence[str]]
+Templates = Callable[[str], Sequence[str] | Mapping[str, Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class BenchmarkDataset:
+    """A named data set.
+
+    Attributes:
+        name: Such as ``"cifar10"`` or ``"sugar_crepe/add_att"``.
+        kind: One of `KINDS`; with it, what the targets are. Classification: a class index. Multilabel: a list of those
+            that apply. Retrieval: the captions of the image. Selection: ``{"captions": […], "answer": index or None}``,
+            with the instance as the sample's group.
+        dataset: From a split and a language to the data set; opens nothing.
+        splits: The splits, first the one that is evaluated.
+        languages: The languages, the default one first.
+        sizes: Split → number of samples, where it is known.
+        class_names: From a language to a name for each class; None means the data set's own names.
+        templates: From a language to templates with ``{c}``, or to prompts by class; None means no zero-shot
+            classification.
+        collections: Which the data set belongs to.
+        description: One line for people.
+        num_classes: The number of classes, or a function of the language that gives it; what a classifier's logits are
+            compared with. None where it is not known.
+    """
+
+    name: str
+    kind: str
+    dataset: Callable[[str, str], Dataset]
+    splits: tuple[str, ...] = ("test",)
+    languages: tuple[str, ...] = ("en",)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    class_names: Names | None = None
+    templates: Templates | None = None
+    collections: tuple[str, ...] = ()
+    description: str = ""
+    num_classes: int | Callable[[str], int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise DefinitionError(f"data set {self.name!r}: kind is one of {', '.join(KINDS)}, not {self.kind!r}")
+        if not self.splits or not self.languages:
+            raise DefinitionError(f"data set {self.name!r} needs a split and a language")
+
+
+class Benchmarks:
+    """The named data sets, as a family of eval settings."""
+
+    name = "benchmarks"
+
+    def __init__(self) -> None:
+        self._datasets: dict[str, BenchmarkDataset] = {}
+        self._open: dict[str, Callable[[str], BenchmarkDataset]] = {}
+        self._opened: dict[str, BenchmarkDataset] = {}
+
+    def add(self, dataset: BenchmarkDataset) -> None:
+        """Adds a data set.
+
+        Raises:
+            DuplicateNameError: If there is one of that name.
+        """
+        if dataset.name in self._datasets:
+            raise DuplicateNameError(f"two data sets are named {dataset.name!r}; rename one")
+        self._datasets[dataset.name] = dataset
+
+    def add_open(self, prefix: str, make: Callable[[str], BenchmarkDataset]) -> None:
+        """Adds all data sets whose name begins with a prefix; each is made when it is first asked for."""
+        self._open[prefix] = make
+
+    def dataset(self, name: str) -> BenchmarkDataset:
+        """The data set of that name.
+
+        Raises:
+            DefinitionError: If there is none.
+            DataError: If it is one that has to be read to know its kind, and is not there.
+        """
+        if name in self._datasets:
+            return self._datasets[name]
+        if name not in self._opened:
+            for prefix, make in self._open.items():
+                if name.startswith(prefix):
+                    self._opened[name] = make(name)
+                    break
+            else:
+                raise DefinitionError(f"there is no data set {name!r}")
+        return self._opened[name]
+
+    def declared(self, name: str) -> BenchmarkDataset | None:
+        """The data set of that name, if it can be told without reading anything."""
+        return self._datasets.get(name) or self._opened.get(name)
+
+    # Family ---------------------------------------------------------------------------------------------------
+
+    def names(self) -> Iterable[str]:
+        """Each data set in each of its languages, and the linear probes."""
+        for dataset in self._datasets.values():
+            for language in dataset.languages:
+                other = language if language != dataset.languages[0] else None
+                yield str(BenchmarkName(dataset.name, language=other))
+            if dataset.kind == "classification" and "train" in dataset.splits:
+                yield str(BenchmarkName(dataset.name, task=LINEAR_PROBE))
+
+    def canonical(self, name: str) -> str | None:
+        """The one spelling of a name, defaults left out."""
+        parsed = self.parse(name)
+        return None if parsed is None else str(parsed)
+
+    def build(self, name: str) -> EvalSetting:
+        """The setting of a canonical name."""
+        parsed = self.parse(name)
+        assert parsed is not None
+        dataset = self.dataset(parsed.dataset)
+        if parsed.task == LINEAR_PROBE:
+            return _linear_probe(dataset, parsed)
+        return _own_task(dataset, parsed)
+
+    def parse(self, name: str) -> BenchmarkName | None:
+        """What a name says, or None when it is none of a named data set's."""
+        if name.endswith(SUFFIX):  # another family's
+            return None
+        words = name.split(".")
+        for cut in range(len(words), 0, -1):
+            dataset = ".".join(words[:cut])
+            if dataset in self._datasets:
+                return self._read(self._datasets[dataset], words[cut:])
+        prefix = next((prefix for prefix in self._open if name.startswith(prefix) and len(name) > len(prefix)), None)
+        if prefix is None:
+            return None
+        # Of a data set that would have to be read first, no more is taken off than what could be nothing else.
+        for cut in range(1, len(words) + 1):
+            dataset = ".".join(words[:cut])
+            if len(dataset) > len(prefix) and (found := read_words(BenchmarkName(dataset), words[cut:], None)):
+                return found
+        return None
+
+    def _read(self, dataset: BenchmarkDataset, words: list[str]) -> BenchmarkName | None:
+        return read_words(BenchmarkName(dataset.name), words, dataset)
+
+
+# Settings ---------------------------------------------------------------------------------------------------------
+
+
+def _own_task(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting:
+    """The data set's own task."""
+    split = _split(dataset, name.split)
+    language = name.language or dataset.languages[0]
+    if language not in dataset.languages:
+        raise DefinitionError(f"{dataset.name} has the languages {', '.join(dataset.languages)}, not {language!r}")
+    options: dict[str, Any] = {}
+    if dataset.kind == "retrieval" and name.recall is not None:
+        options["recall_k"] = list(name.recall)
+    return EvalSetting(
+        name=str(name),
+        dataset=dataset.dataset(split, language),
+        size=dataset.sizes.get(split),
+        task=dataset.kind,
+        language=language,
+        image_set=str(BenchmarkName(dataset.name, split=name.split)),
+        keep_embeddings=True,
+        task_options=options,
+        description=dataset.description,
+        **_prompts(dataset, language),
+    )
+
+
+def _linear_probe(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting:
+    """A linear probe, trained on another split."""
+    if dataset.kind != "classification":
+        raise DefinitionError(f"{name}: linear probes are for classification; {dataset.name} is {dataset.kind}")
+    split, language = _split(dataset, name.split), dataset.languages[0]
+    train = _other_split(dataset, name.train or "train", split)
+    validation = _other_split(dataset, name.validation, split) if name.validation is not None else None
+    if name.validation is not None and name.held_out is not None:
+        raise DefinitionError(
+            f"{name}: weight decay is chosen on a split or on a part of the training samples, not both"
+        )
+    classes = _prompts(dataset, language)
+    given = {
+        "method": name.method,
+        "fewshot_k": name.shots,
+        "seed": name.seed,
+        "lr": name.lr,
+        "epochs": name.epochs,
+        "batch_size": name.batch_size,
+        "normalize": name.normalize,
+        "val_proportion": None if name.held_out is None else name.held_out / 100,
+    }
+    return EvalSetting(
+        name=str(name),
+        dataset=dataset.dataset(split, language),
+        size=dataset.sizes.get(split),
+        task=LINEAR_PROBE,
+        image_set=str(BenchmarkName(dataset.name, split=name.split)),
+        keep_embeddings=True,
+        task_options={
+            "train": train,
+            "validation": validation,
+            "probe": {key: value for key, value in given.items() if value is not None},
+        },
+        class_names=classes.get("class_names"),
+        num_classes=classes["num_classes"],
+        description=dataset.description,
+    )
+
+
+def _prompts(dataset: BenchmarkDataset, language: str) -> dict[str, Any]:
+    count = dataset.num_classes
+    options: dict[str, Any] = {"num_classes": count(language) if callable(count) else count}
+    if dataset.class_names is not None:
+        names = dataset.class_names
+        options["class_names"] = lambda: names(language)
+    if dataset.templates is not None:
+        templates = dataset.templates
+        options["templates"] = lambda: templates(language)
+    return options
+
+
+def _split(dataset: BenchmarkDataset, split: str | None) -> str:
+    """A split that the data set has; the default one for None."""
+    if split is None:
+        return dataset.splits[0]
+    if split not in dataset.splits:
+        raise DefinitionError(f"{dataset.name} has the splits {', '.join(dataset.splits)}, not {split!r}")
+    return split
+
+
+def _other_split(dataset: BenchmarkDataset, split: str, evaluated: str) -> str:
+    """The name of the setting of another split."""
+    if _split(dataset, split) == evaluated:
+        raise DefinitionError(
+            f"{dataset.name}: a probe is not trained on the split {evaluated!r} that it is evaluated on"
+        )
+    return str(BenchmarkName(dataset.name, split=None if split == dataset.splits[0] else split))
+
+
+BENCHMARKS = Benchmarks()
+
+
+def add_benchmark(dataset: BenchmarkDataset) -> None:
+    """Registers a named data set, with all its tasks, splits and languages, and in its collections.
+
+    Raises:
+        DuplicateNameError: If there is one of that name.
+    """
+    BENCHMARKS.add(dataset)
+    for collection in dataset.collections:
+        registry.add_eval_setting_collection(collection, [dataset.name])
+
+
+def add_open_benchmarks(prefix: str, make: Callable[[str], BenchmarkDataset]) -> None:
+    """Registers all data sets whose name begins with a prefix, such as ``wds/``.
+
+    Args:
+        prefix: Of their names.
+        make: From a name to the data set; may read its folder, and raise `DataError`.
+    """
+    BENCHMARKS.add_open(prefix, make)
+
+
+def parse_name(name: str) -> BenchmarkName | None:
+    """What the name of a setting of a named data set says; None when it is no such name."""
+    registry.load()
+    return BENCHMARKS.parse(name)

@@ -1,0 +1,318 @@
+"""VTAB (Zhai et al. 2019) under CLIP benchmark's names, ``vtab/<task>``; and data sets in other people's formats.
+
+A task is read from a folder in CLIP benchmark's webdataset format (``<data root>/wds_vtab-<task>``), else, where its
+labels are those of TensorFlow Datasets, from ``<data root>/tfds``. Open-ended names are ``tfds/<name>``,
+``hf/<owner>/<name>`` and ``folder/<name>``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from testbed.data import prompts
+from testbed.data.torchvision_sets import place
+from testbed.errors import DataError
+from testbed.eval_settings.benchmark_base import BenchmarkDataset, add_benchmark, add_open_benchmarks
+from testbed.eval_settings.clip_benchmark_base import VTAB_PLUS, Prompts, declare
+from testbed.eval_settings.eval_setting_base import Dataset
+from testbed.paths import data_root
+
+if TYPE_CHECKING:
+    from testbed.data.source import ImageSource
+
+SPLITS = ("test", "train", "val", "trainval")
+
+
+class Task(NamedTuple):
+    """A task of VTAB.
+
+    Attributes:
+        size: Of the test split.
+        classes: The number of classes.
+        tfds: The data set of TFDS whose ``label`` and whose test split are the task's, where there is one.
+        collections: Which it is in.
+    """
+
+    size: int | None
+    classes: int | None
+    tfds: str = ""
+    collections: tuple[str, ...] = ("vtab", VTAB_PLUS)
+
+
+_NONE: tuple[str, ...] = ()
+TASKS: dict[str, Task] = {
+    "caltech101": Task(6084, 102, "caltech101"),
+    "cars": Task(8041, 196, "cars196", _NONE),
+    "cifar10": Task(10000, 10, "cifar10", (VTAB_PLUS,)),
+    "cifar100": Task(10000, 100, "cifar100"),
+    "clevr_count_all": Task(15000, 8),
+    "clevr_closest_object_distance": Task(15000, 6),
+    "cub": Task(5794, 200, "caltech_birds2011", _NONE),
+    "diabetic_retinopathy": Task(42670, 5, "diabetic_retinopathy_detection/btgraham-300"),
+    "dmlab": Task(22735, 6, "dmlab"),
+    "dsprites_label_shape": Task(73728, 3, collections=_NONE),
+    "dsprites_label_scale": Task(73728, 6, collections=_NONE),
+    "dsprites_label_orientation": Task(73728, 40),
+    "dsprites_label_x_position": Task(73728, 32),
+    "dsprites_label_y_position": Task(73728, 32, collections=_NONE),
+    "dtd": Task(1880, 47, "dtd"),
+    "eurosat": Task(5400, 10),
+    "food101": Task(None, 101, collections=_NONE),
+    "inaturalist": Task(None, 5089, collections=_NONE),
+    "kitti_closest_vehicle_distance": Task(711, 4),
+    "flowers": Task(6149, 102, "oxford_flowers102"),
+    "pets": Task(3669, 37, "oxford_iiit_pet"),
+    "pcam": Task(32768, 2, "patch_camelyon"),
+    "resisc45": Task(6300, 45),
+    "smallnorb_label_category": Task(12150, 5, collections=_NONE),
+    "smallnorb_label_elevation": Task(12150, 9),
+    "smallnorb_label_azimuth": Task(12150, 18),
+    "smallnorb_label_lighting": Task(12150, 6, collections=_NONE),
+    "sun397": Task(21750, 397, "sun397/tfds", _NONE),
+    "svhn": Task(26032, 10, "svhn_cropped"),
+}
+
+
+class VTABDataset:
+    """A split of a task of VTAB."""
+
+    def __init__(self, task: str, split: str) -> None:
+        self.task = task
+        self.split = split
+
+    def dataset(self) -> Dataset:
+        """The folder in the webdataset format if there is one, else the data set of TFDS.
+
+        Raises:
+            DataError: If there is neither.
+        """
+        from testbed.data.webdataset_folder import WebDatasetFolder
+
+        folder: Dataset = WebDatasetFolder(f"vtab/{self.task}", self.split)
+        try:
+            folder.spec()
+        except DataError as error:
+            tfds = TFDSDataset(TASKS[self.task].tfds, self.split)
+            if not (tfds.name and tfds.there()):
+                raise DataError(_vtab_help(self.task, error)) from error
+            return tfds
+        return folder
+
+    def spec(self) -> dict[str, Any]:
+        """Where it lies, and the split."""
+        return self.dataset().spec()
+
+    def open(self) -> ImageSource:
+        """The images of the split."""
+        return self.dataset().open()
+
+
+def _vtab_help(task: str, error: DataError) -> str:
+    tfds = TASKS[task].tfds
+    other = f", or tfds/{tfds} as TFDS prepares it" if tfds else ""
+    return (
+        f"data set vtab/{task}: {error}; expected below the data root is the folder wds_vtab-{task}, in CLIP"
+        f" benchmark's webdataset format (https://huggingface.co/datasets/clip-benchmark/wds_vtab-{task}){other}"
+    )
+
+
+def _vtab(task: str, split: str, language: str) -> Dataset:
+    return VTABDataset(task, split)
+
+
+def _vtab_folders(task: str) -> Sequence[Path]:
+    """Where files beside the data may be: with the shards."""
+    from testbed.data.webdataset_folder import WebDatasetFolder, local_copy
+
+    try:
+        return [local_copy(WebDatasetFolder(f"vtab/{task}").location(), None)]
+    except DataError:
+        return []
+
+
+def _add_vtab() -> None:
+    for task, facts in TASKS.items():
+        name = f"vtab/{task}"
+        add_benchmark(
+            declare(
+                Prompts(name, facts.classes, own=True, folders=partial(_vtab_folders, task)),
+                partial(_vtab, task),
+                splits=SPLITS,
+                sizes={} if facts.size is None else {"test": facts.size},
+                collections=facts.collections,
+                description=f"VTAB: {task.replace('_', ' ')}",
+            )
+        )
+
+
+# TensorFlow Datasets ----------------------------------------------------------------------------------------------
+
+
+class TFDSDataset:
+    """A split of a data set that TFDS has prepared in ``<data root>/tfds``."""
+
+    def __init__(self, name: str, split: str) -> None:
+        self.name = name
+        self.split = split
+
+    def there(self) -> bool:
+        """Whether it has been prepared."""
+        return (place("tfds") / self.name).is_dir()
+
+    def spec(self) -> dict[str, Any]:
+        """Which one, where, and the split."""
+        return {"tfds": self.name, "root": str(place("tfds").absolute()), "split": self.split}
+
+    def open(self) -> ImageSource:
+        """The images of the split."""
+        from testbed.data.tfds import TensorFlowImages
+
+        return TensorFlowImages(place("tfds"), self.name, self.split)
+
+
+def _tfds(name: str, split: str, language: str) -> Dataset:
+    return TFDSDataset(name, split)
+
+
+def tfds_benchmark(name: str) -> BenchmarkDataset:
+    """The data set ``tfds/<name>``."""
+    from testbed.data.tfds import PREFIX, SPLITS
+
+    return declare(Prompts(name, own=True), partial(_tfds, name.removeprefix(PREFIX)), splits=SPLITS)
+
+
+# Hugging Face -----------------------------------------------------------------------------------------------------
+
+
+class HuggingFaceDataset:
+    """A split of a Hugging Face data set in ``<data root>/hf/<owner>/<name>``, or in the hub's cache."""
+
+    def __init__(self, name: str, split: str) -> None:
+        self.name = name
+        self.split = split
+
+    def spec(self) -> dict[str, Any]:
+        """Which one, where, and the split."""
+        from testbed.data.huggingface import local_folder
+
+        folder = local_folder(self.name)
+        return {"hf": self.name, "root": str(folder.absolute()) if folder is not None else None, "split": self.split}
+
+    def open(self) -> ImageSource:
+        """The images of the split."""
+        from testbed.data.huggingface import HuggingFaceImages
+
+        return HuggingFaceImages(self.name, self.split)
+
+
+def _hf(name: str, split: str, language: str) -> Dataset:
+    return HuggingFaceDataset(name, split)
+
+
+def hf_benchmark(name: str) -> BenchmarkDataset:
+    """The data set ``hf/<owner>/<name>[@config]``; it is read for its splits."""
+    from testbed.data.huggingface import split_names
+
+    return declare(Prompts(name, own=True), partial(_hf, name), splits=split_names(name))
+
+
+# Image folders ----------------------------------------------------------------------------------------------------
+
+FOLDER_PREFIX = "folder/"
+
+
+class ClassFolders:
+    """An image folder, ``<data root>/<name>/<class>/…`` or ``<data root>/<name>/<split>/<class>/…``.
+
+    Args:
+        name: The folder below the data root.
+        split: The folder below that; a data set without folders for its splits has only ``test``.
+    """
+
+    def __init__(self, name: str, split: str) -> None:
+        self.name = name
+        self.split = split
+
+    def get_root(self) -> Path:
+        """The folder of the classes' folders.
+
+        Raises:
+            DataError: If the name leads elsewhere, or there is no such split.
+        """
+        if ".." in Path(self.name).parts or Path(self.name).is_absolute():
+            raise DataError(f"{FOLDER_PREFIX}{self.name}: what follows {FOLDER_PREFIX} is a folder below the data root")
+        root = place(self.name)
+        found = [split for split in SPLITS if _holds_folders(root / split)]
+        if self.split in found:
+            return root / self.split
+        if found or self.split != SPLITS[0]:
+            raise DataError(
+                f"{FOLDER_PREFIX}{self.name} has no split {self.split!r}: {root / self.split} should hold one folder"
+                f" per class; there is {', '.join(found) or 'no folder for any split'}"
+            )
+        return root
+
+    def spec(self) -> dict[str, Any]:
+        """Where the folder is."""
+        return {"root": str(self.get_root().absolute())}
+
+    def open(self) -> ImageSource:
+        """The images, with the class names of ``classnames.txt`` if it is there.
+
+        Raises:
+            DataError: If it has not one name for each folder.
+        """
+        from testbed.data.image_folder import ImageFolder
+
+        source = ImageFolder(self.get_root(), f"{FOLDER_PREFIX}{self.name}")
+        file = place(self.name) / prompts.CLASS_NAMES_FILE
+        if file.is_file():
+            names = prompts.read_lines(file)
+            if len(names) != len(source.class_names or ()):
+                raise DataError(
+                    f"{file} has {len(names)} class names, but {source.root} has"
+                    f" {len(source.class_names or ())} folders; one line for each folder is needed, in the order"
+                    " of their sorted names"
+                )
+            source.class_names = names
+        return source
+
+    def count(self) -> int:
+        """The number of classes."""
+        return sum(entry.is_dir() for entry in self.get_root().iterdir())
+
+
+def _holds_folders(folder: Path) -> bool:
+    return folder.is_dir() and any(entry.is_dir() for entry in folder.iterdir())
+
+
+def _class_folders(name: str, split: str, language: str) -> Dataset:
+    return ClassFolders(name, split)
+
+
+def _folder_of(name: str) -> Sequence[Path]:
+    root = data_root()
+    return [root / name] if root is not None else []
+
+
+def folder_benchmark(name: str) -> BenchmarkDataset:
+    """The data set ``folder/<name>``."""
+    own = name.removeprefix(FOLDER_PREFIX)
+    folders = ClassFolders(own, SPLITS[0])
+    count = folders.count() if _is_there(folders) else None
+    return declare(
+        Prompts(name, count, own=True, folders=partial(_folder_of, own)), partial(_class_folders, own), splits=SPLITS
+    )
+
+
+def _is_there(folders: ClassFolders) -> bool:
+    return data_root() is not None and folders.get_root().is_dir()
+
+
+_add_vtab()
+add_open_benchmarks("tfds/", tfds_benchmark)
+add_open_benchmarks("hf/", hf_benchmark)
+add_open_benchmarks(FOLDER_PREFIX, folder_benchmark)

@@ -1,0 +1,55 @@
+"""Settings ``X.image_embeddings``: the images of the setting X, embedded and stored, for any X."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.tasks.image_embedding import SUFFIX
+
+if TYPE_CHECKING:
+    from testbed.registry.table import Registry
+
+
+def images_of(setting: EvalSetting) -> EvalSetting:
+    """The setting whose outputs are the image embeddings of another setting: same images, same perturbation."""
+    return EvalSetting(
+        name=setting.name + SUFFIX,
+        dataset=setting.dataset,
+        size=setting.size,
+        perturbation_fn_cpu=setting.perturbation_fn_cpu,
+        perturbation_fn_gpu=setting.perturbation_fn_gpu,
+        adversarial_attack=setting.adversarial_attack,
+        idx_subsample_list=setting.idx_subsample_list,
+        parent_eval_setting=setting.noise_key if setting.perturbed else None,
+        transform=setting.transform,
+        task="image_embedding",
+        other_sizes=setting.other_sizes,
+        description=f"the image embeddings of {setting.name}",
+    )
+
+
+class ImageEmbeddings:
+    """Makes them, for every setting of a registry."""
+
+    name = "image embeddings"
+
+    def __init__(self, settings: Registry[EvalSetting]) -> None:
+        self._settings = settings
+
+    def names(self) -> Iterable[str]:
+        """None: they are found by the names of the others."""
+        return ()
+
+    def canonical(self, name: str) -> str | None:
+        """The name, if what comes before the suffix is a setting (that is no such setting itself)."""
+        base = name.removesuffix(SUFFIX)
+        if base == name or base.endswith(SUFFIX):
+            return None
+        known = self._settings.canonical(base)
+        return None if known is None else known + SUFFIX
+
+    def build(self, name: str) -> EvalSetting:
+        """The setting."""
+        return images_of(self._settings.get(name.removesuffix(SUFFIX)))

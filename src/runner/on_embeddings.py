@@ -1,0 +1,114 @@
+"""A worker's part of a pass on stored embeddings: prepares the cell, and makes its outputs out of the embeddings."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from testbed.db.entities import Chunk
+from testbed.db.store import Store
+from testbed.errors import StoreError
+from testbed.runner.cells import Pass, PassCell, Task
+from testbed.tasks import image_embedding
+from testbed.tasks.task_base import IMAGES, BoundCell, EmbeddedImages, PrepareContext, get_task
+
+if TYPE_CHECKING:
+    from testbed.runner.worker import Worker
+
+log = logging.getLogger("testbed")
+
+
+class EmbeddingRun:
+    """Like `PassRun`, for a pass that reads no images."""
+
+    def __init__(self, worker: Worker, one_pass: Pass) -> None:
+        self.worker = worker
+        self.one_pass = one_pass
+        self.cell: PassCell = one_pass.cells[0]
+        self._embedded: dict[str, EmbeddedImages] = {}
+        self._bound: BoundCell | None = None
+        self._kind = ""
+
+    def run(self) -> None:
+        """Computes tasks of the pass until none is left."""
+        channel = self.worker.channel
+        failed = False
+        while not channel.stopping() and (task := channel.next_task(self.one_pass.id)) is not None:
+            channel.task_begun(task.id)
+            chunks: list[Chunk] = []
+            errors: dict[int, dict[int, str]] = {}
+            if not failed:
+                try:
+                    chunks, errors = self._compute(task)
+                except StoreError:
+                    raise
+                except Exception as error:  # models and settings are users' code: what they raise ends their cell
+                    log.debug("%s on %s failed", self.cell.model, self.cell.setting, exc_info=True)
+                    first = (str(error).strip().splitlines() or [""])[0]
+                    channel.cell_failed(self.cell.evaluation_id, f"{type(error).__name__}: {first}")
+                    failed = True
+            self.worker.writer.submit(task.id, chunks, errors)
+
+    def _compute(self, task: Task) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
+        bound = self._bind()
+        if not task.count:
+            return [], {}
+        images = self._images(IMAGES)
+        device = self.worker.device
+        features = torch.from_numpy(images.values[task.start : task.stop]).to(device)
+        with torch.no_grad():
+            outputs = bound.outputs(features).to("cpu")
+        errors = {place: why for place, why in images.errors.items() if task.start <= place < task.stop}
+        chunk = Chunk(self.cell.evaluation_id, self._kind, task.start, outputs)
+        return [chunk], {self.cell.evaluation_id: errors} if errors else {}
+
+    def _bind(self) -> BoundCell:
+        """The cell, prepared when the first task comes."""
+        if self._bound is None:
+            loaded = self.worker.load(self.one_pass.models)[self.cell.model]
+            if isinstance(loaded, Exception):
+                raise loaded
+            setting = self.worker.catalog.get_eval_setting(self.cell.setting)
+            task = get_task(setting.task)
+            store = self.worker.store
+            own = store.dataset(self.cell.needs[IMAGES][1])
+            context = PrepareContext(
+                self.cell.model_identity,
+                own.class_names,
+                store.get_artifact,
+                store.put_artifact,
+                own.samples,
+                self._images,
+            )
+            self._bound, self._kind = task.bind(loaded, setting, context), task.output_kind
+        return self._bound
+
+    def _images(self, role: str) -> EmbeddedImages:
+        if role not in self._embedded:
+            self._embedded[role] = embedded_images(self.worker.store, *self.cell.needs[role])
+        return self._embedded[role]
+
+
+def embedded_images(store: Store, evaluation_id: int, dataset_id: int) -> EmbeddedImages:
+    """The stored embeddings of the samples of a data set, in their order.
+
+    Args:
+        store: Where they are.
+        evaluation_id: The evaluation that has them, perhaps among others and in another order.
+        dataset_id: The data set.
+
+    Raises:
+        StoreError: If one is missing.
+    """
+    evaluation = store.evaluation(evaluation_id)
+    assert evaluation.dataset_id is not None
+    rows = store.positions_among(dataset_id, evaluation.dataset_id)
+    values = store.read_outputs(evaluation_id, image_embedding.KIND)
+    errors = store.sample_errors(evaluation_id)
+    own_errors: Mapping[int, str] = {place: errors[row] for place, row in enumerate(rows) if row in errors}
+    taken: np.ndarray[Any, Any] = values if rows == list(range(len(values))) else values[rows]
+    return EmbeddedImages(taken, store.dataset(dataset_id).samples, own_errors)

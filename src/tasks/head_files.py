@@ -1,0 +1,115 @@
+"""Zero-shot heads in files: saved for others, and loaded in place of a head made from prompts (their mean, if several).
+
+A file is a ``.npy`` array, or a tensor that torch has saved as CLIP benchmark's ``--save_clf`` does: [D, C].
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.data.content import remembered_digest
+from testbed.db.entities import Evaluation
+from testbed.errors import DataError
+from testbed.eval_settings.eval_setting_base import prompts_of
+from testbed.tasks.zero_shot import head_fingerprint
+
+if TYPE_CHECKING:
+    import torch
+
+    from testbed.db.store import Store
+
+ENV_HEADS = "TESTBED_CLASSIFIERS"  # files, told to the processes that a run starts
+
+
+def use_heads(files: Sequence[Path]) -> None:
+    """Makes head files known to this process and those it starts; none means heads are made from prompts."""
+    if files:
+        os.environ[ENV_HEADS] = os.pathsep.join(str(file.resolve()) for file in files)
+    else:
+        os.environ.pop(ENV_HEADS, None)
+
+
+def head_files() -> list[Path]:
+    """The files that are in use."""
+    return [Path(file) for file in os.environ.get(ENV_HEADS, "").split(os.pathsep) if file]
+
+
+def head_digests() -> list[str]:
+    """What tells the heads in use from others.
+
+    Raises:
+        DataError: If a file cannot be read.
+    """
+    return [remembered_digest(file) for file in head_files()]
+
+
+def loaded_head(classes: int | None) -> torch.Tensor:
+    """The mean of the heads in use, float32 [D, C], not normalized again.
+
+    Args:
+        classes: How many classes it must have; None takes any number.
+
+    Raises:
+        DataError: If they are no heads, or have different shapes.
+    """
+    import torch
+
+    heads = [_read(file) for file in head_files()]
+    shapes = {tuple(head.shape) for head in heads}
+    if len(shapes) > 1:
+        raise DataError(f"the zero-shot heads have different shapes, {sorted(shapes)}; their mean is not defined")
+    (shape,) = shapes
+    if classes is not None and shape[1] != classes:
+        raise DataError(f"the zero-shot head has {shape[1]} classes, the setting has {classes}")
+    return torch.stack(heads).mean(dim=0)
+
+
+def _read(file: Path) -> torch.Tensor:
+    import numpy as np
+    import torch
+
+    try:
+        if file.suffix == ".npy":
+            head = torch.from_numpy(np.load(file, allow_pickle=False))
+        else:
+            head = torch.load(file, map_location="cpu", weights_only=True)
+    except Exception as error:  # numpy and torch raise almost anything on what is none of their files
+        raise DataError(f"the zero-shot head {file} cannot be read: {type(error).__name__}: {error}") from error
+    if not isinstance(head, torch.Tensor) or head.ndim != 2 or not head.is_floating_point():
+        found = f"{head.dtype} {tuple(head.shape)}" if isinstance(head, torch.Tensor) else type(head).__name__
+        raise DataError(f"the zero-shot head {file} is not a float array [D, C], but {found}")
+    return head.float()
+
+
+def save_heads(store: Store, evaluations: Sequence[Evaluation], folder: Path) -> list[Path]:
+    """Writes the heads of zero-shot evaluations as ``<model>_<setting>.npy``; returns the files.
+
+    Args:
+        store: Where they are.
+        evaluations: Those that are not zero-shot are passed over.
+        folder: Made if need be.
+    """
+    import numpy as np
+
+    written = []
+    for each in evaluations:
+        head = _stored_head(store, each, store.identity(each))
+        if head is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            name = "".join(c if c.isalnum() or c in "-_.," else "-" for c in f"{each.model}_{each.eval_setting}")
+            np.save(folder / f"{name}.npy", head.astype(np.float32))
+            written.append(folder / f"{name}.npy")
+    return written
+
+
+def _stored_head(store: Store, evaluation: Evaluation, identity: Mapping[str, Any]) -> Any:
+    from testbed.runner.cells import model_identity
+
+    forward = identity.get("forward", {})
+    if forward.get("route") != "zero-shot" or "class_names" not in forward.get("prompts", {}):
+        return None
+    prompts = prompts_of(forward["prompts"], evaluation.eval_setting)
+    return store.get_artifact(head_fingerprint(model_identity(identity), prompts, forward.get("language")))

@@ -1,0 +1,39 @@
+"""Multi-label classification: several classes, or none, apply to an image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from testbed.db.entities import Metric, Score
+from testbed.errors import DefinitionError
+from testbed.tasks.classification import Classification, viewed_logits
+from testbed.tasks.multilabel_scores import SCORER, score_labels
+from testbed.tasks.task_base import Outputs
+
+if TYPE_CHECKING:
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.models.model_base import ModelDefinition
+
+
+class MultiLabel(Classification):
+    """Logits as in classification, from a classifier or zero-shot; a ranking of the images for each class."""
+
+    name = "multilabel"
+
+    def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
+        """The classes that count, and the scorer."""
+        if setting.metrics_fn is not None:
+            raise DefinitionError(f"{setting.name}: metrics_fn is for classification, not for multi-label settings")
+        return {**super().view_spec(setting), "metric": {"scorer": SCORER}}
+
+    def score(
+        self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
+    ) -> tuple[list[Score], list[Metric]]:
+        """Mean average precision."""
+        logits = viewed_logits(
+            outputs.values, setting.class_sublist, setting.class_groups, outputs.restricted, setting.name
+        )
+        return score_labels(logits, outputs.samples, outputs.class_names, setting.name)
+
+
+task = MultiLabel()

@@ -1,0 +1,412 @@
+"""Tasks on stored image embeddings: each model embeds each image once, whatever is asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import toy
+from toy import CLASSES, SIZE, WORK, ToyImages, toy_catalog, toy_model
+
+from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.models.model_base import DualEncoder, ImageEncoder, StandardTransform
+from testbed.runner.options import RunOptions
+from testbed.runner.run import make_plan
+
+WIDTH = 12
+WORDS = [f"class {index}" for index in range(CLASSES)]
+
+
+class ToyTower(torch.nn.Module):
+    """Embeds images by a linear map of the pixels, and texts by a table of their characters."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+        WORK["networks made"] += 1
+        generator = torch.Generator().manual_seed(seed)
+        self.image = torch.nn.Parameter(0.05 * torch.randn(3 * SIZE * SIZE, WIDTH, generator=generator))
+        self.text = torch.nn.Parameter(torch.randn(128, WIDTH, generator=generator))
+
+    def encode_image(self, images: torch.Tensor) -> torch.Tensor:
+        WORK["images embedded"] += len(images)
+        return torch.tanh(images.flatten(1) - 0.5) @ self.image
+
+    forward = encode_image
+
+    def encode_text(self, tokens: torch.Tensor) -> torch.Tensor:
+        WORK["texts embedded"] += len(tokens)
+        place = torch.arange(1, tokens.shape[1] + 1)[None, :, None]
+        return (torch.sin(self.text[tokens] * place) * (tokens > 0)[..., None]).sum(dim=1)
+
+
+def tokenize(texts: Sequence[str]) -> torch.Tensor:
+    rows = [[ord(character) % 128 for character in text[:40].ljust(40, "\0")] for text in texts]
+    return torch.tensor(rows)
+
+
+def toy_encoder(name: str = "tower", seed: int = 0, **options: Any) -> DualEncoder:
+    arguments: dict[str, Any] = {
+        "transform": StandardTransform(SIZE, SIZE),
+        "encoder_loader": lambda: (ToyTower(seed), tokenize),
+        "eval_batch_size": 64,
+    }
+    return DualEncoder(name=name, **{**arguments, **options})
+
+
+class Targets:
+    """The images of a toy data set, with other targets; ``twice`` repeats the first images under other names."""
+
+    def __init__(self, kind: str, count: int = 90, language: str = "en", twice: int = 0, broken: Sequence[int] = ()):
+        self.kind, self.count, self.language, self.twice, self.broken = kind, count, language, twice, list(broken)
+
+    def spec(self) -> dict[str, Any]:
+        return {"targets": vars(self)}
+
+    def open(self) -> ToyImages:
+        source = ToyImages(self.count, 0, self.broken)
+        if self.twice:
+            source.pixels = np.concatenate([source.pixels, source.pixels[: self.twice]])
+            source.ids += [f"again/{index}" for index in range(self.twice)]
+            source.targets += source.targets[: self.twice]
+        if self.kind == "captions":
+            source.targets = [
+                [f"{self.language} {place} of {label}", f"{self.language} a picture of {label}"]
+                for place, label in enumerate(source.targets)
+            ]
+            source.class_names = None
+        elif self.kind == "choices":
+            source.groups = list(source.ids)
+            source.targets = [
+                {"captions": [f"a {label}", f"a {(label + 1) % CLASSES}"], "answer": 0} for label in source.targets
+            ]
+        elif self.kind == "labels":
+            source.targets = [sorted({label, (label * 3) % CLASSES}) for label in source.targets]
+        return source
+
+
+def zero_shot(name: str = "shown", prompt: str = "a {c}", **options: Any) -> EvalSetting:
+    arguments: dict[str, Any] = {
+        "dataset": Targets("classes"), "size": 90, "class_names": WORDS, "templates": [prompt], "keep_embeddings": True,
+    }  # fmt: skip
+    return EvalSetting(name=name, **{**arguments, **options})
+
+
+def everything(language: str = "en") -> list[EvalSetting]:
+    """Three tasks and a probe on the same 90 images, and the other 60 that the probe is fitted on."""
+    end = "" if language == "en" else f".{language}"
+    train = EvalSetting(name="train", dataset=toy.ToyDataset(60, seed=5), size=60)
+    return [
+        zero_shot(f"shown{end}", f"{language} {{c}}", language=language, image_set="shown"),
+        EvalSetting(
+            name=f"captions{end}", dataset=Targets("captions", language=language), size=90, task="retrieval",
+            language=language, image_set="shown",
+        ),
+        EvalSetting(name=f"choices{end}", dataset=Targets("choices"), size=90, task="selection", language=language),
+        *(
+            [
+                EvalSetting(
+                    name="probe", dataset=Targets("classes"), size=90, task="linear_probe", image_set="shown",
+                    task_options={"train": "train", "probe": {"epochs": 2}},
+                ),
+                train,
+            ]
+            if language == "en"
+            else []
+        ),
+    ]  # fmt: skip
+
+
+ASKED = ["shown", "captions", "choices", "probe"]
+
+
+def outputs(lab: Any, setting: str, kind: str, model: str = "tower") -> np.ndarray:
+    with lab.open() as store:
+        (evaluation,) = [each for each in store.evaluations([model], [setting]) if each.status == "complete"]
+        return np.array(store.read_outputs(evaluation.id, kind))
+
+
+def plain_embeddings(count: int = 90, seed: int = 0) -> torch.Tensor:
+    pixels = torch.from_numpy(ToyImages(count, seed, ()).pixels).permute(0, 3, 1, 2).float() / 255
+    with torch.no_grad():
+        return ToyTower().encode_image(pixels)
+
+
+# Once -------------------------------------------------------------------------------------------------------------
+
+
+def test_each_image_is_embedded_once_for_all_tasks_and_languages(lab: Any, work: Any) -> None:
+    catalog = toy_catalog(toy_encoder(), *everything(), *everything("de"))
+    report = lab.run(catalog, settings=[*ASKED, "shown.de", "captions.de", "choices.de"])
+    assert report.ok, report.outcomes
+    assert work["images embedded"] == 90 + 60
+    assert work["images read"] == 90 + 60
+    assert {outcome.status for outcome in report.outcomes} == {"complete"}
+
+
+def test_another_language_later_embeds_texts_only(lab: Any, work: Any) -> None:
+    lab.run(toy_catalog(toy_encoder(), *everything()), settings=ASKED)
+    work.clear()
+    report = lab.run(toy_catalog(toy_encoder(), *everything("de")))
+    assert report.ok
+    assert work["images embedded"] == work["images read"] == 0
+    assert work["texts embedded"] > 0
+    work.clear()
+    assert lab.run(toy_catalog(toy_encoder(), *everything("de"))).of("stored")
+    assert work["texts embedded"] == work["images embedded"] == 0
+
+
+def test_images_that_are_there_twice_are_embedded_once(lab: Any, work: Any) -> None:
+    setting = EvalSetting(name="captions", dataset=Targets("captions", twice=20), size=110, task="retrieval")
+    assert lab.run(toy_catalog(toy_encoder(), setting)).ok
+    assert work["images embedded"] == 90
+    embedded = outputs(lab, "captions", "image_embeddings")
+    np.testing.assert_array_equal(embedded[90:], embedded[:20])
+
+
+def test_a_smaller_data_set_takes_the_embeddings_of_a_larger_one(lab: Any, work: Any) -> None:
+    small = EvalSetting(name="few", dataset=Targets("choices", 90), size=30, task="selection",
+                        idx_subsample_list=range(30))  # fmt: skip
+    large = EvalSetting(name="many", dataset=Targets("captions", 90), size=90, task="retrieval")
+    assert lab.run(toy_catalog(toy_encoder(), small, large)).ok
+    assert work["images embedded"] == 90
+    np.testing.assert_array_equal(
+        outputs(lab, "few", "image_embeddings"), outputs(lab, "many", "image_embeddings")[:30]
+    )
+
+
+def test_texts_are_embedded_once(lab: Any, work: Any) -> None:
+    setting = EvalSetting(name="choices", dataset=Targets("choices"), size=90, task="selection")
+    lab.run(toy_catalog(toy_encoder(), setting))
+    assert work["texts embedded"] == CLASSES
+
+
+# The same numbers -------------------------------------------------------------------------------------------------
+
+
+def test_embeddings_are_those_of_a_plain_loop(lab: Any) -> None:
+    lab.run(toy_catalog(toy_encoder(), *everything()), settings=["captions"])
+    np.testing.assert_allclose(outputs(lab, "captions", "image_embeddings"), plain_embeddings().numpy(), atol=1e-6)
+
+
+def test_zero_shot_logits_are_the_same_with_and_without_stored_embeddings(new_lab: Any) -> None:
+    direct, stored = new_lab("direct"), new_lab("stored")
+    direct.run(toy_catalog(toy_encoder(), zero_shot(keep_embeddings=False)))
+    stored.run(toy_catalog(toy_encoder(), zero_shot()))
+    np.testing.assert_array_equal(direct.logits("tower", "shown"), stored.logits("tower", "shown"))
+    with direct.open() as one, stored.open() as other:
+        (a,) = one.evaluations(["tower"], ["shown"])
+        (b,) = other.evaluations(["tower"], ["shown"])
+        assert a.fingerprint == b.fingerprint
+
+
+def test_retrieval_is_that_of_a_plain_loop(lab: Any) -> None:
+    lab.run(toy_catalog(toy_encoder(), *everything()), settings=["captions"])
+    images = torch.nn.functional.normalize(plain_embeddings(), dim=1)
+    captions = Targets("captions").open().targets
+    with torch.no_grad():
+        texts = ToyTower().encode_text(tokenize([caption for of_image in captions for caption in of_image]))
+    similar = torch.nn.functional.normalize(texts, dim=1) @ images.T
+    own = torch.arange(90).repeat_interleave(2)
+    right = similar[torch.arange(180), own]
+    for k in (1, 5, 10):
+        recall = ((similar > right[:, None]).sum(1) < k).double().mean()
+        assert lab.metrics("tower", "captions")[f"image_retrieval_recall@{k}"].value == pytest.approx(float(recall))
+
+
+def test_a_probe_gives_logits_that_are_scored_as_a_classifiers(lab: Any) -> None:
+    lab.run(toy_catalog(toy_encoder(), *everything()), settings=["probe"])
+    logits = lab.logits("tower", "probe")
+    assert logits.shape == (90, CLASSES)
+    correct = logits.argmax(1) == np.array(Targets("classes").open().targets)
+    assert lab.metrics("tower", "probe")["top1"].value == pytest.approx(correct.mean())
+
+
+def test_labels_of_several_classes_are_ranked(lab: Any) -> None:
+    setting = zero_shot("labels", dataset=Targets("labels"), task="multilabel")
+    assert lab.run(toy_catalog(toy_encoder(), toy_model(), setting)).ok  # zero-shot, and by a classifier
+    for model in ("tower", "toy"):
+        assert 0 < lab.metrics(model, "labels")["mean_average_precision"].value < 1
+
+
+@pytest.mark.parametrize("batch_size", [7, 64, 1000])
+def test_nothing_depends_on_the_batch_size(new_lab: Any, batch_size: int) -> None:
+    usual, other = new_lab("usual"), new_lab("other")
+    usual.run(toy_catalog(toy_encoder(), *everything()), settings=ASKED)
+    other.run(toy_catalog(toy_encoder(), *everything()), settings=ASKED, batch_size=batch_size)
+    for setting in ASKED:
+        there = other.metrics("tower", setting)
+        for name, metric in usual.metrics("tower", setting).items():
+            assert there[name].value == pytest.approx(metric.value, abs=1e-5), (setting, name)
+
+
+def test_another_precision_has_embeddings_of_its_own(lab: Any, work: Any) -> None:
+    catalog = toy_catalog(toy_encoder(), *everything())
+    lab.run(catalog, settings=["captions"])
+    lab.run(catalog, settings=["captions"], dtype="bfloat16")
+    assert work["images embedded"] == 180
+    with lab.open() as store:
+        embedded = [each for each in store.evaluations() if each.eval_setting.endswith(".image_embeddings")]
+        assert [store.kinds(each.id) for each in embedded] == [
+            {"image_embeddings": "float32"}, {"image_embeddings": "bfloat16"},
+        ]  # fmt: skip
+
+
+def test_a_perturbed_setting_embeds_its_own_images(lab: Any, work: Any) -> None:
+    dark = EvalSetting(name="dark", dataset=Targets("captions"), size=90, task="retrieval",
+                       perturbation_fn_gpu=toy.darker, image_set="captions")  # fmt: skip
+    plain = EvalSetting(name="captions", dataset=Targets("captions"), size=90, task="retrieval")
+    assert lab.run(toy_catalog(toy_encoder(), dark, plain)).ok
+    assert work["images embedded"] == 180
+    assert work["images read"] == 90
+    difference = outputs(lab, "dark", "image_embeddings") - outputs(lab, "captions", "image_embeddings")
+    assert np.abs(difference).max() > 0.1
+
+
+# The store --------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_stored_is_sound_and_can_be_scored_again(lab: Any, work: Any) -> None:
+    from testbed.runner.rescore import rescore
+
+    catalog = toy_catalog(toy_encoder(), *everything())
+    lab.run(catalog, settings=ASKED)
+    before = lab.metrics("tower", "captions")
+    changed = toy_catalog(
+        EvalSetting(name="captions", dataset=Targets("captions"), size=90, task="retrieval",
+                    task_options={"recall_k": [3]}, image_set="shown")
+    )  # fmt: skip
+    work.clear()
+    with lab.open() as store:
+        assert list(store.check()) == []
+    from testbed.db.store import Store
+
+    with Store.open(lab.url, "write") as store:
+        done = rescore(store, changed, eval_settings=["captions"])
+        assert list(store.check()) == []
+    assert [each.status for each in done] == ["rescored"], done
+    after = lab.metrics("tower", "captions")
+    assert before["image_retrieval_recall@1"].value <= after["image_retrieval_recall@3"].value
+    assert "image_retrieval_recall@1" not in after
+    assert not work
+
+
+def test_an_image_that_cannot_be_read_is_a_miss_everywhere(lab: Any) -> None:
+    broken = [3, 40]
+    settings = [
+        EvalSetting(name="captions", dataset=Targets("captions", broken=broken), size=90, task="retrieval"),
+        zero_shot(dataset=Targets("classes", broken=broken)),
+    ]
+    report = lab.run(toy_catalog(toy_encoder(), *settings))
+    assert report.ok
+    with lab.open() as store:
+        for outcome in report.outcomes:
+            assert sorted(store.sample_errors(outcome.evaluation_id)) == broken
+        assert np.isnan(outputs(lab, "captions", "image_embeddings")[broken]).all()
+        captions = next(each for each in report.outcomes if each.setting == "captions")
+        ranks = store.scores(captions.evaluation_id, "text_retrieval_rank")
+    (of_images,) = ranks.values()
+    assert np.isinf(of_images[broken]).all()
+
+
+def test_a_run_that_was_killed_goes_on(lab: Any, work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = toy_catalog(toy_encoder(), *everything())
+    from testbed.tasks import linear_probe
+
+    def fail(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(linear_probe, "prepared_probe", fail)
+        lab.run(catalog, settings=ASKED)
+    assert work["images embedded"] == 150
+    report = lab.run(catalog, settings=ASKED)
+    assert report.ok
+    assert work["images embedded"] == 150
+
+
+def test_what_needs_embeddings_that_fail_says_so(lab: Any) -> None:
+    class Broken(ToyTower):
+        def encode_image(self, images: torch.Tensor) -> torch.Tensor:
+            raise ValueError("no images today")
+
+    catalog = toy_catalog(toy_encoder(encoder_loader=lambda: (Broken(), tokenize)), *everything())
+    report = lab.run(catalog, settings=[*ASKED, "train"])
+    reasons = {outcome.setting: outcome.reason for outcome in report.outcomes}
+    assert all("no images today" in reasons[name] for name in ("shown", "captions", "choices", "probe"))
+
+
+def test_texts_that_fail_fail_alone(lab: Any) -> None:
+    def moody(texts: Sequence[str]) -> torch.Tensor:
+        if any("picture" in text for text in texts):
+            raise ValueError("such words are not for me")
+        return tokenize(texts)
+
+    catalog = toy_catalog(toy_encoder(encoder_loader=lambda: (ToyTower(), moody)), *everything())
+    report = lab.run(catalog, settings=ASKED)
+    assert [outcome.setting for outcome in report.of("failed")] == ["captions"]
+    assert "such words are not for me" in report.of("failed")[0].reason
+    assert len(report.of("complete")) == 3
+
+
+# Planning ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_says_which_embeddings_must_be_made(lab: Any) -> None:
+    catalog = toy_catalog(toy_encoder(), *everything())
+    options = RunOptions(db_url=lab.url)
+    plan = make_plan(catalog, options, ["tower"], ASKED)
+    assert [cell.setting for cell in plan.embeddings] == ["shown.image_embeddings", "train.image_embeddings"]
+    lab.run(catalog, settings=["captions"])
+    plan = make_plan(catalog, options, ["tower"], ["choices", "probe"])
+    assert [cell.setting for cell in plan.embeddings] == ["train.image_embeddings"]
+
+
+def test_who_cannot_embed_is_told_so(lab: Any) -> None:
+    backbone = ImageEncoder(
+        name="backbone", transform=StandardTransform(SIZE, SIZE), encoder_loader=ToyTower, eval_batch_size=64
+    )
+    report = lab.run(toy_catalog(backbone, toy_model(), *everything()), settings=ASKED)
+    reasons = {(each.model, each.setting): each.reason for each in report.of("unsupported")}
+    assert "embed_text" in reasons["backbone", "captions"]
+    assert "embed_image" in reasons["toy", "probe"]
+    assert [(each.model, each.setting) for each in report.of("complete")] == [("backbone", "probe"), ("toy", "shown")]
+
+
+def test_an_image_embedding_setting_can_be_asked_for(lab: Any, work: Any) -> None:
+    catalog = toy_catalog(toy_encoder(), *everything())
+    report = lab.run(catalog, settings=["captions.image_embeddings"])
+    assert report.ok
+    assert lab.metrics("tower", "captions.image_embeddings")["embedding_norm"].value == pytest.approx(
+        float(plain_embeddings().norm(dim=1).mean()), rel=1e-5
+    )
+    work.clear()
+    assert lab.run(catalog, settings=["captions", "choices"]).ok
+    assert work["images embedded"] == 0
+    assert "captions.image_embeddings.image_embeddings" not in catalog.eval_settings
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"task_options": {}}, "names the setting that a probe is fitted on"),
+        ({"task_options": {"train": "train", "probe": {"shots": 3}}}, "fields of ProbeSpec"),
+        ({"task_options": {"train": "train", "probe": {"epochs": 0}}}, "epochs"),
+        ({"task_options": {"train": "nowhere"}}, "nowhere"),
+        ({"task": "retrieval", "task_options": {"recall_k": [0]}}, "recall_k is a list of integers larger than 0"),
+    ],
+)
+def test_options_that_make_no_sense_are_told_before_anything_runs(
+    lab: Any, work: Any, options: dict[str, Any], message: str
+) -> None:
+    arguments: dict[str, Any] = {"dataset": Targets("classes"), "size": 90, "task": "linear_probe"}
+    if options.get("task") == "retrieval":
+        arguments["dataset"] = Targets("captions")
+    setting = EvalSetting(name="wrong", **{**arguments, **options})
+    report = lab.run(toy_catalog(toy_encoder(), setting, everything()[-1]), settings=["wrong"])
+    (outcome,) = report.outcomes
+    assert outcome.status == "failed"
+    assert message in outcome.reason
+    assert work["images embedded"] == 0

@@ -1,0 +1,77 @@
+"""Zero-shot heads in files: what is saved, what is loaded, and what is told when it does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from testbed.errors import DataError
+from testbed.tasks.head_files import head_digests, loaded_head, use_heads
+
+
+@pytest.fixture(autouse=True)
+def _no_heads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv("TESTBED_CLASSIFIERS", raising=False)
+    yield
+    use_heads([])
+
+
+def saved(path: Path, values: Any) -> Path:
+    if path.suffix == ".npy":
+        np.save(path, np.asarray(values, dtype=np.float32))
+    else:
+        torch.save(torch.tensor(values, dtype=torch.float32), path)
+    return path
+
+
+def test_the_mean_of_several_heads_is_not_normalized_again(tmp_path: Path) -> None:
+    use_heads([saved(tmp_path / "a.npy", [[1, 0], [0, 1]]), saved(tmp_path / "b.pt", [[0, 0], [1, 1]])])
+    torch.testing.assert_close(loaded_head(2), torch.tensor([[0.5, 0.0], [0.5, 1.0]]))
+
+
+def test_heads_are_told_apart_by_their_content(tmp_path: Path) -> None:
+    use_heads([saved(tmp_path / "a.npy", [[1.0]])])
+    first = head_digests()
+    use_heads([saved(tmp_path / "same.npy", [[1.0]])])
+    assert head_digests() == first
+    use_heads([saved(tmp_path / "other.npy", [[2.0]])])
+    assert head_digests() != first
+    use_heads([])
+    assert head_digests() == []
+
+
+@pytest.mark.parametrize(
+    ("values", "classes", "message"),
+    [
+        ([[1.0, 2.0]], 3, "has 2 classes, the setting has 3"),
+        ([1.0, 2.0], None, r"is not a float array \[D, C\]"),
+    ],
+)
+def test_what_does_not_fit_is_told(tmp_path: Path, values: Any, classes: int | None, message: str) -> None:
+    use_heads([saved(tmp_path / "a.npy", values)])
+    with pytest.raises(DataError, match=message):
+        loaded_head(classes)
+
+
+def test_heads_of_different_shapes_have_no_mean(tmp_path: Path) -> None:
+    use_heads([saved(tmp_path / "a.npy", [[1.0]]), saved(tmp_path / "b.npy", [[1.0, 2.0]])])
+    with pytest.raises(DataError, match="different shapes"):
+        loaded_head(None)
+
+
+def test_a_file_that_would_run_code_is_refused(tmp_path: Path) -> None:
+    class Evil:
+        def __reduce__(self) -> Any:
+            return print, ("run",)
+
+    torch.save(Evil(), tmp_path / "evil.pt")
+    np.save(tmp_path / "evil.npy", np.array([Evil()], dtype=object), allow_pickle=True)
+    for name in ("evil.pt", "evil.npy"):
+        use_heads([tmp_path / name])
+        with pytest.raises(DataError, match="cannot be read"):
+            loaded_head(None)
