@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from testbed.errors import DefinitionError, DuplicateNameError
@@ -219,7 +220,7 @@ def _linear_probe(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting
 
 def _prompts(dataset: BenchmarkDataset, language: str) -> dict[str, Any]:
     count = dataset.num_classes
-    options: dict[str, Any] = {"num_classes": count(language) if callable(count) else count}
+    options: dict[str, Any] = {"num_classes": partial(count, language) if callable(count) else count}
     if dataset.class_names is not None:
         names = dataset.class_names
         options["class_names"] = lambda: names(language)

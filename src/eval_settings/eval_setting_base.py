@@ -110,7 +110,8 @@ class EvalSetting:
             With a ``class_sublist`` it names all classes, those outside the list too.
         templates: Prompts with ``{c}`` for the class name, or a dictionary of class name to prompts. A setting without
             templates is for classifiers only.
-        num_classes: The number of logits that a model must have; default the number of ``class_names``.
+        num_classes: The number of logits that a model must have, or a function that gives it; default the number of
+            ``class_names``.
         language: Of class names, templates or captions; told to a tokenizer that depends on it.
         keep_embeddings: Whether the image embeddings of a dual encoder are stored too, so that other prompts and other
             tasks on the same images need not run it again. Tasks on embeddings store them in any case.
@@ -139,7 +140,7 @@ class EvalSetting:
         other_sizes: Sequence[int] = (),
         class_names: Sequence[str] | Callable[[], Sequence[str]] | None = None,
         templates: Sequence[str] | Mapping[str, Sequence[str]] | Callable[[], Sequence[str]] | None = None,
-        num_classes: int | None = None,
+        num_classes: int | Callable[[], int] | None = None,
         language: str = "en",
         keep_embeddings: bool = False,
         image_set: str | None = None,
@@ -328,8 +329,9 @@ class EvalSetting:
     @property
     def num_classes(self) -> int | None:
         """The number of logits that a model must have, where it is known."""
-        if self._num_classes is not None or self._class_names is None or callable(self._class_names):
-            return self._num_classes
+        given = self._num_classes() if callable(self._num_classes) else self._num_classes
+        if given is not None or self._class_names is None or callable(self._class_names):
+            return given
         return len(self._class_names)
 
     def __repr__(self) -> str:

@@ -45,8 +45,10 @@ def test_another_split_is_that_of_the_data_set(tmp_path):
     source = WebDataset(tmp_path, "train")
     assert source.targets == Digits("train", [0, 2, 4, 6, 8]).targets
     assert source.class_names == ["zero", "two", "four", "six", "eight"]
-    with pytest.raises(DefinitionError, match="not 'val'"):
+    with pytest.raises(DataError, match="digits has the splits test, train, not 'val'"):
         run("-d", "digits", "-s", "val", "-o", tmp_path)
+    with pytest.raises(DefinitionError, match="not 'val'"):
+        run("-d", "digits-even", "-s", "val", "-o", tmp_path)
 
 
 def test_some_samples_of_a_data_set_are_those_of_the_setting(tmp_path):

@@ -42,6 +42,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TESTBED_DATA", str(folder / "data"))
         patch.setattr(BENCHMARKS, "_opened", {})
+        registry.load()
         before = registry.eval_settings.snapshot()
         for name, templates in PROMPTS.items():
             registry.add_eval_setting(digits_zero_shot(name, templates))
