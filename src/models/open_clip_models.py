@@ -24,6 +24,7 @@ from testbed.registry import registry
 from testbed.registry.library_names import library_names
 
 EVAL_BATCH_SIZE = 128
+TEXT_REVISION = 2  # of how text towers are run; raised when the same text gets another embedding
 PREFIX = "open_clip/"
 HUB = "hf-hub:"
 FOLDER = "local-dir:"
@@ -200,7 +201,7 @@ class OpenClipFamily:
             random_loader=lambda: _untrained(source, quick_gelu),
             eval_batch_size=EVAL_BATCH_SIZE,
             arch=source.partition(",")[0],
-            architecture={"library": "open_clip", "config": config, "quick_gelu": quick_gelu},
+            architecture={"library": "open_clip", "config": config, "quick_gelu": quick_gelu, "texts": TEXT_REVISION},
             weights=_weights(source),
             tokenizer_for=nllb_tokenizer if multilingual else None,
             language_code=flores_code if multilingual else None,
@@ -274,21 +275,25 @@ def _load(name: str, quick_gelu: bool) -> tuple[Any, Any]:
     """The network with the very weights that tell its identity, and its tokenizer."""
     import open_clip
 
+    from testbed.models._open_clip_texts import shorten
+
     files = _weights(name).files(fetch=True) or ()
     network = _build(name, quick_gelu)
     open_clip.load_checkpoint(network, str(files[0]), strict=True, weights_only=True)
-    return network, open_clip.get_tokenizer(_source(name))
+    return shorten(network), open_clip.get_tokenizer(_source(name))
 
 
 def _untrained(name: str, quick_gelu: bool) -> tuple[Any, Any]:
     import open_clip
     from torch import nn
 
+    from testbed.models._open_clip_texts import shorten
+
     network = _build(name, quick_gelu)
     projection = getattr(getattr(network, "text_decoder", None), "text_projection", None)
     if projection is not None:  # open_clip leaves CoCa's uninitialised
         nn.init.normal_(projection, std=projection.shape[0] ** -0.5)
-    return network, open_clip.get_tokenizer(_source(name))
+    return shorten(network), open_clip.get_tokenizer(_source(name))
 
 
 def _source(name: str) -> str:
