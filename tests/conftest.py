@@ -32,6 +32,16 @@ def _own_surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         yield
 
 
+@pytest.fixture(autouse=True)
+def _own_variables() -> Iterator[None]:
+    """What a command sets for the processes that it starts (a data root, say) does not reach the next test."""
+    before = {name: value for name, value in os.environ.items() if name.startswith("TESTBED_")}
+    yield
+    for name in [name for name in os.environ if name.startswith("TESTBED_")]:
+        del os.environ[name]
+    os.environ.update(before)
+
+
 def _shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A temporary folder that the processes of one test run share."""
     base = tmp_path_factory.getbasetemp()
