@@ -40,12 +40,13 @@ def _encode(network: Any, tokens: torch.Tensor) -> torch.Tensor:
     dtype = network.transformer.get_cast_dtype()
     states = network.token_embedding(tokens[:, :length]).to(dtype) + network.positional_embedding[:length].to(dtype)
     states = network.ln_final(network.transformer(states, attn_mask=network.attn_mask[:length, :length]))
-    pooled = states[torch.arange(len(tokens), device=tokens.device), ends]
+    pooled: torch.Tensor = states[torch.arange(len(tokens), device=tokens.device), ends]
     projection = network.text_projection
-    if projection is None:
-        return pooled
-    projected: torch.Tensor = projection(pooled) if isinstance(projection, torch.nn.Module) else pooled @ projection
-    return projected
+    if isinstance(projection, torch.nn.Module):
+        pooled = projection(pooled)
+    elif projection is not None:
+        pooled = pooled @ projection
+    return pooled
 
 
 def _first(found: torch.Tensor) -> torch.Tensor:
