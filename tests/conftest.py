@@ -27,8 +27,10 @@ def _own_surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
     """No test reads or leaves anything in the user's folders or follows the user's variables."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TESTBED_CACHE", str(_shared_folder(tmp_path_factory) / "cache"))
-        for name in ("TESTBED_DB", "TESTBED_DATA", "TESTBED_PAYLOADS", "TESTBED_NO_PLUGINS", "CUDA_VISIBLE_DEVICES"):
-            patch.delenv(name, raising=False)
+        kept = ("TESTBED_CACHE",)
+        for name in [name for name in os.environ if name.startswith("TESTBED_") and name not in kept]:
+            patch.delenv(name)
+        patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
         yield
 
 

@@ -24,13 +24,13 @@ from testbed.cli.options import (
 )
 from testbed.cli.output import count, print_json
 from testbed.cli.run_report import FINISHED, print_report
-from testbed.cli.task_options import as_tasks, task_options, use_prompt_files
+from testbed.cli.task_options import as_tasks, task_options, use_files
 from testbed.errors import TestbedError
 
 if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
     from testbed.runner.options import RunOptions
-    from testbed.runner.run import Report
+    from testbed.runner.report import Report
 
 POSITIVE = click.IntRange(min=1)
 
@@ -120,7 +120,7 @@ def command(
     from testbed.registry.select import select
 
     use_data_root(data_root)
-    use_prompt_files(given)
+    use_files(given)
     set_up_logging(verbose, lambda line: click.echo(line, err=True))
     options = _options(given, verbose)
     registry.load(options.plugins)
@@ -134,7 +134,9 @@ def command(
         from dataclasses import replace
 
         options = replace(options, db_url=str(Path(folder) / "results.db"), payload_url="")
-        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, False, given["save_clf"])
+        return _run(
+            registry, options, chosen_models, chosen_settings, logdir, as_json, kept=False, heads=given["save_clf"]
+        )
 
 
 def _options(given: dict[str, Any], verbose: bool) -> RunOptions:

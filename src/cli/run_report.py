@@ -13,7 +13,7 @@ from testbed.cli.output import count, grid, percent
 from testbed.db.entities import FRACTION, OVERALL
 
 if TYPE_CHECKING:
-    from testbed.runner.run import Report
+    from testbed.runner.report import Report
 
 SHOWN_REASONS = 10
 FINISHED = ("complete", "stored", "derived")  # how cells end that have results

@@ -93,7 +93,7 @@ def task_options(function: F) -> F:
     return function
 
 
-def use_prompt_files(given: Mapping[str, Any]) -> None:
+def use_files(given: Mapping[str, Any]) -> None:
     """Makes files of class names, templates and heads known to this process and those it starts."""
     from testbed.tasks.head_files import use_heads
 

@@ -26,7 +26,7 @@ class ListedImages(ImageSource):
         root: The folder that the paths are relative to.
         name: The data set's name, for messages.
         files: The files, below the root.
-        targets: Their class indices.
+        targets: Their class indices, or lists of those that apply.
         class_names: The names of the classes.
 
     Raises:
@@ -34,12 +34,17 @@ class ListedImages(ImageSource):
     """
 
     def __init__(
-        self, root: Path, name: str, files: Sequence[str], targets: Sequence[int], class_names: Sequence[str] | None
+        self,
+        root: Path,
+        name: str,
+        files: Sequence[str],
+        targets: Sequence[int] | Sequence[list[int]],
+        class_names: Sequence[str] | None,
     ) -> None:
         self.root = root
         self.name = name
         self.ids = [_inside(root, file, name) for file in files]
-        self.targets = [int(target) for target in targets]
+        self.targets = [target if isinstance(target, list) else int(target) for target in targets]
         self.class_names = list(class_names) if class_names is not None else None
         if not self.ids:
             raise DataError(f"data set {name!r}: {root} lists no images")

@@ -14,6 +14,7 @@ from xml.parsers import expat
 
 from testbed.data.content import ContentDigests
 from testbed.data.decode import decode_file
+from testbed.data.image_lists import ListedImages
 from testbed.data.source import ImageSource
 from testbed.errors import DataError
 from testbed.identity import digest_bytes
@@ -39,7 +40,7 @@ class VOCObject(NamedTuple):
     box: Box
 
 
-class VOCImages(ImageSource):
+class VOCImages(ListedImages):
     """Whole images; a target is the ascending list of the classes of all their objects, those called difficult too.
 
     Args:
@@ -52,20 +53,9 @@ class VOCImages(ImageSource):
     """
 
     def __init__(self, root: Path, name: str, split: str) -> None:
-        self.root = root
-        self.name = name
-        self.class_names = list(CLASSES)
         images = read_split(root, name, split)
-        self.ids = [_file(image) for image in images]
-        self.targets = [sorted({each.label for each in read_objects(root, name, image)}) for image in images]
-
-    def image(self, position: int) -> Image.Image:
-        """The decoded RGB image at a position."""
-        return decode_file(self.root / self.ids[position])
-
-    def digests(self, positions: Sequence[int]) -> list[str]:
-        """A digest of each file's bytes, remembered while its size and time of change stay the same."""
-        return ContentDigests(self.root).digests([self.ids[position] for position in positions])
+        labels = [sorted({each.label for each in read_objects(root, name, image)}) for image in images]
+        super().__init__(root, name, [_file(image) for image in images], labels, CLASSES)
 
 
 class VOCObjects(ImageSource):

@@ -115,10 +115,15 @@ class Cell:
         return model_identity(self.identity)
 
 
+def weights_identity(description: Mapping[str, Any], weights: str | None) -> str:
+    """The digest of a model's definition and weights."""
+    return digest([description, weights])
+
+
 def model_identity(identity: Mapping[str, Any]) -> str:
     """The digest of model, weights and precision in what a cell's fingerprint was made of."""
     model = identity["model"]
-    return digest([digest([model["spec"], model["weights"]]), identity["dtype"]])
+    return digest([weights_identity(model["spec"], model["weights"]), identity["dtype"]])
 
 
 @dataclass(frozen=True)

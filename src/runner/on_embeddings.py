@@ -13,6 +13,7 @@ from testbed.db.entities import Chunk
 from testbed.db.store import Store
 from testbed.errors import StoreError
 from testbed.runner.cells import Pass, PassCell, Task
+from testbed.runner.memory import DeviceError, is_device_error
 from testbed.tasks import image_embedding
 from testbed.tasks.task_base import IMAGES, BoundCell, EmbeddedImages, PrepareContext, get_task
 
@@ -51,6 +52,8 @@ class EmbeddingRun:
                     first = (str(error).strip().splitlines() or [""])[0]
                     channel.cell_failed(self.cell.evaluation_id, f"{type(error).__name__}: {first}")
                     failed = True
+                    if is_device_error(error):
+                        raise DeviceError(first) from error
             self.worker.writer.submit(task.id, chunks, errors)
 
     def _compute(self, task: Task) -> tuple[list[Chunk], dict[int, dict[int, str]]]:

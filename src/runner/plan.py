@@ -14,7 +14,7 @@ from testbed.db.store import Store
 from testbed.errors import TestbedError, UnsupportedError
 from testbed.identity import describe, digest
 from testbed.registry.catalog import Catalog
-from testbed.runner.cells import Action, Cell, OpenedModel, OpenedSetting
+from testbed.runner.cells import Action, Cell, OpenedModel, OpenedSetting, weights_identity
 from testbed.runner.embeddings import EmbeddingPlanner, only_images
 from testbed.runner.options import RunOptions
 from testbed.tasks import image_embedding
@@ -126,7 +126,7 @@ class Planner:
         definition = self.catalog.get_model(name)
         description = describe(definition.spec())
         weights = definition.weights(self.options.random_seed, self.fetch)
-        identity = digest([description, weights.id]) if weights is not None else None
+        identity = weights_identity(description, weights.id) if weights is not None else None
         return OpenedModel(definition, weights, description, identity)
 
     def _fits(self, cell: Cell) -> bool:

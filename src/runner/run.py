@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -23,6 +22,7 @@ from testbed.runner.passes import embedded_pass, group, tasks_of
 from testbed.runner.plan import Plan, Planner
 from testbed.runner.progress import Progress, SilentProgress
 from testbed.runner.published import disagreements
+from testbed.runner.report import Outcome, Report
 from testbed.runner.resources import choose_resources
 from testbed.runner.scheduler import Scheduler
 from testbed.tasks.task_base import IMAGES, get_task
@@ -30,50 +30,6 @@ from testbed.tasks.task_base import IMAGES, get_task
 log = logging.getLogger("testbed")
 
 MAX_REPAIRS = 3  # how often ranges that turn out to be missing are computed again before a cell is given up
-
-
-@dataclass
-class Outcome:
-    """How a cell ended.
-
-    Attributes:
-        status: ``stored`` (before this run), ``complete``, ``derived``, ``unsupported``, ``failed`` or ``stopped``.
-        evaluation_id: Its evaluation, where it has one.
-    """
-
-    model: str
-    setting: str
-    status: str
-    reason: str = ""
-    evaluation_id: int | None = None
-
-
-@dataclass
-class Report:
-    """How a run ended.
-
-    Attributes:
-        stored_bytes: How many bytes of outputs were stored.
-        reused: How many samples × cells were not computed, since an earlier run had stored their outputs.
-        disagreements: Lines about numbers of this run that differ from published ones.
-    """
-
-    plan: Plan
-    outcomes: list[Outcome] = field(default_factory=list)
-    passes: int = 0
-    stored_bytes: int = 0
-    reused: int = 0
-    disagreements: list[str] = field(default_factory=list)
-    interrupted: bool = False
-
-    def of(self, *statuses: str) -> list[Outcome]:
-        """The outcomes with one of these statuses."""
-        return [outcome for outcome in self.outcomes if outcome.status in statuses]
-
-    @property
-    def ok(self) -> bool:
-        """Whether every cell that can be had is there."""
-        return not self.interrupted and not self.of("failed", "stopped")
 
 
 def make_plan(catalog: Catalog, options: RunOptions, models: Sequence[str], settings: Sequence[str]) -> Plan:

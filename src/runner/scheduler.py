@@ -117,7 +117,8 @@ class Scheduler:
                 self._waiting[task.pass_id].appendleft(task)
             elif task.attempts >= MAX_ATTEMPTS and len(task.cells) == 1:
                 self._close(task)
-                reason = f"the worker died {task.attempts} times on samples {task.start} to {task.stop - 1}"
+                where = f"on samples {task.start} to {task.stop - 1}" if task.count else "preparing it"
+                reason = f"the worker died {task.attempts} times {where}"
                 given_up.append(GivenUp(task.cells[0], reason))
                 self._failed.add(task.cells[0])
             elif task.attempts >= SPLIT_AFTER and len(task.cells) > 1:

@@ -125,7 +125,7 @@ def prepared_probe(setting: EvalSetting, context: PrepareContext, device: str) -
         if found is None:
             return probe
     table = torch.from_numpy(np.array(found))
-    return Probe(table[:-1], table[-1], weight_decay=float("nan"), normalize=spec.normalize)
+    return Probe(table[:-1], table[-1], weight_decay=None, normalize=spec.normalize)
 
 
 def _content(images: EmbeddedImages) -> list[list[Any]]:

@@ -31,7 +31,8 @@ class Probe:
     Args:
         weight: Float32 [D, C], on the CPU.
         bias: Float32 [C], on the CPU.
-        weight_decay: What it was fitted with: AdamW's weight decay, or the L2 penalty of L-BFGS.
+        weight_decay: What it was fitted with: AdamW's weight decay, or the L2 penalty of L-BFGS; None for a probe that
+            was kept, whose description has it.
         info: How it was found, in plain values: ``searched``, pairs of weight decay and validation accuracy in
             ascending order; ``train``, ``validation`` and ``fitted_on``, numbers of samples; ``dropped_train`` and
             ``dropped_validation``, those left out because a feature was not finite; for L-BFGS ``iterations`` and
@@ -41,7 +42,7 @@ class Probe:
 
     weight: torch.Tensor
     bias: torch.Tensor
-    weight_decay: float
+    weight_decay: float | None
     info: dict[str, Any] = field(default_factory=dict)
     normalize: bool = True
 

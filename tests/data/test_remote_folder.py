@@ -50,11 +50,7 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "cache"))
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
+pytestmark = pytest.mark.usefixtures("own_web")
 
 
 @pytest.fixture

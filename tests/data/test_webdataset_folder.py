@@ -16,12 +16,7 @@ from testbed.data.webdataset_folder import WebDatasetFolder, find_webdataset
 from testbed.errors import DataError, DefinitionError
 from testbed.paths import data_root
 
-
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "cache"))
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
+pytestmark = pytest.mark.usefixtures("own_web")
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from testbed.db.store import Store
 from testbed.registry import Catalog
 from testbed.runner.options import RunOptions
 from testbed.runner.progress import SilentProgress
-from testbed.runner.run import Report, run
+from testbed.runner.report import Report
+from testbed.runner.run import run
 
 
 class Lab:

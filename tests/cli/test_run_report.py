@@ -1,0 +1,47 @@
+"""Which metric of a setting stands in the table at the end of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from testbed.cli.run_report import print_report
+from testbed.db.entities import Result
+from testbed.runner.plan import Plan
+from testbed.runner.report import Outcome, Report
+
+
+def result(setting: str, metric: str, value: float, unit: str = "fraction", part: str = "overall") -> Any:
+    given: dict[str, Any] = dict.fromkeys(Result.__dataclass_fields__)
+    given.update(model="net", eval_setting=setting, metric=metric, value=value, unit=unit, slice=part)
+    return Result(**given)
+
+
+@pytest.mark.parametrize(
+    ("results", "lines"),
+    [
+        ([result("val", "top1", 0.5), result("val", "acc", 0.1)], ["top-1, % val", "net 50.00"]),
+        ([result("val", "top1", 0.5), result("val", "top1", 0.9, part="class/cat")], ["top-1, % val", "net 50.00"]),
+        (
+            [result("coco", "image_retrieval_recall@1", 0.1), result("coco", "image_retrieval_recall@5", 0.25)],
+            ["top-1 or as said, % coco (image_retrieval_recall@5)", "net 25.00"],
+        ),
+        (
+            [result("coco", "text_retrieval_recall@3", 0.2)],
+            ["top-1 or as said, % coco (text_retrieval_recall@3)", "net 20.00"],
+        ),
+        (
+            [result("pairs", "acc", 0.4), result("pairs", "text_acc", 0.6)],
+            ["top-1 or as said, % pairs (acc)", "net 40.00"],
+        ),
+        ([result("own", "acc", 40.0, "percent")], []),
+        ([result("own", "loss", 0.4)], []),
+    ],
+)
+def test_the_main_metric_is_shown(results: list[Any], lines: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    setting = results[0].eval_setting
+    report = Report(Plan(), [Outcome("net", setting, "complete", evaluation_id=1)], passes=1)
+    print_report(report, results, {}, ["net"], [setting], override=False, where=None)
+    shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert [line for line in shown if line and line[0] in "nt"] == lines, shown
