@@ -31,10 +31,12 @@ class Message:
     Attributes:
         parts: Texts (str) and images (tensors [3, H, W] in [0, 1], or paths), in the order in which they are read.
         role: Who says it: ``"user"``, ``"assistant"`` or ``"system"``.
+        sample: The id of the sample that it is about, for models that replay what was said before.
     """
 
     parts: Sequence[Any]
     role: str = "user"
+    sample: str = ""
 
 
 @dataclass(frozen=True)

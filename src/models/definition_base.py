@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from testbed.errors import DefinitionError, WeightsError
+from testbed.models.capability_base import EMBED_IMAGE, LOGITS
 from testbed.models.published_base import Published
 from testbed.models.transform_base import StandardNormalization, Transform
 from testbed.models.weights_base import LocalFiles, Weights, WeightsSource, loading, no_downloads, of_files, of_network
@@ -37,8 +38,8 @@ class ModelDefinition(ABC):
 
     Args:
         name: Unique in the registry.
-        transform: From a PIL image to a float tensor [3, H, W] in [0, 1].
-        eval_batch_size: How many images at once fit a usual GPU.
+        transform: From a PIL image to a float tensor [3, H, W] in [0, 1]; None for a model that sees no images.
+        eval_batch_size: How many images (or texts, or messages) at once fit a usual GPU.
         normalization: Applied to images in [0, 1] right before the network.
         arch: The architecture's name.
         adversarial_batch_size: How many at once under attack; default an eighth, at least 1.
@@ -58,7 +59,7 @@ class ModelDefinition(ABC):
     def __init__(
         self,
         name: str,
-        transform: Transform,
+        transform: Transform | None,
         eval_batch_size: int,
         normalization: StandardNormalization | None = None,
         *,
@@ -70,7 +71,8 @@ class ModelDefinition(ABC):
         random_loader: Callable[[], Any] | None = None,
         published: Sequence[Published] = (),
     ) -> None:
-        if not callable(transform):
+        seeing = self.capabilities & {LOGITS, EMBED_IMAGE}
+        if not callable(transform) and (seeing or transform is not None):
             raise DefinitionError(f"model {name!r}: transform takes an image and returns a tensor; got {transform!r}")
         for what, size in (("eval_batch_size", eval_batch_size), ("adversarial_batch_size", adversarial_batch_size)):
             if size is not None and (not isinstance(size, int) or size < 1):

@@ -44,6 +44,8 @@ class Model(ModelDefinition):
         **options: See `ModelDefinition`.
     """
 
+    capabilities = frozenset({LOGITS})
+
     def __init__(
         self,
         name: str,
