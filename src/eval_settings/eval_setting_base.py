@@ -13,7 +13,7 @@ from testbed.eval_settings.perturbation_base import check_cpu_call, gpu_call, pa
 from testbed.paths import ENV_DATA, data_root
 
 if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
+    from testbed.data.source import ImageSource, Source
 
 __all__ = ["Dataset", "EvalSetting", "Percent", "StandardDataset", "accuracy_topk"]
 
@@ -25,7 +25,7 @@ class Dataset(Protocol):
         """What tells this data set from another one; equal for settings that read the same samples."""
         ...
 
-    def open(self) -> ImageSource:
+    def open(self) -> Source:
         """The samples.
 
         Raises:
@@ -101,7 +101,7 @@ class EvalSetting:
             serve this one too.
         transform: Applied to the PIL image before the model's own transform.
         task: ``"classification"``, or another module of `testbed.tasks`: ``"multilabel"``, ``"retrieval"``,
-            ``"selection"``, ``"linear_probe"``, ``"image_embedding"``.
+            ``"selection"``, ``"linear_probe"``, ``"image_embedding"``, ``"captioning"``.
         class_groups: Lists of classes (after the restriction to a ``class_sublist``); the logits become the largest one
             of each list, and targets index into these lists. Or a function that gives them, for lists that come with
             the data.
@@ -208,7 +208,7 @@ class EvalSetting:
         root: Path = self.dataset.get_root()  # type: ignore[attr-defined]
         return root
 
-    def positions(self, source: ImageSource, limit: int | None = None) -> list[int]:
+    def positions(self, source: Source, limit: int | None = None) -> list[int]:
         """The positions of the data set that this setting evaluates, checked against its size.
 
         Args:
@@ -368,6 +368,6 @@ def _count(name: str, size: Any) -> int:
     return number
 
 
-def _where(source: ImageSource) -> str:
+def _where(source: Source) -> str:
     root = getattr(source, "root", None)
     return f" ({root})" if root is not None else ""
