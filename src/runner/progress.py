@@ -14,7 +14,7 @@ class Progress(Protocol):
     """What a run tells while it goes on."""
 
     def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
-        """A pass has tasks: so many images in all, of which so many are to be computed."""
+        """A pass has tasks: so many images (or texts) in all, of which so many are to be computed."""
         ...
 
     def advance(self, pass_id: int, images: int) -> None:
@@ -59,7 +59,7 @@ class LineProgress:
 
     def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
         """Says what the pass is about."""
-        self._passes[one_pass.id] = _Count(one_pass.label, to_do)
+        self._passes[one_pass.id] = _Count(one_pass.label, to_do, one_pass.unit)
 
     def advance(self, pass_id: int, images: int) -> None:
         """Counts, and says so now and then."""
@@ -72,7 +72,8 @@ class LineProgress:
             rate = count.done / seconds
             left = (count.total - count.done) / rate if rate else 0.0
             self.note(
-                f"{count.label}: {count.done:,} of {count.total:,} images, {rate:,.0f} images/s, {_clock(left)} left"
+                f"{count.label}: {count.done:,} of {count.total:,} {count.unit}, {rate:,.0f} {count.unit}/s,"
+                f" {_clock(left)} left"
             )
 
     def note(self, text: str) -> None:
@@ -84,9 +85,10 @@ class LineProgress:
 
 
 class _Count:
-    def __init__(self, label: str, total: int) -> None:
+    def __init__(self, label: str, total: int, unit: str) -> None:
         self.label = label
         self.total = total
+        self.unit = unit
         self.done = 0
         self.began = self.told = time.monotonic()
 
@@ -116,7 +118,7 @@ class RichProgress:
         self._ids[one_pass.id] = self._bars.add_task(
             one_pass.label, total=total, completed=total - to_do, rate="", start=False
         )
-        self._counts[one_pass.id] = _Count(one_pass.label, to_do)
+        self._counts[one_pass.id] = _Count(one_pass.label, to_do, one_pass.unit)
 
     def advance(self, pass_id: int, images: int) -> None:
         """Moves the bar."""
@@ -126,7 +128,7 @@ class RichProgress:
             count.began = time.monotonic()
         count.done += images
         seconds = time.monotonic() - count.began
-        rate = f"{count.done / seconds:,.0f} images/s" if seconds > 0.5 else ""
+        rate = f"{count.done / seconds:,.0f} {count.unit}/s" if seconds > 0.5 else ""
         self._bars.update(bar, advance=images, rate=rate)
 
     def note(self, text: str) -> None:
