@@ -1,10 +1,10 @@
 """How similar captions are to reference captions, by embeddings of the whole texts and of their sentences.
 
 Coarse similarity is the cosine of the whole texts; precision and recall match sentences greedily (`greedy_match`);
-hm_cf joins the coarse similarity and F1. On the unit scale, that of CLIP-CC-Bench's documentation, n(x) = (x + 1) / 2 is
-taken of the coarse similarity, of precision and of recall, and F1 and hm_cf follow from these. On the raw scale, that of
-its published leaderboard, cosines stay as they are (names with ``_raw``). An F1 or hm_cf of one scale does not follow
-from that of the other. A harmonic mean is 0 unless both values are positive.
+hm_cf joins the coarse similarity and F1. On the unit scale, that of CLIP-CC-Bench's documentation, n(x) = (x + 1) / 2
+is taken of the coarse similarity, of precision and of recall, and F1 and hm_cf follow from these. On the raw scale,
+that of its published leaderboard, cosines stay as they are (names with ``_raw``). An F1 or hm_cf of one scale does not
+follow from that of the other. A harmonic mean is 0 unless both values are positive.
 
 By hand: precision 0.7234 and recall 0.7456 give F1 0.7343; with a coarse similarity of 0.7654 hm_cf is 0.7495. Another
 row of CLIP-CC-Bench's documentation, 0.8234, 0.7891 and 0.8012, stands there with an hm_cf of 0.8088; from the formula
