@@ -29,6 +29,8 @@ class RunOptions:
         override: Whether to run again what is stored already; the stored evaluations are set aside.
         verbose: Whether workers tell where errors come from.
         executor: Where cells are computed: in processes of their own, or in this one.
+        clear_cache_interval: After how many samples or texts a GPU's unused memory is given back; None never.
+        progress_interval: After how many samples or texts a line tells how far a run is; None chooses.
     """
 
     db_url: str | None = None
@@ -47,6 +49,8 @@ class RunOptions:
     override: bool = False
     executor: Executor = "processes"
     verbose: bool = False
+    clear_cache_interval: int | None = None
+    progress_interval: int | None = None
 
     @property
     def random_seed(self) -> int | None:
