@@ -1,0 +1,134 @@
+"""CLIPScore of pairs of embeddings: of images and captions, of two images, of two texts.
+
+Everything here is a fraction: a cosine, not 100 times it. Cosines are computed in fixed point (see `similarity`), so
+that they depend neither on batch sizes nor on the processor.
+
+Two clamps are in use. torchmetrics takes the mean of all cosines and clamps it at 0: ``clip_score``. Hessel et al.
+(2021) clamp each pair: ``clip_score_pairwise``, here without their factor of 2.5. They differ where cosines are
+negative: −0.05 and 0.15 give 0.05 and 0.075.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from testbed.db.entities import Metric
+from testbed.metrics.similarity import fixed_point, pair_similarities
+from testbed.metrics.statistics import clustered_mean_and_stderr, mean_and_stderr
+
+Array = np.ndarray[Any, Any]
+
+WEIGHT = 2.5  # of Hessel et al., who stretch the cosines of CLIP ViT-B/32 to about [0, 1]
+_VALUES = 2**22  # of each side at a time
+
+
+def pair_cosines(a: Array, b: Array) -> Array:
+    """The cosine of each pair of embeddings.
+
+    Args:
+        a: Float array [n, D] of any scale.
+        b: Float array [n, D]; row i is compared with row i of ``a``.
+
+    Returns:
+        Float64 array [n] in [−1, 1]. 0 where an embedding is zero, NaN where one has a component that is not finite;
+        exactly 1 for equal embeddings.
+
+    Raises:
+        ValueError: If the shapes are others.
+    """
+    a, b = np.asarray(a), np.asarray(b)
+    if a.ndim != 2 or a.shape != b.shape:
+        raise ValueError(f"expected two arrays [n, D] of one shape, got {a.shape} and {b.shape}")
+    n, width = a.shape
+    at_once = max(1, _VALUES // max(width, 1))
+    found = np.zeros(n)
+    for start in range(0, n, at_once):
+        part = slice(start, start + at_once)
+        found[part] = _cosines(a[part], b[part])
+    return found
+
+
+def _cosines(a: Array, b: Array) -> Array:
+    (left, known), (right, also) = fixed_point(a), fixed_point(b)
+    # Of the rounded embeddings again, so that an embedding's cosine with itself is 1.
+    squares = pair_similarities(left, left) * pair_similarities(right, right)
+    directed = known & also
+    cosines = np.zeros(len(a))
+    np.divide(pair_similarities(left, right), np.sqrt(squares), out=cosines, where=directed)
+    cosines[~(np.isfinite(a).all(axis=1) & np.isfinite(b).all(axis=1))] = np.nan
+    clipped: Array = np.clip(cosines, -1, 1)
+    return clipped
+
+
+def clip_score_metrics(
+    cosines: Array,
+    clusters: Array | None = None,
+    *,
+    reference_scores: Array | None = None,
+    scorer: str = "",
+) -> list[Metric]:
+    """The metrics of a list of pairs.
+
+    Args:
+        cosines: Array [n]; NaN where a pair is not scored. It counts in no metric then.
+        clusters: Array [n]: what tells apart the pairs that are not independent, such as each caption's image. Standard
+            errors are clustered by it.
+        reference_scores: Array [n], as `ref_clip_score` gives them.
+        scorer: What the metrics carry as theirs.
+
+    Returns:
+        ``clip_score`` (with the standard error of the mean before it is clamped), ``clip_score_pairwise`` and, if there
+        are reference scores, ``ref_clip_score``; fractions, each with the number of its pairs. Without pairs the value
+        is None.
+
+    Raises:
+        ValueError: If the lengths differ.
+    """
+    cosines = np.asarray(cosines, dtype=np.float64)
+    given = [("clip_score", cosines), ("clip_score_pairwise", np.maximum(cosines, 0))]
+    if reference_scores is not None:
+        given.append(("ref_clip_score", np.asarray(reference_scores, dtype=np.float64)))
+    return [_metric(name, values, clusters, scorer) for name, values in given]
+
+
+def _metric(name: str, values: Array, clusters: Array | None, scorer: str) -> Metric:
+    if values.ndim != 1 or (clusters is not None and len(clusters) != len(values)):
+        raise ValueError(f"{name}: expected values [n] and clusters [n], got {values.shape} and {np.shape(clusters)}")
+    scored = ~np.isnan(values)
+    if clusters is None:
+        mean, stderr = mean_and_stderr(values[scored])
+    else:
+        mean, stderr = clustered_mean_and_stderr(values[scored], np.asarray(clusters)[scored])
+    value = None if mean is None else max(mean, 0.0)
+    return Metric(name, value, int(scored.sum()), stderr, scorer=scorer)
+
+
+def ref_clip_score(image_cosines: Array, reference_cosines: Sequence[Array]) -> Array:
+    """RefCLIPScore of captions (Hessel et al. 2021): the harmonic mean of two similarities.
+
+    One is that to the image, 2.5 · max(cos, 0). The other is that to the most similar reference, max(cos, 0).
+
+    Args:
+        image_cosines: Array [n]: of each caption and its image.
+        reference_cosines: For each caption an array [m]: the cosines with its references.
+
+    Returns:
+        Float64 array [n]: 0 where either similarity is; NaN where a cosine is, or there are no references.
+
+    Raises:
+        ValueError: If the lengths differ.
+    """
+    image = WEIGHT * np.maximum(np.asarray(image_cosines, dtype=np.float64), 0)
+    if image.ndim != 1 or len(image) != len(reference_cosines):
+        raise ValueError(
+            f"expected image cosines [n] and as many arrays, got {image.shape} and {len(reference_cosines)}"
+        )
+    best = [np.max(np.asarray(each, dtype=np.float64)) if len(each) else np.nan for each in reference_cosines]
+    reference = np.maximum(np.asarray(best, dtype=np.float64).reshape(-1), 0)
+    total = image + reference
+    either = (image == 0) | (reference == 0)
+    mean = np.where(either, 0.0, np.divide(2 * image * reference, total, out=np.zeros_like(total), where=total != 0))
+    return np.where(np.isnan(image) | np.isnan(reference), np.nan, mean)
