@@ -172,7 +172,8 @@ def _match_block(embeddings: Array, left: _Side, right: _Side, tiles: Array, sha
     cosines[~(inside[0][:, :, None] & inside[1][:, None, :])] = -np.inf
     for axis, side in enumerate((left, right)):
         largest = cosines.max(axis=2 - axis)
-        np.maximum.at(side.best, places[axis][inside[axis]], largest[inside[axis]])
+        with np.errstate(invalid="ignore"):  # NaN stays NaN
+            np.maximum.at(side.best, places[axis][inside[axis]], largest[inside[axis]])
 
 
 class _Vectors:
