@@ -17,7 +17,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-BLOCK_BYTES = 2**25
+BLOCK_BYTES = 2**24
 
 _HIGH, _LOW = 2.0**24, 2.0**20  # a component is (high + low / _LOW) / _HIGH
 _SIDE = 256  # sentences of a tile, so that a long text is not one block

@@ -131,6 +131,26 @@ def test_the_other_pairs_do_not_change_a_bit():
         np.testing.assert_array_equal(np.ravel(greedy_match(*([each] for each in pair))), expected[:, row])
 
 
+@pytest.mark.parametrize("width", [3, 384, 4096, 2**15])
+def test_sums_are_exact(width):
+    """Whatever the order of the dimensions; also for embeddings that are all but equal, whose sums are the largest."""
+    rng = np.random.default_rng(width)
+    for noise in (1.0, 1e-3, 1e-9):
+        rows = 1 + noise * rng.normal(size=(6, width))
+        one, other = kernel._Vectors(rows[:3], 1), kernel._Vectors(rows[3:], 1)
+        expected = kernel._cosines(one, other)
+        whole = [
+            [int(high) * 2**20 + int(low) for high, low in zip(v.high[0, 0], v.low[0, 0], strict=True)]
+            for v in (one, other)
+        ]
+        dot, *squares = (sum(map(int.__mul__, *pair)) for pair in (whole, whole[:1] * 2, whole[1:] * 2))
+        assert expected[0, 0, 0] == pytest.approx(dot / math.sqrt(math.prod(squares)), rel=2**-51, abs=0)
+        order = rng.permutation(width)
+        for each in (one, other):
+            each.high, each.low = each.high[:, :, order], each.low[:, :, order]
+        np.testing.assert_array_equal(kernel._cosines(one, other), expected)
+
+
 def test_swapping_the_sides_swaps_precision_and_recall():
     candidates, references = some_pairs(7)
     found = greedy_match(candidates, references)
@@ -531,6 +551,7 @@ def test_options_that_do_not_exist(name, value):
 def test_the_spec_holds_what_counts_only():
     assert SimilarityOptions(fine=False, weights="idf", seed=5).spec() == SimilarityOptions(fine=False).spec()
     assert SimilarityOptions(seed=5).spec() == PLAIN.spec()
+    assert SimilarityOptions(chunking="nltk").spec() == PLAIN.spec()
     baseline = [SimilarityOptions(rescale="baseline", seed=seed).spec() for seed in (0, 5)]
     assert baseline[0] != baseline[1]
     for name, value in {"weights": "idf", "combine": "mean", "missing": "zero", "chunking": "pysbd"}.items():
