@@ -103,11 +103,10 @@ class SimilarityOptions:
                 raise DefinitionError(f"caption similarity: {name} is {value!r}, expected a whole number ≥ {least}")
 
     def spec(self) -> dict[str, Any]:
-        """What decides about the numbers, as plain values. How texts are really cut is the splitter's ``id``."""
+        """What decides about the numbers, as plain values, but for how texts are cut: that is the splitter's ``id``."""
         described: dict[str, Any] = {"fine": self.fine, "missing": self.missing, "rescale": self.rescale}
         if self.fine:
-            chunking = "nltk" if self.chunking == "auto" else self.chunking  # two names of one way
-            described |= {"chunking": chunking, "weights": self.weights, "combine": self.combine}
+            described |= {"weights": self.weights, "combine": self.combine}
         if self.rescale == "baseline":
             described |= {"baseline_pairs": self.baseline_pairs, "seed": self.seed}
         return described
