@@ -118,7 +118,7 @@ class CLIPScore(_Base):  # type: ignore[misc]
 
     @property
     def cosines(self) -> torch.Tensor:
-        """The cosine of each pair so far: float64 [n], those of this process; NaN where an embedding is not finite.
+        """The cosine of each pair so far: float32 [n], those of this process; NaN where an embedding is not finite.
 
         Raises:
             ValueError: If they are not kept.
@@ -126,7 +126,7 @@ class CLIPScore(_Base):  # type: ignore[misc]
         if not self.keep_cosines:
             raise ValueError("the cosines are not kept: make the metric with keep_cosines=True")
         parts = [self.kept] if isinstance(self.kept, torch.Tensor) else self.kept
-        return torch.cat([torch.zeros(0, dtype=torch.float64), *(part.cpu() for part in parts)])
+        return torch.cat([torch.zeros(0), *(part.float().cpu() for part in parts)])
 
     def update(self, source: Given, target: Given) -> None:
         """Adds pairs: the first of source with the first of target, and so on.
@@ -150,7 +150,8 @@ class CLIPScore(_Base):  # type: ignore[misc]
         self.zero_norms += pairs.zero_norms
         self.not_finite += int((~finite).sum())
         if self.keep_cosines:
-            self.kept.append(torch.from_numpy(pairs.cosines).to(self.device))
+            # Of the metric's own type: torchmetrics puts an empty tensor of it in the place of a process without pairs.
+            self.kept.append(torch.from_numpy(pairs.cosines).to(self.device, self.dtype))
 
     def forward(self, source: Given, target: Given) -> Any:
         """Adds pairs as `update` does, and returns the score of them alone. Encodes them once.

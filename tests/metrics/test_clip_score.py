@@ -112,7 +112,7 @@ def test_batches_order_and_micro_batches_do_not_matter():
     for start in (5, 0):
         parts(images[start : start + (4 if start else 5)], texts[start : start + (4 if start else 5)])
     assert whole.compute() == parts.compute()
-    assert whole.cosines.dtype == torch.float64
+    assert whole.cosines.dtype == torch.float32
     assert torch.equal(whole.cosines, torch.cat([parts.cosines[4:], parts.cosines[:4]]))
     parts.reset()
     assert len(parts.cosines) == 0
@@ -273,7 +273,8 @@ def test_a_model_that_embeds_texts_alone():
         clip_score(IMAGE, axis(1), Loaded())
 
 
-def test_names():
+def test_names(monkeypatch):
+    monkeypatch.setattr(registry.models, "names", lambda: ["toy"])  # no library has to list its own
     with pytest.raises(ValueError, match=r"unknown model 'owner/name'.*transformers/owner/name") as caught:
         CLIPScore("owner/name")
     assert isinstance(caught.value, UnknownNameError)
