@@ -11,6 +11,8 @@ ENV_DB = "TESTBED_DB"
 ENV_DATA = "TESTBED_DATA"
 ENV_CACHE = "TESTBED_CACHE"
 ENV_PAYLOADS = "TESTBED_PAYLOADS"
+ENV_PREDICTIONS = "TESTBED_PREDICTIONS"
+ENV_CLIP_CC_GROUND_TRUTH = "TESTBED_CLIP_CC_GROUND_TRUTH"
 
 
 def cache_dir(*parts: str) -> Path:
@@ -57,6 +59,12 @@ def data_root_text(given: str | os.PathLike[str] | None = None) -> str | None:
     """The data root as it was written: a folder, the URL of one, either with ``{dataset}`` in it; or None."""
     root = str(given) if given is not None else os.environ.get(ENV_DATA)
     return root if not root or is_url(root) else os.path.expanduser(root)
+
+
+def predictions_root() -> Path | None:
+    """The folder that holds recorded predictions, ``$TESTBED_PREDICTIONS``; None where it is not set."""
+    root = os.environ.get(ENV_PREDICTIONS)
+    return Path(root).expanduser() if root else None
 
 
 def fill_root(root: str, dataset: str) -> str:

@@ -1,4 +1,4 @@
-"""A source of images: an opened data set, ready to be listed and read."""
+"""Sources of samples and of images: an opened data set, ready to be listed and read."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from testbed.db.entities import DatasetInfo, SampleInfo
+from testbed.errors import DataError
 from testbed.identity import digest_bytes
 
 if TYPE_CHECKING:
     from PIL import Image
 
 
-class ImageSource(ABC):
-    """Images in a fixed order, each with an id, a target and a digest of its content.
+class Source(ABC):
+    """Samples in a fixed order, each with an id, a target and a digest of its content.
 
     A source travels to worker processes: it holds plain data (paths, arrays), no open files and no lambdas.
 
     Attributes:
         name: The data set's name.
         ids: A name for each sample, such as its path relative to the root; they are unique.
-        targets: What is right for each sample: the class index for classification.
+        targets: What is right for each sample: the class index for classification, a list of captions for captioning.
         class_names: The name of each class, where the data set has names.
         groups: The group that each sample belongs to (a video, say), or None.
         slices: Attributes of each sample (country, camera, …), or None.
@@ -37,14 +38,6 @@ class ImageSource(ABC):
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    @abstractmethod
-    def image(self, position: int) -> Image.Image:
-        """The decoded RGB image at a position.
-
-        Raises:
-            SampleError: If this image cannot be read.
-        """
 
     @abstractmethod
     def digests(self, positions: Sequence[int]) -> list[str]:
@@ -63,6 +56,29 @@ class ImageSource(ABC):
             for position, own in zip(positions, self.digests(positions), strict=True)
         ]
         return dataset_of(self.name, samples, self.class_names)
+
+
+class ImageSource(Source):
+    """Samples that are images."""
+
+    @abstractmethod
+    def image(self, position: int) -> Image.Image:
+        """The decoded RGB image at a position.
+
+        Raises:
+            SampleError: If this image cannot be read.
+        """
+
+
+def with_images(source: Source) -> ImageSource:
+    """The source, which has images.
+
+    Raises:
+        DataError: If it has none.
+    """
+    if not isinstance(source, ImageSource):
+        raise DataError(f"the samples of the data set {source.name} have no images")
+    return source
 
 
 def dataset_of(name: str, samples: Sequence[SampleInfo], class_names: Sequence[str] | None = None) -> DatasetInfo:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,9 +14,9 @@ from testbed.eval_settings.perturbation_base import check_cpu_call, gpu_call, pa
 from testbed.paths import ENV_DATA, data_root
 
 if TYPE_CHECKING:
-    from testbed.data.source import ImageSource
+    from testbed.data.source import ImageSource, Source
 
-__all__ = ["Dataset", "EvalSetting", "Percent", "StandardDataset", "accuracy_topk"]
+__all__ = ["Dataset", "EvalSetting", "Percent", "Scoring", "StandardDataset", "accuracy_topk"]
 
 
 class Dataset(Protocol):
@@ -25,7 +26,7 @@ class Dataset(Protocol):
         """What tells this data set from another one; equal for settings that read the same samples."""
         ...
 
-    def open(self) -> ImageSource:
+    def open(self) -> Source:
         """The samples.
 
         Raises:
@@ -77,6 +78,19 @@ class StandardDataset:
         return ImageFolder(self.get_root(), self.name or str(self.path))
 
 
+@dataclass(frozen=True)
+class Scoring:
+    """That the outputs of another setting are scored, and by which model.
+
+    Attributes:
+        of: The name of that setting.
+        by: The name of the scorer, a registered model.
+    """
+
+    of: str
+    by: str
+
+
 class EvalSetting:
     """One way to evaluate a model, defined as in ImageNet-testbed.
 
@@ -101,7 +115,7 @@ class EvalSetting:
             serve this one too.
         transform: Applied to the PIL image before the model's own transform.
         task: ``"classification"``, or another module of `testbed.tasks`: ``"multilabel"``, ``"retrieval"``,
-            ``"selection"``, ``"linear_probe"``, ``"image_embedding"``.
+            ``"selection"``, ``"linear_probe"``, ``"image_embedding"``, ``"captioning"``.
         class_groups: Lists of classes (after the restriction to a ``class_sublist``); the logits become the largest one
             of each list, and targets index into these lists. Or a function that gives them, for lists that come with
             the data.
@@ -117,7 +131,9 @@ class EvalSetting:
             tasks on the same images need not run it again. Tasks on embeddings store them in any case.
         image_set: The setting after which these embeddings are named; default this one.
         task_options: Options of the task: ``recall_k`` of retrieval; ``train``, ``validation`` (names of settings) and
-            ``probe`` (fields of `ProbeSpec`) of a linear probe.
+            ``probe`` (fields of `ProbeSpec`) of a linear probe; ``prompt`` and ``generation`` (fields of
+            `GenerationConfig`) of captioning.
+        scoring: For a setting whose cells score the outputs of another setting with a model of their own.
         description: One line for people.
     """
 
@@ -145,6 +161,7 @@ class EvalSetting:
         keep_embeddings: bool = False,
         image_set: str | None = None,
         task_options: Mapping[str, Any] | None = None,
+        scoring: Scoring | None = None,
         description: str = "",
     ) -> None:
         self.name = name
@@ -168,6 +185,7 @@ class EvalSetting:
         self.keep_embeddings = keep_embeddings
         self.image_set = image_set or name
         self.task_options = dict(task_options or {})
+        self.scoring = scoring
         self.description = description
         self._check()
 
@@ -208,7 +226,7 @@ class EvalSetting:
         root: Path = self.dataset.get_root()  # type: ignore[attr-defined]
         return root
 
-    def positions(self, source: ImageSource, limit: int | None = None) -> list[int]:
+    def positions(self, source: Source, limit: int | None = None) -> list[int]:
         """The positions of the data set that this setting evaluates, checked against its size.
 
         Args:
@@ -368,6 +386,6 @@ def _count(name: str, size: Any) -> int:
     return number
 
 
-def _where(source: ImageSource) -> str:
+def _where(source: Source) -> str:
     root = getattr(source, "root", None)
     return f" ({root})" if root is not None else ""

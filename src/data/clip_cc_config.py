@@ -1,0 +1,347 @@
+"""CLIP-CC-Bench's configuration files: a decoder, how to run it, where the data lie, whom to evaluate."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from testbed.errors import DefinitionError
+
+ENV_BASE_DIR = "TESTBED_CLIP_CC_BASE"
+CONFIGS = ("src", "configs")  # where CLIP-CC-Bench keeps these files, below its base folder
+CHUNKING_METHODS = ("auto", "nltk", "sentencex", "pysbd")
+SHARDED = ("auto", "balanced", "balanced_low_0", "sequential")
+MOST_BYTES = 1_000_000
+DEVICE = re.compile(r"cpu|mps|cuda(:\d+)?")
+
+
+@dataclass(frozen=True)
+class FineGrained:
+    """How captions are compared sentence by sentence.
+
+    Attributes:
+        enabled: Whether they are.
+        chunking_method: What splits them into sentences, one of `CHUNKING_METHODS`.
+    """
+
+    enabled: bool = True
+    chunking_method: str = "nltk"
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """A text embedder.
+
+    Attributes:
+        name: Under which it is registered.
+        type: What kind it is, such as ``"nvembed"``.
+        path: The folder of its files as written, None for the hub's.
+        batch_size: Texts at once; None for the kind's own.
+        max_length: The most tokens of a text, instruction and all; None for the kind's own.
+        device_map: One of `SHARDED`, or a device; None for the device that a run gives it.
+        trust_remote_code: Whether the code in its folder may be run.
+        instruction: What it is told to do with a text; None for the kind's own, ``""`` for nothing.
+        fine_grained: How captions are compared sentence by sentence.
+    """
+
+    name: str
+    type: str
+    path: str | None = None
+    batch_size: int | None = None
+    max_length: int | None = None
+    device_map: str | None = None
+    trust_remote_code: bool = False
+    instruction: str | None = None
+    fine_grained: FineGrained = FineGrained()
+
+
+@dataclass(frozen=True)
+class Processing:
+    """How an evaluation is run.
+
+    Attributes:
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:N"``, ``"mps"``; None leaves it to the command.
+        clear_cache_interval: After how many samples a GPU's unused memory is given back; None never.
+        progress_interval: After how many samples a line tells how far it is; None leaves it to the command.
+    """
+
+    device: str | None = None
+    clear_cache_interval: int | None = None
+    progress_interval: int | None = None
+
+
+@dataclass(frozen=True)
+class DataPaths:
+    """Where things lie, as written: relative to the base folder."""
+
+    ground_truth_file: str = "data/ground_truth/clip_cc_dataset.json"
+    predictions_dir: str = "data/models"
+    results_base_dir: str = "results"
+
+
+@dataclass(frozen=True)
+class ClipCcConfig:
+    """What a configuration file says.
+
+    Attributes:
+        path: The file, absolute.
+        decoder: The text embedder that compares captions.
+        processing: How it is run.
+        data_paths: Where things lie; see `resolved`.
+        models_to_evaluate: The names of captioners.
+    """
+
+    path: Path
+    decoder: Decoder
+    processing: Processing = Processing()
+    data_paths: DataPaths = DataPaths()
+    models_to_evaluate: tuple[str, ...] = field(default=())
+
+    def base_dir(self, given: str | Path | None = None) -> Path:
+        """The folder that data paths are relative to.
+
+        It is the given one, else ``$TESTBED_CLIP_CC_BASE``, else the one that has this file below ``src/configs``, else
+        the one with the file.
+        """
+        chosen = given or os.environ.get(ENV_BASE_DIR)
+        if chosen:
+            return Path(chosen).expanduser().absolute()
+        folder = self.path.parent
+        return folder.parent.parent if folder.parts[-len(CONFIGS) :] == CONFIGS else folder
+
+    def resolved(self, written: str, base_dir: str | Path | None = None) -> Path:
+        """The absolute path of one of the data paths, which may be absolute already.
+
+        Args:
+            written: As the file has it.
+            base_dir: As in `base_dir`.
+        """
+        return self.base_dir(base_dir) / Path(written).expanduser()
+
+
+def read_config(path: str | Path) -> ClipCcConfig:
+    """Reads a configuration file. The section ``decoder`` must be there, the others may.
+
+    Raises:
+        DefinitionError: If the file is missing, is no YAML, or has a key that is unknown or of another type.
+    """
+    path = Path(path).expanduser().absolute()
+    top = _Section(_parsed(path), "", path)
+    top.only("decoder", "processing", "data_paths", "models_to_evaluate")
+    return ClipCcConfig(
+        path=path,
+        decoder=_decoder(top.section("decoder", needed=True)),
+        processing=_processing(top.section("processing")),
+        data_paths=_data_paths(top.section("data_paths")),
+        models_to_evaluate=_models(top),
+    )
+
+
+def _decoder(section: _Section) -> Decoder:
+    section.only(
+        "name", "path", "type", "batch_size", "max_length", "device_map", "trust_remote_code", "additional_params",
+        "fine_grained",
+    )  # fmt: skip
+    more = section.section("additional_params")
+    more.only("instruction_for_retrieval")
+    fine = section.section("fine_grained")
+    fine.only("enabled", "chunking_method")
+    return Decoder(
+        name=section.needed("name", _word),
+        type=section.needed("type", _word),
+        path=section.get("path", _word, None),
+        batch_size=section.get("batch_size", _count, None),
+        max_length=section.get("max_length", _count, None),
+        device_map=section.get("device_map", _device_map, None),
+        trust_remote_code=section.get("trust_remote_code", _switch, False),
+        instruction=more.get("instruction_for_retrieval", _text, None),
+        fine_grained=FineGrained(
+            enabled=fine.get("enabled", _switch, True),
+            chunking_method=fine.get("chunking_method", _chunking, "nltk"),
+        ),
+    )
+
+
+def _processing(section: _Section) -> Processing:
+    section.only("device", "clear_cache_interval", "progress_interval")
+    return Processing(
+        device=section.get("device", _device, None),
+        clear_cache_interval=section.get("clear_cache_interval", _count, None),
+        progress_interval=section.get("progress_interval", _count, None),
+    )
+
+
+def _data_paths(section: _Section) -> DataPaths:
+    usual = vars(DataPaths())
+    section.only(*usual)
+    return DataPaths(**{key: section.get(key, _word, usual[key]) for key in usual})
+
+
+def _models(top: _Section) -> tuple[str, ...]:
+    names: list[Any] = top.get("models_to_evaluate", _list, [])
+    for number, name in enumerate(names, 1):
+        if not isinstance(name, str) or not name.strip():
+            raise top.fault("models_to_evaluate", f"be a list of names; number {number} is {_shown(name)}")
+        if name in names[: number - 1]:
+            raise top.fault("models_to_evaluate", f"name each captioner once; {name!r} is there twice")
+    return tuple(names)
+
+
+# Values -----------------------------------------------------------------------------------------------------------
+
+Check = Callable[[Any], str | None]  # what a value should be, or None when it is
+
+
+def _word(value: Any) -> str | None:
+    return None if isinstance(value, str) and value.strip() else "a text that is not blank"
+
+
+def _text(value: Any) -> str | None:
+    return None if isinstance(value, str) else "a text"
+
+
+def _switch(value: Any) -> str | None:
+    return None if isinstance(value, bool) else "true or false"
+
+
+def _list(value: Any) -> str | None:
+    return None if isinstance(value, list) else "a list of names"
+
+
+def _count(value: Any) -> str | None:
+    good = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return None if good else "an integer larger than 0"
+
+
+def _device(value: Any) -> str | None:
+    good = isinstance(value, str) and DEVICE.fullmatch(value)
+    return None if good else "cpu, cuda, cuda:N or mps"
+
+
+def _device_map(value: Any) -> str | None:
+    good = isinstance(value, str) and (value in SHARDED or DEVICE.fullmatch(value))
+    return None if good else f"one of {', '.join(SHARDED)}, cpu, cuda, cuda:N, mps"
+
+
+def _chunking(value: Any) -> str | None:
+    return None if value in CHUNKING_METHODS else f"one of {', '.join(CHUNKING_METHODS)}"
+
+
+class _Section:
+    """A mapping of the file, with the names of its keys from the top for messages; keys without a value are not there.
+
+    Args:
+        content: The mapping.
+        name: Such as ``"decoder.fine_grained"``; the top has ``""``.
+        path: The file.
+    """
+
+    def __init__(self, content: Mapping[str, Any], name: str, path: Path) -> None:
+        self.content = content
+        self.name = name
+        self.path = path
+
+    def only(self, *known: str) -> None:
+        """Refuses keys that nobody reads."""
+        for key in self.content:
+            if key not in known:
+                where = f" below {self.name!r}" if self.name else ""
+                raise DefinitionError(
+                    f"{self.path}: the key {self._full(key)!r} is not known; the keys{where} are {', '.join(known)}"
+                )
+
+    def section(self, key: str, needed: bool = False) -> _Section:
+        """A mapping within; an empty one where there is none."""
+        value = self.content.get(key)
+        if value is None and not needed:
+            value = {}
+        if not isinstance(value, Mapping):
+            raise self.fault(key, f"be a mapping of keys to values; {self._found(key)}")
+        return _Section(value, self._full(key), self.path)
+
+    def get(self, key: str, check: Check, default: Any) -> Any:
+        """The checked value of a key, or the default where it has none."""
+        value = self.content.get(key)
+        if value is None:
+            return default
+        expected = check(value)
+        if expected:
+            raise self.fault(key, f"be {expected}; {self._found(key)}")
+        return value
+
+    def needed(self, key: str, check: Check) -> Any:
+        """The checked value of a key that must have one."""
+        if self.content.get(key) is None:
+            raise self.fault(key, f"be {check(None)}; {self._found(key)}")
+        return self.get(key, check, None)
+
+    def fault(self, key: str, what: str) -> DefinitionError:
+        """The error for a key: what it should do, and what it does."""
+        return DefinitionError(f"{self.path}: {self._full(key)!r} should {what}")
+
+    def _full(self, key: Any) -> str:
+        return f"{self.name}.{key}" if self.name else str(key)
+
+    def _found(self, key: str) -> str:
+        return f"it is {_shown(self.content[key])}" if key in self.content else "it is missing"
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "empty"
+    if isinstance(value, str | int | float):
+        return repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:60]}…"
+    return f"a {type(value).__name__}"
+
+
+# YAML -------------------------------------------------------------------------------------------------------------
+
+
+class _Loader(yaml.SafeLoader):
+    """Builds plain values alone; a key that is there twice is an error, not the last one's."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+        """A mapping, each key once."""
+        for key in _repeated(node):
+            raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} is there twice", key.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def _repeated(node: Any) -> Iterator[Any]:
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if key.value in seen if isinstance(key.value, str) else False:
+            yield key
+        if isinstance(key.value, str):
+            seen.add(key.value)
+
+
+def _parsed(path: Path) -> Mapping[str, Any]:
+    """The mapping at the top of a YAML file."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise DefinitionError(f"{path}: a configuration file has at most {MOST_BYTES} bytes")
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DefinitionError(f"the configuration file {path} cannot be read: {error}") from error
+    try:
+        content = yaml.load(text, _Loader)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise DefinitionError(f"{path} is no YAML: {_yaml_fault(error)}") from error
+    if not isinstance(content, Mapping):
+        raise DefinitionError(
+            f"{path} should be a mapping with the key 'decoder', as CLIP-CC-Bench's; it is {_shown(content)}"
+        )
+    return content
+
+
+def _yaml_fault(error: Exception) -> str:
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    said = problem or (str(error).splitlines() or [type(error).__name__])[0]
+    return f"{said} (line {mark.line + 1})" if mark is not None else said

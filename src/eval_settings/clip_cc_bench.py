@@ -1,0 +1,108 @@
+"""CLIP-CC-Bench: captions of videos, compared with reference summaries; and any file of reference captions.
+
+``clip-cc-bench`` reads ``clip-cc-bench/ground_truth/clip_cc_dataset.json`` below the data root, or the file that
+``$TESTBED_CLIP_CC_GROUND_TRUTH`` names; ``captions:/path/to/file.json`` reads any file of that form. The videos are
+not seen: models are recorded predictions (``replay:…``), or answer from a sample's id. docs/clip-cc-bench.md has more.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.data.text_records import SUFFIXES
+from testbed.errors import DataError
+from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.paths import ENV_CLIP_CC_GROUND_TRUTH, ENV_DATA, data_root
+from testbed.registry import registry
+
+if TYPE_CHECKING:
+    from testbed.data.source import Source
+
+NAME = "clip-cc-bench"
+FILE = f"{NAME}/ground_truth/clip_cc_dataset.json"
+PREFIX = "captions:"
+
+
+class ReferenceCaptions:
+    """A file of reference captions.
+
+    Args:
+        name: The data set's name, for messages.
+        path: The file; None for CLIP-CC-Bench's.
+    """
+
+    def __init__(self, name: str, path: Path | None = None) -> None:
+        self.name = name
+        self.path = path
+
+    def spec(self) -> dict[str, Any]:
+        """Which file it is."""
+        return {"references": str(self.get_root().absolute())}
+
+    def get_root(self) -> Path:
+        """The file.
+
+        Raises:
+            DataError: If nothing says where it is.
+        """
+        if self.path is not None:
+            return self.path
+        given = os.environ.get(ENV_CLIP_CC_GROUND_TRUTH)
+        if given:
+            return Path(given).expanduser()
+        root = data_root()
+        if root is None:
+            raise DataError(
+                f"data set {self.name!r}: no data root is set; give --data-root DIR or set {ENV_DATA}, where DIR/{FILE}"
+                f" holds the references, or name that file in {ENV_CLIP_CC_GROUND_TRUTH}"
+            )
+        return root / FILE
+
+    def open(self) -> Source:
+        """The samples.
+
+        Raises:
+            DataError: If the file is missing or of another form.
+        """
+        from testbed.data.clip_cc import reference_captions
+
+        path = self.get_root()
+        if not path.is_file():
+            way = f"; it comes from CLIP-CC-Bench, or name it in {ENV_CLIP_CC_GROUND_TRUTH}" if not self.path else ""
+            raise DataError(f"data set {self.name!r}: the file of references {path.absolute()} does not exist{way}")
+        return reference_captions(path, self.name)
+
+
+class CaptionFiles:
+    """Settings ``captions:/path/to/file.json``: captions compared with the references in a file."""
+
+    name = "caption files"
+
+    def names(self) -> Iterable[str]:
+        """None: there are as many as there are files."""
+        return ()
+
+    def canonical(self, name: str) -> str | None:
+        """The name with the absolute path."""
+        path = name.removeprefix(PREFIX)
+        if path == name or not path.endswith(SUFFIXES):
+            return None
+        return PREFIX + str(Path(path).expanduser().absolute())
+
+    def build(self, name: str) -> EvalSetting:
+        """The setting."""
+        path = Path(name.removeprefix(PREFIX))
+        return _setting(name, ReferenceCaptions(name, path), f"captions compared with the references in {path}")
+
+
+def _setting(name: str, dataset: ReferenceCaptions, description: str) -> EvalSetting:
+    return EvalSetting(name=name, dataset=dataset, size=None, task="captioning", description=description)
+
+
+registry.add_eval_setting(
+    _setting(NAME, ReferenceCaptions(NAME), "CLIP-CC-Bench: captions of 200 videos, compared with reference summaries")
+)
+registry.add_eval_setting_family(CaptionFiles())

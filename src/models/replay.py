@@ -1,0 +1,177 @@
+"""Recorded predictions as models: they answer with what a captioner said before.
+
+``replay:/path/to/internvl.json`` is any file of predictions (see `testbed.data.predictions`), ``replay:internvl`` the
+file ``internvl.json`` or ``internvl.jsonl`` in the folder ``$TESTBED_PREDICTIONS`` (``eval.py --predictions``). A
+pattern stands for all files that it matches: ``'replay:runs/*.json'``, ``'replay:intern*'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.data.text_records import SUFFIXES
+from testbed.errors import WeightsError
+from testbed.models.capability_base import Generation, GenerationConfig, Message
+from testbed.models.definition_base import LoadOptions
+from testbed.models.generator_base import ERROR, MISSING, Generator, LoadedGenerator
+from testbed.paths import ENV_PREDICTIONS, predictions_root
+from testbed.registry import registry
+
+PREFIX = "replay:"
+EVAL_BATCH_SIZE = 1024
+REVISION = 1  # of how a file is read; raised when the same file gives other answers
+
+
+@dataclass(frozen=True)
+class PredictionFile:
+    """The file behind a name; its content tells recorded predictions apart."""
+
+    name: str
+
+    def files(self, fetch: bool) -> Sequence[Path]:
+        """The file.
+
+        Raises:
+            WeightsError: If there is none; says where it was looked for.
+        """
+        return [path_of(self.name)]
+
+
+class Recorded:
+    """Answers from a file of predictions.
+
+    Args:
+        path: The file.
+
+    Raises:
+        DataError: If it is not in one of the known forms.
+    """
+
+    def __init__(self, path: Path) -> None:
+        from testbed.data.predictions import read_predictions
+
+        self.predictions = read_predictions(path)
+
+    def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation]:
+        """What the file has for each message's sample; the configuration changes nothing."""
+        return [self._answer(message.sample) for message in messages]
+
+    def coverage(self, ids: Sequence[str]) -> int:
+        """For how many of these samples there is a text; see `Predictions.coverage`."""
+        return self.predictions.coverage(ids)
+
+    def _answer(self, sample: str) -> Generation:
+        text = self.predictions.texts.get(sample)
+        if text is not None:
+            return Generation(text)
+        fault = self.predictions.faults.get(sample)
+        return Generation("", MISSING if fault is None else f"{ERROR}{fault}")
+
+
+class Replay(Generator):
+    """Recorded predictions as a model.
+
+    Args:
+        name: As the family takes it.
+    """
+
+    sees_images = False
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            name,
+            lambda: Recorded(path_of(name)),
+            EVAL_BATCH_SIZE,
+            architecture={"replay": REVISION},
+            weights=PredictionFile(name),
+        )
+
+    def make_random_network(self, seed: int) -> Any:
+        """None: nothing about them is random.
+
+        Raises:
+            WeightsError: Always.
+        """
+        raise WeightsError(f"{self.name}: recorded predictions have no weights; leave out --random-weights")
+
+    def load(self, options: LoadOptions) -> LoadedReplay:
+        """The predictions, read."""
+        return LoadedReplay(self, self._network(options), options)
+
+
+class LoadedReplay(LoadedGenerator):
+    """Recorded predictions that have been read."""
+
+    def coverage(self, ids: Sequence[str]) -> int:
+        """For how many samples there is a text.
+
+        Args:
+            ids: Those of all samples of the data set.
+
+        Raises:
+            DataError: If the file knows none of them: it belongs to another data set, or calls them otherwise.
+        """
+        found: int = self.generator.coverage(ids)
+        return found
+
+
+def path_of(name: str) -> Path:
+    """The file behind the name of a model.
+
+    Raises:
+        WeightsError: If there is none.
+    """
+    given = name.removeprefix(PREFIX)
+    if is_path(given):
+        path = Path(given).expanduser()
+        if not path.is_file():
+            raise WeightsError(f"{name}: the file of predictions {path.absolute()} does not exist")
+        return path
+    folder = predictions_root()
+    if folder is None:
+        raise WeightsError(
+            f"{name}: where the predictions are is not known; give --predictions DIR or set {ENV_PREDICTIONS}, where"
+            f" DIR/{given}.json has them, or write {PREFIX}/path/to/{given}.json"
+        )
+    for suffix in SUFFIXES:
+        if (folder / f"{given}{suffix}").is_file():
+            return folder / f"{given}{suffix}"
+    there = ", ".join(sorted(path.stem for path in _files(folder))[:12]) or "no .json file"
+    raise WeightsError(f"{name}: {given}.json is missing in {folder.absolute()}, which has {there}")
+
+
+def is_path(given: str) -> bool:
+    """Whether what follows the prefix is a path, not the name of a file in the folder of predictions."""
+    return given.endswith(SUFFIXES) or "/" in given
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if path.suffix in SUFFIXES] if folder.is_dir() else []
+
+
+class ReplayFamily:
+    """Every file of predictions."""
+
+    name = "replay"
+
+    def names(self) -> Iterable[str]:
+        """Those in the folder of predictions, where one is given."""
+        folder = predictions_root()
+        return sorted({f"{PREFIX}{path.stem}" for path in _files(folder)}) if folder is not None else ()
+
+    def canonical(self, name: str) -> str | None:
+        """The name; a path is made absolute."""
+        given = name.removeprefix(PREFIX)
+        if given == name or not given:
+            return None
+        return PREFIX + str(Path(given).expanduser().absolute()) if is_path(given) else name
+
+    def build(self, name: str) -> Replay:
+        """The definition; the file is not read."""
+        return Replay(name)
+
+
+registry.add_model_family(ReplayFamily())
