@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from testbed.metrics._plain_metric import PlainMetric
-from testbed.metrics.clip_encoders import Encoder, encoder_of
+from testbed.metrics.clip_encoders import Encoder, encoder_of, idle_device
 from testbed.metrics.clip_inputs import RANGES, ClipInputError, Given, Side, read_side
 from testbed.metrics.clip_pairs import pair_cosines
 from testbed.metrics.clip_tokens import TRUNCATIONS, Truncation
@@ -296,8 +296,7 @@ class _Scorer:
         if self.device is not None:
             self.encoder.to(self.device)
         elif not self.encoder.stays:
-            idle = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-            self.encoder.to(devices[0] if devices else idle)
+            self.encoder.to(devices[0] if devices else idle_device())
 
     def _embedded(self, sides: Sequence[Side]) -> list[np.ndarray[Any, Any]]:
         """The embeddings of both sides, [n, D] each. What is equal is encoded once, also across the sides."""

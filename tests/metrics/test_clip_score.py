@@ -15,6 +15,7 @@ import testbed.metrics
 from testbed.errors import DefinitionError, MissingExtraError, TestbedError, UnknownNameError, UnsupportedError
 from testbed.metrics import CLIPScore, clip_encoders, clip_score, clip_score_metric
 from testbed.models.model_base import DualEncoder, LoadOptions, Model, StandardTransform
+from testbed.models.text_encoder_base import TextEncoder
 from testbed.registry import registry
 
 WIDTH = 6
@@ -271,6 +272,14 @@ def test_a_model_that_embeds_texts_alone():
     assert clip_score(axis(1), axis(3, 4), Loaded()).item() == pytest.approx(60)
     with pytest.raises(UnsupportedError, match="embeds no images"):
         clip_score(IMAGE, axis(1), Loaded())
+
+    class Numbers:
+        encode = staticmethod(tokenize)
+
+    embedder = TextEncoder("numbers", Numbers)
+    assert clip_score(axis(1), axis(3, 4), embedder).item() == pytest.approx(60)
+    with pytest.raises(UnsupportedError, match="numbers embeds no images"):
+        clip_score(axis(1), IMAGE, embedder)
 
 
 def test_names(monkeypatch):
