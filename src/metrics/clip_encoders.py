@@ -38,14 +38,17 @@ class Encoder(Protocol):
     """What CLIPScore wants of a model.
 
     Attributes:
-        network: The network itself.
         processor: What makes its input: a processor of transformers, or a tokenizer.
         stays: Whether it is to be left on its device.
     """
 
-    network: Any
     processor: Any
     stays: bool
+
+    @property
+    def network(self) -> Any:
+        """The network itself."""
+        ...
 
     def to(self, device: torch.device) -> None:
         """Moves the network."""

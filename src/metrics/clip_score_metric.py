@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -20,15 +21,19 @@ from testbed.metrics.clip_inputs import RANGES, ClipInputError, Given, Side, rea
 from testbed.metrics.clip_pairs import pair_cosines
 from testbed.metrics.clip_tokens import TRUNCATIONS, Truncation
 
-try:
-    from torchmetrics import Metric as _Metric
-except ImportError:
-    _Metric = PlainMetric
-_Base: Any = _Metric
-
 DEFAULT_MODEL = "openai/clip-vit-large-patch14"
 CLAMPS = ("mean", "pair")
 _ONE = 2**32  # of a cosine; sums of whole numbers are the same in any order and over any number of processes
+
+
+def _base() -> Any:
+    try:
+        return import_module("torchmetrics").Metric
+    except ImportError:
+        return PlainMetric
+
+
+_Base: Any = _base()
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ class _Pairs:
     zero_norms: int
 
 
-class CLIPScore(_Base):  # type: ignore[misc]
+class CLIPScore(_Base):
     """The mean of 100 · cosine of embeddings of images and texts, of two images, or of two texts.
 
     A pair of which an embedding is zero has the cosine 0, and `zero_norms` counts it. Where an embedding is not finite

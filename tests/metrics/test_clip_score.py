@@ -12,7 +12,14 @@ import pytest
 import torch
 
 import testbed.metrics
-from testbed.errors import DefinitionError, MissingExtraError, TestbedError, UnknownNameError, UnsupportedError
+from testbed.errors import (
+    DefinitionError,
+    MissingExtraError,
+    TestbedError,
+    UnknownNameError,
+    UnsupportedError,
+    WeightsError,
+)
 from testbed.metrics import CLIPScore, clip_encoders, clip_score, clip_score_metric
 from testbed.models.model_base import DualEncoder, LoadOptions, Model, StandardTransform
 from testbed.models.text_encoder_base import TextEncoder
@@ -320,6 +327,24 @@ def test_names_of_openai_come_from_open_clip_where_transformers_is_not(monkeypat
         with pytest.raises(ModuleNotFoundError, match=r"testbed\[transformers\]") as caught:
             CLIPScore(name)
         assert isinstance(caught.value, MissingExtraError)
+
+
+def test_published_values():
+    """Those of torchmetrics' documentation, where the weights are here."""
+    try:
+        metric = CLIPScore("openai/clip-vit-base-patch16")
+    except WeightsError as error:
+        pytest.skip(f"no weights: {error}")
+    first, second = (
+        torch.randint(255, (3, 224, 224), generator=torch.Generator().manual_seed(seed)) for seed in (42, 43)
+    )
+    texts = (
+        "28-year-old chef found dead in San Francisco mall",
+        "A 28-year-old chef who recently moved to San Francisco was found dead.",
+    )
+    assert metric(first, "a photo of a cat").item() == pytest.approx(24.4255, abs=0.01)
+    assert metric(first, second).item() == pytest.approx(99.4859, abs=0.01)
+    assert metric(*texts).item() == pytest.approx(91.3950, abs=0.01)
 
 
 def test_copies(metric):
