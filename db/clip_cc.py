@@ -238,7 +238,7 @@ def _tables(
     coarse = _filled(columns)
     rows = [
         [ids[place], *("" if values is None else _number(values[place]) for values in columns.values())]
-        for place in np.flatnonzero(~np.isnan(coarse))
+        for place in np.flatnonzero(~np.isnan(coarse)).tolist()
     ]
     notes = [list(row) for row in zip(ids, status, reasons, strict=True)]
     return _csv(["video_id", *COLUMNS], rows), _csv(["video_id", "status", "reason"], notes)
@@ -271,7 +271,12 @@ def _summary(each: Scored, columns: dict[str, Array | None], scale: str) -> dict
     for name, (column, wanted) in SUMMARY.items():
         values = columns[column]
         known = values[~np.isnan(values)].astype(np.float64) if values is not None else np.empty(0)
-        told = {"mean": np.mean, "std": np.std, "min": np.min, "max": np.max}  # std: of the population
+        told: dict[str, Callable[[Array], Any]] = {
+            "mean": np.mean,
+            "std": np.std,
+            "min": np.min,
+            "max": np.max,
+        }  # std: of the population
         summary["metrics"][name] = {
             key: round(float(told[key](known)), DIGITS) if len(known) else None for key in wanted
         }
