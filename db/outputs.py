@@ -111,7 +111,7 @@ class Outputs(StoreBase):
             verify: Whether to compare checksums.
 
         Returns:
-            Array of shape [samples, …], at the stored precision (bfloat16 widened to float32).
+            Array of shape [samples, …], at the stored precision (bfloat16 widened to float32); of text, objects.
 
         Raises:
             StoreError: If outputs are missing.
@@ -308,5 +308,5 @@ def _assemble(chunks: Iterator[Any], size: int, unreadable: Ranges, what: str, v
             f"{what}: outputs of {size} samples were expected, those of {merged(covered) or 'none'} are stored"
         )
     for start, stop in unreadable:
-        whole[start:stop] = np.nan
+        whole[start:stop] = None if whole.dtype == object else np.nan
     return whole

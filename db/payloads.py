@@ -1,7 +1,11 @@
-"""Arrays as bytes and back, in the database or at a URL: raw, C order, little endian, checksummed. Never pickled."""
+"""Arrays as bytes and back, in the database or at a URL: raw, C order, little endian, checksummed. Never pickled.
+
+What models say in text travels as JSON: a chunk of it is a list with one value for each sample.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 BFLOAT16 = "bfloat16"  # numpy has no such type: it travels as uint16 and is widened to float32, exactly, when read
+JSON = "json"  # a list of JSON values; an array of objects when read
 
 
 @dataclass(frozen=True)
@@ -28,11 +33,13 @@ class Payload:
 
 
 def encode(values: Any) -> Payload:
-    """Encodes a numpy array or a CPU torch tensor of shape [count, …] at its own precision.
+    """Encodes a numpy array or a CPU torch tensor of shape [count, …] at its own precision, or a list of JSON values.
 
     Raises:
-        StoreError: If it holds anything but numbers and truth values.
+        StoreError: If an array holds anything but numbers and truth values, or a list what JSON has no word for.
     """
+    if isinstance(values, list):
+        return _json(values)
     dtype, array = _as_numpy(values)
     if array.dtype.kind not in "biufc":
         raise StoreError(f"outputs and scores are arrays of numbers; this one has the type {array.dtype}")
@@ -41,9 +48,16 @@ def encode(values: Any) -> Payload:
 
 
 def decode(data: bytes | memoryview, dtype: str, count: int, shape: Sequence[int]) -> np.ndarray[Any, Any]:
-    """The array of shape [count, *shape] that was encoded, read-only; bfloat16 comes back as its float32 values."""
+    """The array of shape [count, *shape] that was encoded, read-only; bfloat16 comes back as its float32 values.
+
+    A list of JSON values comes back as an array of objects [count].
+    """
     import numpy as np
 
+    if dtype == JSON:
+        texts = np.empty(count, dtype=object)
+        texts[:] = json.loads(bytes(data))
+        return texts
     stored = np.dtype("<u2") if dtype == BFLOAT16 else np.dtype(dtype).newbyteorder("<")
     array = np.frombuffer(data, dtype=stored).reshape(count, *shape)
     return widen_bfloat16(array) if dtype == BFLOAT16 else array
@@ -60,6 +74,8 @@ def result_dtype(dtype: str) -> np.dtype[Any]:
     """The numpy type in which outputs stored as ``dtype`` are handed out."""
     import numpy as np
 
+    if dtype == JSON:
+        return np.dtype(object)
     return np.dtype(np.float32) if dtype == BFLOAT16 else np.dtype(dtype)
 
 
@@ -74,6 +90,15 @@ def verify(data: bytes | memoryview, checksum: str, what: str) -> None:
             f"{what}: the stored bytes differ from their checksum, so the disk or a foreign program changed them;"
             " python db.py --check lists all such outputs, and removing the evaluation and running it again repairs it"
         )
+
+
+def _json(values: list[Any]) -> Payload:
+    try:
+        # ASCII alone, since half of a surrogate pair, which a model may well emit, is no UTF-8
+        data = json.dumps(values, allow_nan=False, separators=(",", ":")).encode("ascii")
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"outputs that are no numbers are JSON values; these are not: {error}") from error
+    return Payload(data, JSON, len(values), (), digest_bytes(data))
 
 
 def _as_numpy(values: Any) -> tuple[str, np.ndarray[Any, Any]]:

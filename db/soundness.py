@@ -19,6 +19,7 @@ from testbed.db.tables import (
     SampleErrorRow,
     SampleRow,
     ScoreRow,
+    TextEmbeddingRow,
 )
 from testbed.errors import CorruptOutputError, StoreError
 
@@ -32,6 +33,7 @@ class Soundness(StoreBase):
             self._check_chunks,
             self._check_scores,
             self._check_artifacts,
+            self._check_text_embeddings,
             self._check_metrics,
             self._check_samples,
             self._check_outputs,
@@ -67,6 +69,11 @@ class Soundness(StoreBase):
         with self.reading() as session:
             for artifact in session.scalars(sa.select(ArtifactRow).execution_options(yield_per=16)):
                 yield from _changed(f"artifact {artifact.fingerprint}", artifact.checksum, artifact.payload)
+
+    def _check_text_embeddings(self) -> Iterator[str]:
+        with self.reading() as session:
+            for row in session.scalars(sa.select(TextEmbeddingRow).execution_options(yield_per=64)):
+                yield from _changed(f"the embedding of the text {row.digest}", row.checksum, row.payload)
 
     def _check_metrics(self) -> Iterator[str]:
         has_metrics = sa.exists().where(MetricRow.evaluation_id == EvaluationRow.id)

@@ -20,11 +20,12 @@ from testbed.db.names import Names
 from testbed.db.removal import Removal
 from testbed.db.results import Results
 from testbed.db.soundness import Soundness
+from testbed.db.text_embeddings import TextEmbeddings
 from testbed.db.urls import display_url, full_url, resolve_url
 from testbed.paths import ENV_PAYLOADS
 
 
-class Store(Names, Evaluations, Results, Removal, Soundness):
+class Store(Names, Evaluations, TextEmbeddings, Results, Removal, Soundness):
     """Everything that was evaluated: models, settings, samples, outputs, scores, metrics."""
 
     @classmethod

@@ -240,3 +240,16 @@ class ArtifactRow(Base):
     checksum: Mapped[str] = mapped_column(String(64))
     payload: Mapped[bytes] = mapped_column(LargeBinary)
     created_at: Mapped[datetime] = mapped_column(default=now)
+
+
+class TextEmbeddingRow(Base):
+    """What a model made of a text; each text is there once for each model, whoever needs it."""
+
+    __tablename__ = "text_embeddings"
+
+    encoder: Mapped[str] = mapped_column(String(64), primary_key=True)
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    dtype: Mapped[str] = mapped_column(String(16))
+    width: Mapped[int]
+    checksum: Mapped[str] = mapped_column(String(64))
+    payload: Mapped[bytes] = mapped_column(LargeBinary)

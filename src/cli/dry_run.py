@@ -68,7 +68,8 @@ def _passes(plan: Plan, options: RunOptions) -> list[Pass]:
     from testbed.runner.cells import Action
     from testbed.runner.passes import group
 
-    seeing = [*plan.embeddings, *(cell for cell in plan.of(Action.RUN) if not cell.needs)]
+    cells = [*plan.prerequisites, *plan.of(Action.RUN)]
+    seeing = [cell for cell in cells if not cell.needs and not cell.generates]
     return group([(cell, index) for index, cell in enumerate(seeing)], options.batch_size, options.share_passes)
 
 
@@ -87,6 +88,7 @@ def _describe_plan(plan: Plan) -> str:
     said = {
         Action.DONE: "stored already, nothing to do",
         Action.DERIVE: "derived from stored outputs, without running a model",
+        Action.SCORE: "scored from captions, by a model of its own",
         Action.RUN: "to be run",
         Action.UNSUPPORTED: "not supported",
         Action.FAILED: "cannot be run",

@@ -200,7 +200,7 @@ def _run(
     from testbed.db.store import Store
     from testbed.runner.run import run
 
-    progress = _progress()
+    progress = _progress(options)
     set_up_logging(options.verbose, progress.note)
     try:
         report = run(catalog, options, models, settings, progress)
@@ -237,11 +237,11 @@ def _run(
     return 0 if report.ok else EXIT_ERROR
 
 
-def _progress() -> Any:
+def _progress(options: RunOptions) -> Any:
     from testbed.runner.progress import LineProgress, RichProgress
 
-    if not sys.stderr.isatty():
-        return LineProgress(sys.stderr)
+    if not sys.stderr.isatty() or options.progress_interval is not None:
+        return LineProgress(sys.stderr, options.progress_interval)
     from rich.console import Console
 
     return RichProgress(Console(stderr=True))

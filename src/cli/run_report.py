@@ -16,9 +16,19 @@ if TYPE_CHECKING:
     from testbed.runner.report import Report
 
 SHOWN_REASONS = 10
-FINISHED = ("complete", "stored", "derived")  # how cells end that have results
+FINISHED = ("complete", "stored", "derived", "scored")  # how cells end that have results
 # The metric of a setting that stands in the table: the first of these that it has.
-HEADLINES = ("top1", "mean_average_precision", "image_retrieval_recall@5", "image_retrieval_recall@1", "acc")
+HEADLINES = (
+    "top1",
+    "mean_average_precision",
+    "image_retrieval_recall@5",
+    "image_retrieval_recall@1",
+    "acc",
+    "hm_cf",
+    "coarse_similarity",
+    "clip_score",
+    "coverage",
+)
 
 
 def print_report(
@@ -106,6 +116,7 @@ def _print_summary(report: Report, override: bool, where: str | None) -> None:
         for status, text in (
             ("complete", "run"),
             ("derived", "derived"),
+            ("scored", "scored"),
             ("stored", "stored before"),
             ("unsupported", "not supported"),
             ("failed", "failed"),
@@ -117,7 +128,7 @@ def _print_summary(report: Report, override: bool, where: str | None) -> None:
     if report.interrupted:
         again = "the same command without --override" if override else "the same command again"
         click.echo(f"The run was stopped; what is computed is stored. To go on, give {again}.")
-    elif not report.passes and not counted["derived"] and counted["stored"]:
+    elif not report.passes and not counted["derived"] and not counted["scored"] and counted["stored"]:
         click.echo("All of it was stored already; nothing was computed.")
     if where:
         click.echo(f"The results are in {where}")

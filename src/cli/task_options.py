@@ -18,7 +18,10 @@ from testbed.errors import DefinitionError
 F = TypeVar("F", bound=Callable[..., Any])
 
 POSITIVE = click.IntRange(min=1)
-TASKS = ("auto", "zeroshot_classification", "zeroshot_retrieval", "image_caption_selection", "linear_probe")
+TASKS = (
+    *("auto", "zeroshot_classification", "zeroshot_retrieval", "image_caption_selection"),
+    *("linear_probe", "clip_score", "captioning"),
+)
 # Option → the attribute of a setting's name.
 _ATTRIBUTES = {
     "split": "split",
@@ -129,7 +132,7 @@ def as_tasks(settings: Sequence[str], given: Mapping[str, Any]) -> list[str]:
 
 def _with(setting: str, said: Mapping[str, Any], language: str | None, task: str | None, recall: Sequence[int]) -> str:
     from testbed.eval_settings.benchmark_base import parse_name
-    from testbed.eval_settings.benchmark_names_base import LINEAR_PROBE, BenchmarkName
+    from testbed.eval_settings.benchmark_names_base import OTHER_TASKS, BenchmarkName
     from testbed.registry import registry
 
     name = parse_name(setting)
@@ -143,15 +146,15 @@ def _with(setting: str, said: Mapping[str, Any], language: str | None, task: str
         options["method"] = None
     if options.get("normalize") is True:
         options["normalize"] = None
-    if task == LINEAR_PROBE:
-        options["task"] = LINEAR_PROBE
+    if task in OTHER_TASKS:
+        options["task"] = task
     if recall:
         options["recall"] = tuple(sorted(set(recall)))
     if language is not None:
         options["language"] = language
     wanted: BenchmarkName = replace(name, **options)
     written = str(wanted)
-    if task not in (None, "auto", LINEAR_PROBE):
+    if task not in (None, "auto", *OTHER_TASKS):
         written = f"{written}.{task}"
     canonical = registry.eval_settings.canonical(written)
     if canonical is None:

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from testbed.errors import DefinitionError, DuplicateNameError
-from testbed.eval_settings.benchmark_names_base import KINDS, LINEAR_PROBE, BenchmarkName, read_words
+from testbed.eval_settings.benchmark_names_base import (
+    CAPTIONING,
+    CLIP_SCORE,
+    KINDS,
+    LINEAR_PROBE,
+    OTHER_TASKS,
+    PHOTO_DEPICTS,
+    ZERO_SHOT,
+    BenchmarkName,
+    read_words,
+)
 from testbed.eval_settings.eval_setting_base import Dataset, EvalSetting
 from testbed.registry import registry
 from testbed.tasks.image_embedding import SUFFIX
 
 Names = Callable[[str], Sequence[str]]
 Templates = Callable[[str], Sequence[str] | Mapping[str, Sequence[str]]]
+
+
+_SCORED = re.compile(rf"\.{CAPTIONING}[\w.-]*@")  # captions, and by which model they are scored
 
 
 @dataclass(frozen=True)
@@ -107,13 +121,16 @@ class Benchmarks:
     # Family ---------------------------------------------------------------------------------------------------
 
     def names(self) -> Iterable[str]:
-        """Each data set in each of its languages, and the linear probes."""
+        """Each data set in each of its languages, and the other tasks on it."""
         for dataset in self._datasets.values():
             for language in dataset.languages:
                 other = language if language != dataset.languages[0] else None
                 yield str(BenchmarkName(dataset.name, language=other))
             if dataset.kind == "classification" and "train" in dataset.splits:
                 yield str(BenchmarkName(dataset.name, task=LINEAR_PROBE))
+            if dataset.kind == "retrieval":
+                yield str(BenchmarkName(dataset.name, task=CLIP_SCORE))
+                yield str(BenchmarkName(dataset.name, task=CAPTIONING))
 
     def canonical(self, name: str) -> str | None:
         """The one spelling of a name, defaults left out."""
@@ -131,7 +148,7 @@ class Benchmarks:
 
     def parse(self, name: str) -> BenchmarkName | None:
         """What a name says, or None when it is none of a named data set's."""
-        if name.endswith(SUFFIX):  # another family's
+        if name.endswith(SUFFIX) or _SCORED.search(name):  # another family's
             return None
         words = name.split(".")
         for cut in range(len(words), 0, -1):
@@ -156,7 +173,9 @@ class Benchmarks:
 
 
 def _own_task(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting:
-    """The data set's own task."""
+    """The data set's own task, or another one on the same samples."""
+    if name.task != ZERO_SHOT and dataset.kind != OTHER_TASKS[name.task]:
+        raise DefinitionError(f"{name}: {name.task} is for data sets with captions; {dataset.name} is {dataset.kind}")
     split = _split(dataset, name.split)
     language = name.language or dataset.languages[0]
     if language not in dataset.languages:
@@ -164,11 +183,13 @@ def _own_task(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting:
     options: dict[str, Any] = {}
     if dataset.kind == "retrieval" and name.recall is not None:
         options["recall_k"] = list(name.recall)
+    if name.prefix:
+        options["prefix"] = PHOTO_DEPICTS
     return EvalSetting(
         name=str(name),
         dataset=dataset.dataset(split, language),
         size=dataset.sizes.get(split),
-        task=dataset.kind,
+        task=dataset.kind if name.task == ZERO_SHOT else name.task,
         language=language,
         image_set=str(BenchmarkName(dataset.name, split=name.split)),
         keep_embeddings=True,

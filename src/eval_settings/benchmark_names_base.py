@@ -1,7 +1,8 @@
 """Names of settings on named data sets: what they say, and their one spelling.
 
 ``cifar10`` is the data set's own task on its default split and in its default language; what follows a dot says
-otherwise: ``cifar10.train``, ``cifar10.linear_probe.k5``, ``imagenet1k.zeroshot.zh``, ``mscoco_captions.recall1-100``.
+otherwise: ``cifar10.train``, ``cifar10.linear_probe.k5``, ``imagenet1k.zeroshot.zh``, ``mscoco_captions.recall1-100``,
+``mscoco_captions.clip_score``, ``flickr30k.captioning.zh``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 KINDS = ("classification", "multilabel", "retrieval", "selection")
 ZERO_SHOT = "zeroshot"
 LINEAR_PROBE = "linear_probe"
+CLIP_SCORE = "clip_score"
+CAPTIONING = "captioning"
+OTHER_TASKS = {LINEAR_PROBE: "classification", CLIP_SCORE: "retrieval", CAPTIONING: "retrieval"}  # and on which kind
+PREFIX = "prefix"
+PHOTO_DEPICTS = "A photo depicts "  # in front of captions, as Hessel et al. (2021) have it
 # Other words for a data set's own task: those of CLIP benchmark's --task.
 OWN_TASK = {
     ZERO_SHOT: KINDS,
@@ -34,7 +40,7 @@ class BenchmarkName:
     Attributes:
         dataset: The name of the data set.
         split: None for the default one.
-        task: ``"zeroshot"`` (the data set's own task, whatever it is) or ``"linear_probe"``.
+        task: ``"zeroshot"`` (the data set's own task, whatever it is) or one of `OTHER_TASKS`.
         language: None for the default one.
         shots: Linear probe: training samples of each class; None means all.
         method: Linear probe: ``"adamw"`` or ``"lbfgs"``.
@@ -47,6 +53,7 @@ class BenchmarkName:
         train: Linear probe: the split that is trained on; None means ``train``.
         normalize: Linear probe: whether embeddings are brought to length 1.
         recall: Retrieval: other k of recall@k.
+        prefix: CLIPScore: whether "A photo depicts" goes in front of captions.
     """
 
     dataset: str
@@ -64,6 +71,7 @@ class BenchmarkName:
     train: str | None = None
     normalize: bool | None = None
     recall: tuple[int, ...] | None = None
+    prefix: bool | None = None
 
     @property
     def probe_words(self) -> bool:
@@ -74,11 +82,13 @@ class BenchmarkName:
         words = [self.dataset]
         if self.split is not None:
             words.append(self.split)
-        if self.task == LINEAR_PROBE:
-            words.append(LINEAR_PROBE)
+        if self.task != ZERO_SHOT:
+            words.append(self.task)
         for write, attribute, _ in _PROBE_WORDS:
             if (value := getattr(self, attribute)) is not None:
                 words.append(write(value))
+        if self.prefix:
+            words.append(PREFIX)
         if self.recall is not None:
             words.append("recall" + "-".join(map(str, self.recall)))
         if self.language is not None:
@@ -147,8 +157,16 @@ def read_words(name: BenchmarkName, words: Sequence[str], dataset: BenchmarkData
     for attribute, default in defaults.items():
         if getattr(name, attribute) == default:
             name = _without(name, attribute)
-    a_probe = name.task == LINEAR_PROBE
-    return None if (a_probe and name.language) or (name.probe_words and not a_probe) else name
+    return name if _fits_together(name) else None
+
+
+def _fits_together(name: BenchmarkName) -> bool:
+    """Whether the task has a use for all that the name says."""
+    if name.task == LINEAR_PROBE:
+        return not name.language and not name.prefix
+    if name.probe_words or (name.recall and name.task != ZERO_SHOT):
+        return False
+    return not name.prefix or name.task == CLIP_SCORE
 
 
 def _without(name: BenchmarkName, attribute: str) -> BenchmarkName:
@@ -160,9 +178,12 @@ def _read_word(name: BenchmarkName, word: str, dataset: BenchmarkDataset | None)
     """A name with one word more; None when the word says nothing, or something that is said already."""
     if dataset is None and (found := _read_language(name, word)) is not None:
         return found
-    if word == LINEAR_PROBE:
-        fits = name.task == ZERO_SHOT and (dataset is None or dataset.kind == "classification")
-        return replace(name, task=LINEAR_PROBE) if fits else None
+    if word in OTHER_TASKS:
+        fits = name.task == ZERO_SHOT and (dataset is None or dataset.kind == OTHER_TASKS[word])
+        return replace(name, task=word) if fits else None
+    if word == PREFIX:
+        fits = name.prefix is None and (dataset is None or dataset.kind == OTHER_TASKS[CLIP_SCORE])
+        return replace(name, prefix=True) if fits else None
     if word in OWN_TASK:
         fits = name.task == ZERO_SHOT and (dataset is None or dataset.kind in OWN_TASK[word])
         return name if fits else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,7 +16,7 @@ from testbed.paths import ENV_DATA, data_root
 if TYPE_CHECKING:
     from testbed.data.source import ImageSource, Source
 
-__all__ = ["Dataset", "EvalSetting", "Percent", "StandardDataset", "accuracy_topk"]
+__all__ = ["Dataset", "EvalSetting", "Percent", "Scoring", "StandardDataset", "accuracy_topk"]
 
 
 class Dataset(Protocol):
@@ -77,6 +78,19 @@ class StandardDataset:
         return ImageFolder(self.get_root(), self.name or str(self.path))
 
 
+@dataclass(frozen=True)
+class Scoring:
+    """That the outputs of another setting are scored, and by which model.
+
+    Attributes:
+        of: The name of that setting.
+        by: The name of the scorer, a registered model.
+    """
+
+    of: str
+    by: str
+
+
 class EvalSetting:
     """One way to evaluate a model, defined as in ImageNet-testbed.
 
@@ -117,7 +131,9 @@ class EvalSetting:
             tasks on the same images need not run it again. Tasks on embeddings store them in any case.
         image_set: The setting after which these embeddings are named; default this one.
         task_options: Options of the task: ``recall_k`` of retrieval; ``train``, ``validation`` (names of settings) and
-            ``probe`` (fields of `ProbeSpec`) of a linear probe.
+            ``probe`` (fields of `ProbeSpec`) of a linear probe; ``prompt`` and ``generation`` (fields of
+            `GenerationConfig`) of captioning.
+        scoring: For a setting whose cells score the outputs of another setting with a model of their own.
         description: One line for people.
     """
 
@@ -145,6 +161,7 @@ class EvalSetting:
         keep_embeddings: bool = False,
         image_set: str | None = None,
         task_options: Mapping[str, Any] | None = None,
+        scoring: Scoring | None = None,
         description: str = "",
     ) -> None:
         self.name = name
@@ -168,6 +185,7 @@ class EvalSetting:
         self.keep_embeddings = keep_embeddings
         self.image_set = image_set or name
         self.task_options = dict(task_options or {})
+        self.scoring = scoring
         self.description = description
         self._check()
 

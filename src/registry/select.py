@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import DefinitionError, DuplicateNameError, UnknownNameError, unknown_name
+from testbed.errors import DefinitionError, DuplicateNameError, UnknownNameError
 from testbed.registry.catalog import Collections
 from testbed.registry.table import Registry, natural_key
 
@@ -138,5 +138,4 @@ def _a(noun: str) -> str:
 def _unknown(registry: Registry[Any], collections: Collections, word: str) -> UnknownNameError:
     if word.endswith(".txt"):
         return UnknownNameError(f"there is no file of {registry.noun} names at {word}")
-    known = [*registry.names(), *collections.names()]
-    return unknown_name(registry.noun, word, known, "the registry", registry.listing)
+    return registry.unknown(word, collections.names())

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from testbed.data.source import ImageSource
+from testbed.data.source import Source
 from testbed.db.entities import DatasetInfo, Evaluation
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.identity import digest
 from testbed.models.model_base import ModelDefinition
 from testbed.models.weights_base import Weights
 from testbed.runner.options import RunOptions
+from testbed.tasks.generation_base import GenerationTask
+from testbed.tasks.task_base import get_task
 
 
 class Action(StrEnum):
@@ -21,9 +23,19 @@ class Action(StrEnum):
 
     DONE = "done"
     DERIVE = "derive"
+    SCORE = "score"
     RUN = "run"
     UNSUPPORTED = "unsupported"
     FAILED = "failed"
+
+
+class PassKind(StrEnum):
+    """What a pass reads: images, stored image embeddings, what generating models are shown, or texts to be embedded."""
+
+    IMAGES = "images"
+    EMBEDDINGS = "embeddings"
+    MESSAGES = "messages"
+    TEXTS = "texts"
 
 
 @dataclass(frozen=True)
@@ -52,7 +64,7 @@ class OpenedSetting:
     """
 
     setting: EvalSetting
-    source: ImageSource
+    source: Source
     source_key: str
     positions: Sequence[int]
     dataset: DatasetInfo
@@ -82,8 +94,10 @@ class Cell:
         forward: The digest of everything that decides the outputs of a sample.
         identity: What the digests were made of.
         stored: The evaluation that is stored, complete or not.
-        source: For a derived cell, the stored evaluation or the cell of this run whose outputs it takes.
+        source: For a cell that is derived or scored, the stored evaluation or the cell of this run whose outputs it
+            takes.
         needs: The image embeddings that it takes instead of seeing images, by role.
+        scorer: For a cell that is scored by a model, that model.
     """
 
     model: str
@@ -98,6 +112,7 @@ class Cell:
     stored: Evaluation | None = None
     source: Evaluation | Cell | None = None
     needs: dict[str, Need] = field(default_factory=dict)
+    scorer: OpenedModel | None = None
 
     @property
     def name(self) -> str:
@@ -108,6 +123,12 @@ class Cell:
     def size(self) -> int:
         """The number of samples."""
         return len(self.opened_setting.positions) if self.opened_setting else 0
+
+    @property
+    def generates(self) -> bool:
+        """Whether its model answers messages."""
+        assert self.opened_setting is not None
+        return isinstance(get_task(self.opened_setting.setting.task), GenerationTask)
 
     @property
     def model_identity(self) -> str:
@@ -147,28 +168,36 @@ class PassCell:
 class Pass:
     """Cells that read the same pixels: each image is decoded and transformed once for all of them.
 
+    Or one cell that reads something else, see ``kind``.
+
     Attributes:
         id: Its place among the passes of the run.
         cells: The cells, of one model or of several with the same transform.
-        source: The images.
+        source: The samples; None where they are not read.
         positions: The positions of the source, in the order of the samples.
         targets: The target of each sample, for perturbations that ask for it.
         batch_size: Images at once.
         chunk: Samples whose outputs are stored together; a multiple of the batch size, so that the batches of a range
             are the same whether or not earlier ranges were stored before.
-        embedded: Whether it reads stored embeddings rather than images; it then has one cell, and no source.
+        kind: What it reads. A pass on embeddings or on messages has one cell; one on texts has all cells of a scorer.
         outputs: Whether it makes outputs at all; else something is prepared, and that is all.
+        texts: The texts of a pass on texts.
+        encoder: The name under which the embeddings of these texts are stored.
+        language: The language of these texts.
     """
 
     id: int
     cells: tuple[PassCell, ...]
-    source: ImageSource | None
+    source: Source | None
     positions: Sequence[int]
     targets: Sequence[Any]
     batch_size: int
     chunk: int
-    embedded: bool = False
+    kind: PassKind = PassKind.IMAGES
     outputs: bool = True
+    texts: Sequence[str] = ()
+    encoder: str = ""
+    language: str = "en"
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -179,6 +208,11 @@ class Pass:
     def settings(self) -> tuple[str, ...]:
         """The settings of the pass, each once."""
         return tuple(dict.fromkeys(cell.setting for cell in self.cells))
+
+    @property
+    def unit(self) -> str:
+        """What its samples are, for people."""
+        return "samples" if self.kind is PassKind.MESSAGES else str(self.kind)
 
     @property
     def label(self) -> str:

@@ -77,7 +77,7 @@ class EmbeddingPlanner:
             for role, name in names.items():
                 opened = setting if role == IMAGES else self._open(name)
                 assert not isinstance(opened, str)  # it was opened when the cell was identified
-                wanting.append((cell, role, opened, self._embedding_cell(model, opened.setting)))
+                wanting.append((cell, role, opened, self.cell_of(model, opened.setting)))
         made = list(self._cells.values())
         self.planner.find_stored([cell for cell in made if cell.action is Action.RUN])
         self._find_elsewhere([cell for cell in made if cell.action is Action.RUN])
@@ -110,7 +110,7 @@ class EmbeddingPlanner:
             else:
                 cell.action, cell.source = Action.DERIVE, found
 
-    def _embedding_cell(self, model: OpenedModel, setting: EvalSetting) -> Cell:
+    def cell_of(self, model: OpenedModel, setting: EvalSetting) -> Cell:
         """The cell that embeds a setting's images, under the name of its image set where that has the same images."""
         opened = self._images_of(model, setting)
         name = f"{setting.name}{image_embedding.SUFFIX}" if isinstance(opened, str) else opened.setting.name

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from testbed.db.store import Store
 from testbed.errors import StoreError, TestbedError
 from testbed.registry.catalog import Catalog
 from testbed.runner.cells import model_identity
+from testbed.runner.scorers import scorer_of
+from testbed.runner.stored_images import embedded_images_of
 from testbed.tasks.task_base import Outputs, get_task
 
 log = logging.getLogger("testbed")
@@ -54,6 +57,7 @@ def _score(store: Store, catalog: Catalog, evaluation_id: int):  # type: ignore[
     assert evaluation.dataset_id is not None
     dataset = store.dataset(evaluation.dataset_id)
     identity = store.identity(evaluation)
+    scorer = scorer_of(identity)
     outputs = Outputs(
         values=store.read_outputs(evaluation_id, task.output_kind),
         samples=dataset.samples,
@@ -62,6 +66,10 @@ def _score(store: Store, catalog: Catalog, evaluation_id: int):  # type: ignore[
         unreadable=sorted(unreadable),
         model_identity=model_identity(identity) if {"model", "dtype"} <= set(identity) else "",
         artifact=store.get_artifact,
+        texts=partial(store.read_text_embeddings, scorer["encoder"]) if scorer else None,
+        images=partial(embedded_images_of, store, scorer["images"], evaluation.dataset_id)
+        if scorer and scorer["images"]
+        else None,
     )
     known = catalog.contains_model(evaluation.model)  # a stored model may be defined no longer
     return task.score(outputs, setting, catalog.get_model(evaluation.model) if known else None)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 
 from testbed.db.entities import Chunk
-from testbed.db.store import Store
 from testbed.errors import StoreError
 from testbed.runner.cells import Pass, PassCell, Task
 from testbed.runner.memory import DeviceError, is_device_error
-from testbed.tasks import image_embedding
+from testbed.runner.stored_images import embedded_images
 from testbed.tasks.task_base import IMAGES, BoundCell, EmbeddedImages, PrepareContext, get_task
 
 if TYPE_CHECKING:
@@ -94,24 +91,3 @@ class EmbeddingRun:
         if role not in self._embedded:
             self._embedded[role] = embedded_images(self.worker.store, *self.cell.needs[role])
         return self._embedded[role]
-
-
-def embedded_images(store: Store, evaluation_id: int, dataset_id: int) -> EmbeddedImages:
-    """The stored embeddings of the samples of a data set, in their order.
-
-    Args:
-        store: Where they are.
-        evaluation_id: The evaluation that has them, perhaps among others and in another order.
-        dataset_id: The data set.
-
-    Raises:
-        StoreError: If one is missing.
-    """
-    evaluation = store.evaluation(evaluation_id)
-    assert evaluation.dataset_id is not None
-    rows = store.positions_among(dataset_id, evaluation.dataset_id)
-    values = store.read_outputs(evaluation_id, image_embedding.KIND)
-    errors = store.sample_errors(evaluation_id)
-    own_errors: Mapping[int, str] = {place: errors[row] for place, row in enumerate(rows) if row in errors}
-    taken: np.ndarray[Any, Any] = values if rows == list(range(len(values))) else values[rows]
-    return EmbeddedImages(taken, store.dataset(dataset_id).samples, own_errors)

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 
 from testbed.identity import digest
-from testbed.runner.cells import Cell, Pass, PassCell, Task
+from testbed.runner.cells import Cell, Pass, PassCell, PassKind, Task
 
 MIN_CHUNK = 256  # samples whose outputs are stored together, at least: databases like few and large values
 EMBEDDED_CHUNK = 8192  # the same, for outputs that are made from stored embeddings
+TEXT_CHUNK = 512  # texts that a worker embeds at a time
 MAX_PASS_CELLS = 256  # bounds the memory of the outputs that wait to be stored
 # Models are put into one pass as long as their weights together take no more than this. One that is larger has a pass
 # to itself, which costs nothing compared with running it.
@@ -123,8 +124,69 @@ def embedded_pass(
         targets=(),
         batch_size=EMBEDDED_CHUNK,
         chunk=EMBEDDED_CHUNK,
-        embedded=True,
+        kind=PassKind.EMBEDDINGS,
         outputs=outputs,
+    )
+
+
+def generation_pass(number: int, cell: Cell, evaluation_id: int, batch_size: int | None) -> Pass:
+    """The pass of a cell whose model answers messages.
+
+    Args:
+        number: Its id.
+        cell: The cell.
+        evaluation_id: Its evaluation.
+        batch_size: Messages at once; None takes the model's own number.
+    """
+    opened = cell.opened_setting
+    assert opened is not None
+    size = _batch_size(cell, batch_size)
+    return Pass(
+        id=number,
+        cells=(PassCell(evaluation_id, cell.model, cell.setting, cell.model_identity),),
+        source=opened.source,
+        positions=opened.positions,
+        targets=(),
+        batch_size=size,
+        chunk=chunk_size(size),
+        kind=PassKind.MESSAGES,
+    )
+
+
+def text_pass(
+    number: int,
+    scorer: str,
+    cells: Sequence[tuple[Cell, int]],
+    texts: Sequence[str],
+    encoder: str,
+    language: str,
+    chunk: int = TEXT_CHUNK,
+) -> Pass:
+    """The pass of a scorer over the texts that some cells need and that are not embedded yet.
+
+    Args:
+        number: Its id.
+        scorer: The name of the model.
+        cells: The cells, each with the id of its evaluation.
+        texts: The texts, each once.
+        encoder: The name under which their embeddings are stored.
+        language: Their language.
+        chunk: Texts at a time.
+    """
+    return Pass(
+        id=number,
+        cells=tuple(PassCell(evaluation_id, scorer, cell.setting, encoder) for cell, evaluation_id in cells),
+        source=None,
+        positions=range(len(texts)),
+        targets=(),
+        batch_size=chunk,
+        chunk=chunk,
+        kind=PassKind.TEXTS,
+        outputs=False,
+        # Long ones first: what does not fit into memory does not fit at once; and texts of one length need no padding.
+        texts=sorted(texts, key=lambda text: (-len(text), text)),
+        encoder=encoder,
+        language=language,
     )
 
 
@@ -162,6 +224,11 @@ def tasks_of(
         only: Evaluation ids to make tasks for; None means all of the pass.
         prepare: Whether a pass without outputs gets its task, of no samples.
     """
+    if one_pass.kind is PassKind.TEXTS and prepare:
+        cells = tuple(cell.evaluation_id for cell in one_pass.cells)
+        fresh = iter(numbers)
+        pieces = missing(len(one_pass.texts), (), one_pass.chunk)
+        return [Task(next(fresh), one_pass.id, *piece, cells) for piece in pieces]
     if not one_pass.outputs:
         cells = tuple(cell.evaluation_id for cell in one_pass.cells)
         return [Task(next(iter(numbers)), one_pass.id, 0, 0, cells)] if prepare else []

@@ -17,6 +17,7 @@ from testbed.registry.catalog import Catalog
 from testbed.runner.cells import Action, Cell, OpenedModel, OpenedSetting, weights_identity
 from testbed.runner.embeddings import EmbeddingPlanner, only_images
 from testbed.runner.options import RunOptions
+from testbed.runner.scorers import ScorerPlanner
 from testbed.tasks import image_embedding
 from testbed.tasks.task_base import Task, get_task
 
@@ -30,11 +31,12 @@ class Plan:
 
     Attributes:
         cells: What was asked for.
-        embeddings: Cells that nobody asked for: image embeddings that the others take, and that are not stored yet.
+        prerequisites: Cells that nobody asked for: image embeddings and captions that the others take, and that are not
+            stored yet.
     """
 
     cells: list[Cell] = field(default_factory=list)
-    embeddings: list[Cell] = field(default_factory=list)
+    prerequisites: list[Cell] = field(default_factory=list)
 
     def of(self, *actions: Action) -> list[Cell]:
         """The cells with one of these actions, in order."""
@@ -64,7 +66,8 @@ class Planner:
         self._sources: dict[str, Any] = {}
         self._samples: dict[str, DatasetInfo] = {}
         self._keys: dict[str, frozenset[tuple[str, str]]] = {}
-        self._embeddings = EmbeddingPlanner(self)
+        self.embeddings = EmbeddingPlanner(self)
+        self._scorers = ScorerPlanner(self)
 
     def plan(self, models: Sequence[str], settings: Sequence[str]) -> Plan:
         """Decides about every model on every setting; nothing in the store is changed."""
@@ -81,11 +84,14 @@ class Planner:
                 if setting not in opened_settings:
                     opened_settings[setting] = self.attempt(partial(self.open_setting, setting))
                 if not opened_model:
-                    opened_model = self.attempt(partial(self._open_model, model))
+                    opened_model = self.attempt(partial(self.open_model, model))
                 self.identify(cell, opened_model, opened_settings[setting])
-        self.find_stored(plan.of(Action.RUN))
-        self._find_sources([cell for cell in plan.of(Action.RUN) if self._task(cell).has_outputs])
-        plan.embeddings = self._embeddings.find(plan)
+        captions = self._scorers.find_captions(plan)
+        self.find_stored([*plan.of(Action.RUN), *(cell for cell in captions if cell.action is Action.RUN)])
+        to_run = [cell for cell in (*plan.cells, *captions) if cell.action is Action.RUN]
+        self._find_sources([cell for cell in to_run if self._task(cell).has_outputs])
+        prerequisites = [*self.embeddings.find(plan), *self._scorers.settle(plan)]
+        plan.prerequisites = list({id(cell): cell for cell in prerequisites}.values())
         return plan
 
     # Opening ------------------------------------------------------------------------------------------------------
@@ -122,7 +128,12 @@ class Planner:
             return only_images(setting, source, source_key, positions, self._samples[samples_key])
         return OpenedSetting(setting, source, source_key, positions, self._samples[samples_key])
 
-    def _open_model(self, name: str) -> OpenedModel:
+    def open_model(self, name: str) -> OpenedModel:
+        """A model and what its weights are.
+
+        Raises:
+            TestbedError: If they cannot be had.
+        """
         definition = self.catalog.get_model(name)
         description = describe(definition.spec())
         weights = definition.weights(self.options.random_seed, self.fetch)
@@ -135,6 +146,8 @@ class Planner:
             model, setting = self.catalog.get_model(cell.model), self.catalog.get_eval_setting(cell.setting)
             get_task(setting.task).route(model, setting)
             setting.require()
+            if setting.scoring is not None:
+                self._scorers.require(setting)
         except UnsupportedError as error:
             cell.action, cell.reason = Action.UNSUPPORTED, str(error)
         except TestbedError as error:
@@ -150,7 +163,7 @@ class Planner:
             cell.reason = model if isinstance(model, str) else str(setting)
             return
         cell.opened_model, cell.opened_setting = model, setting
-        specs = self.attempt(partial(self._specs, model, setting))
+        specs = self.attempt(partial(self._specs, cell, model, setting))
         if isinstance(specs, str):
             cell.action, cell.reason = Action.FAILED, specs
             return
@@ -165,17 +178,27 @@ class Planner:
         if model.identity is None:
             cell.reason = "its weights are not here yet"
             return
+        if cell.scorer is not None and cell.scorer.identity is None:
+            cell.reason = "the weights of its scorer are not here yet"
+            return
         cell.forward = digest([model.identity, self.options.dtype, forward])
         cell.fingerprint = digest([cell.forward, setting.dataset.fingerprint, view])
 
-    def _specs(self, model: OpenedModel, setting: OpenedSetting) -> tuple[Any, Any]:
+    def identify_as(self, cell: Cell, model: OpenedModel | None, setting: str) -> None:
+        """Fills in what tells a cell of a model on a setting by its name."""
+        assert model is not None
+        if self._fits(cell):
+            self.identify(cell, model, self.attempt(partial(self.open_setting, setting)))
+
+    def _specs(self, cell: Cell, model: OpenedModel, setting: OpenedSetting) -> tuple[Any, Any]:
         definition = setting.setting
         task = get_task(definition.task)
         forward = task.forward_spec(model.definition, definition, setting.dataset.class_names, self.options.seed)
         forward["restricted"] = task.restricts(model.definition, definition)
-        if others := self._embeddings.others(model, definition):
+        if others := self.embeddings.others(model, definition):
             forward["embedded"] = others
-        return describe(forward), describe(task.view_spec(definition))
+        view = describe(task.view_spec(definition)) | self._scorers.describe(cell, definition)
+        return describe(forward), view
 
     def _task(self, cell: Cell) -> Task:
         return get_task(self.catalog.get_eval_setting(cell.setting).task)

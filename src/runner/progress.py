@@ -14,7 +14,7 @@ class Progress(Protocol):
     """What a run tells while it goes on."""
 
     def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
-        """A pass has tasks: so many images in all, of which so many are to be computed."""
+        """A pass has tasks: so many images (or texts) in all, of which so many are to be computed."""
         ...
 
     def advance(self, pass_id: int, images: int) -> None:
@@ -51,28 +51,39 @@ class SilentProgress:
 
 
 class LineProgress:
-    """Lines on a stream: when a pass begins, every ten seconds, and when it ends."""
+    """Lines on a stream: every ten seconds, or after so many samples, and when a pass ends.
 
-    def __init__(self, stream: Any) -> None:
+    Args:
+        stream: Where to.
+        interval: After how many samples; None goes by the time.
+    """
+
+    def __init__(self, stream: Any, interval: int | None = None) -> None:
         self._stream = stream
+        self._interval = interval
         self._passes: dict[int, _Count] = {}
 
     def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
         """Says what the pass is about."""
-        self._passes[one_pass.id] = _Count(one_pass.label, to_do)
+        self._passes[one_pass.id] = _Count(one_pass.label, to_do, one_pass.unit)
 
     def advance(self, pass_id: int, images: int) -> None:
         """Counts, and says so now and then."""
         count = self._passes[pass_id]
         count.done += images
         now = time.monotonic()
-        if count.done >= count.total or now - count.told >= LINE_SECONDS:
+        if self._interval is None:
+            due = now - count.told >= LINE_SECONDS
+        else:
+            due = count.done // self._interval > (count.done - images) // self._interval
+        if count.done >= count.total or due:
             count.told = now
             seconds = max(now - count.began, 1e-9)
             rate = count.done / seconds
             left = (count.total - count.done) / rate if rate else 0.0
             self.note(
-                f"{count.label}: {count.done:,} of {count.total:,} images, {rate:,.0f} images/s, {_clock(left)} left"
+                f"{count.label}: {count.done:,} of {count.total:,} {count.unit}, {rate:,.0f} {count.unit}/s,"
+                f" {_clock(left)} left"
             )
 
     def note(self, text: str) -> None:
@@ -84,9 +95,10 @@ class LineProgress:
 
 
 class _Count:
-    def __init__(self, label: str, total: int) -> None:
+    def __init__(self, label: str, total: int, unit: str) -> None:
         self.label = label
         self.total = total
+        self.unit = unit
         self.done = 0
         self.began = self.told = time.monotonic()
 
@@ -116,7 +128,7 @@ class RichProgress:
         self._ids[one_pass.id] = self._bars.add_task(
             one_pass.label, total=total, completed=total - to_do, rate="", start=False
         )
-        self._counts[one_pass.id] = _Count(one_pass.label, to_do)
+        self._counts[one_pass.id] = _Count(one_pass.label, to_do, one_pass.unit)
 
     def advance(self, pass_id: int, images: int) -> None:
         """Moves the bar."""
@@ -126,7 +138,7 @@ class RichProgress:
             count.began = time.monotonic()
         count.done += images
         seconds = time.monotonic() - count.began
-        rate = f"{count.done / seconds:,.0f} images/s" if seconds > 0.5 else ""
+        rate = f"{count.done / seconds:,.0f} {count.unit}/s" if seconds > 0.5 else ""
         self._bars.update(bar, advance=images, rate=rate)
 
     def note(self, text: str) -> None:

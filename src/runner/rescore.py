@@ -13,6 +13,7 @@ from testbed.errors import TestbedError
 from testbed.identity import describe, digest
 from testbed.registry.catalog import Catalog
 from testbed.runner.finish import finish
+from testbed.runner.scorers import kept_scorer
 from testbed.tasks.task_base import get_task
 
 
@@ -82,7 +83,7 @@ def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation) -> Rescored
         return ended("skipped", "the setting is not in the registry; --plugin FILE names a file that defines it")
     try:
         setting = catalog.get_eval_setting(evaluation.eval_setting)
-        view = describe(get_task(setting.task).view_spec(setting))
+        view = describe(get_task(setting.task).view_spec(setting)) | kept_scorer(identity)
     except TestbedError as error:
         return ended("skipped", str(error))
     if digest(view) == digest(identity["view"]):

@@ -13,22 +13,25 @@ from testbed.db.evaluations import UNIDENTIFIED
 from testbed.db.store import Store
 from testbed.errors import StoreError
 from testbed.registry.catalog import Catalog
-from testbed.runner.cells import Action, Cell, Job, Pass, Task
+from testbed.runner.cells import Action, Cell, Job, Pass, PassKind, Task
 from testbed.runner.environment import environment
 from testbed.runner.finish import finish
 from testbed.runner.held import HeldTasks
 from testbed.runner.options import RunOptions
-from testbed.runner.passes import embedded_pass, group, tasks_of
+from testbed.runner.passes import embedded_pass, generation_pass, group, tasks_of
 from testbed.runner.plan import Plan, Planner
 from testbed.runner.progress import Progress, SilentProgress
 from testbed.runner.published import disagreements
 from testbed.runner.report import Outcome, Report
 from testbed.runner.resources import choose_resources
 from testbed.runner.scheduler import Scheduler
+from testbed.runner.scored_texts import text_passes
 from testbed.tasks.task_base import IMAGES, get_task
 
 log = logging.getLogger("testbed")
 
+# How the cells of a plan's actions end, when all goes well; others are "complete".
+_DONE_STATUS = {Action.DERIVE: "derived", Action.SCORE: "scored"}
 MAX_REPAIRS = 3  # how often ranges that turn out to be missing are computed again before a cell is given up
 
 
@@ -103,8 +106,9 @@ class Run:
         for cell in plan.of(Action.UNSUPPORTED, Action.FAILED):
             self._record_failure(cell)
         try:
-            self._compute([*plan.embeddings, *plan.of(Action.RUN)])
+            self._compute([*plan.prerequisites, *plan.of(Action.RUN)])
             self._derive(plan.of(Action.DERIVE))
+            self._score(plan.of(Action.SCORE))
         except KeyboardInterrupt:
             self.report.interrupted = True
         finally:
@@ -122,9 +126,14 @@ class Run:
             return
         if self.options.override:
             self._set_aside(cells)
-        seeing = [cell for cell in cells if not cell.needs]
+        seeing = [cell for cell in cells if not cell.needs and not cell.generates]
         begun = [(cell, evaluation.id) for cell in seeing if (evaluation := self._begin(cell))]
         self._passes = group(begun, self.options.batch_size, self.options.share_passes)
+        for cell in [cell for cell in cells if cell.generates]:
+            if (evaluation := self._begin(cell)) is not None:
+                begun.append((cell, evaluation.id))
+                number = len(self._passes)
+                self._passes.append(generation_pass(number, cell, evaluation.id, self.options.batch_size))
         on_embeddings = [cell for cell in cells if cell.needs]
         for cell in on_embeddings:
             begun += self._begin_embedded(cell)
@@ -221,7 +230,7 @@ class Run:
                 f" are not computed again, {left:,} are left"
             )
         self.report.reused = kept
-        for one_pass in [each for each in self._passes if not each.embedded]:
+        for one_pass in [each for each in self._passes if each.kind is not PassKind.EMBEDDINGS]:
             to_do = sum(task.count for task in tasks if task.pass_id == one_pass.id)
             if to_do:
                 self.progress.begin(one_pass, samples[one_pass.id], to_do)
@@ -255,12 +264,16 @@ class Run:
         """A cell cannot be finished."""
         assert self._scheduler is not None
         self._scheduler.cell_failed(evaluation_id)
-        self.store.fail(evaluation_id, reason)
+        self._give_up(evaluation_id, reason)
         cell = self._evaluations[evaluation_id]
-        self.progress.note(f"{cell.name} failed: {reason}")
-        self._end(cell, "failed", reason, evaluation_id)
         for dependent in self._held.drop(evaluation_id):
             self.cell_failed(dependent, f"{cell.name}, which it needs, failed: {reason}")
+
+    def _give_up(self, evaluation_id: int, reason: str) -> None:
+        """A cell cannot be finished, and nothing is under way for it."""
+        self.store.fail(evaluation_id, reason)
+        self.progress.note(f"{self._evaluations[evaluation_id].name} failed: {reason}")
+        self._end(self._evaluations[evaluation_id], "failed", reason, evaluation_id)
 
     def _repair(self, evaluation_id: int) -> bool:
         """Makes tasks for ranges of an evaluation that are missing although its tasks are done.
@@ -285,9 +298,10 @@ class Run:
 
     # Finishing ----------------------------------------------------------------------------------------------------
 
-    def _finish(self, evaluation_id: int, status: str = "complete") -> None:
+    def _finish(self, evaluation_id: int) -> None:
         """Scores and completes an evaluation, in a thread, while others are computed."""
         cell = self._evaluations[evaluation_id]
+        status = _DONE_STATUS.get(cell.action, "complete")
 
         def work() -> None:
             reason = finish(self.store, self.catalog, evaluation_id)
@@ -313,20 +327,43 @@ class Run:
     def _derive(self, cells: Sequence[Cell]) -> None:
         """Completes cells from the outputs of others."""
         for cell in cells:
-            source = cell.source
-            source_id = self._ids.get(id(source)) if isinstance(source, Cell) else source.id if source else None
-            if isinstance(source, Cell):
-                outcome = self._outcomes.get(id(source))
-                if outcome is None or outcome.status not in ("complete", "stored"):
-                    why = outcome.reason if outcome else "it was not finished"
-                    self._fail_cell(cell, f"{source.name}, whose outputs it takes, failed: {why}")
-                    continue
-            assert source_id is not None
-            if self.options.override:
-                self._set_aside([cell])
-            evaluation = self._begin(cell, derived_from=source_id)
+            evaluation = self._begin_derived(cell)
             if evaluation is not None:
-                self._finish(evaluation.id, "derived")
+                self._finish(evaluation.id)
+        self._wait_for_finishes()
+
+    def _begin_derived(self, cell: Cell) -> Evaluation | None:
+        """Begins a cell that takes the outputs of another one; None when these cannot be had, or it is done already."""
+        assert cell.source is not None
+        for source in (cell.source, *(need.source for need in cell.needs.values())):
+            outcome = self._outcomes.get(id(source)) if isinstance(source, Cell) else None
+            if isinstance(source, Cell) and (outcome is None or outcome.status not in ("complete", "stored")):
+                why = outcome.reason if outcome else "it was not finished"
+                self._fail_cell(cell, f"{source.name}, whose outputs it takes, failed: {why}")
+                return None
+        if self.options.override:
+            self._set_aside([cell])
+        source = cell.source
+        return self._begin(cell, derived_from=self._ids[id(source)] if isinstance(source, Cell) else source.id)
+
+    def _score(self, cells: Sequence[Cell]) -> None:
+        """Completes cells that are scored by a model: it embeds the texts that it has not embedded yet."""
+        begun = [(cell, evaluation.id) for cell in cells if (evaluation := self._begin_derived(cell))]
+        if not begun:
+            return
+        self._passes = text_passes(self.store, begun, self.options, self._give_up)
+        numbers = count()
+        tasks = [task for each in self._passes for task in tasks_of(each, {}, numbers, prepare=True)]
+        self._scheduler = Scheduler(self._passes, tasks)
+        for one_pass in self._passes:
+            if one_pass.texts:
+                self.report.passes += 1
+                self.progress.begin(one_pass, len(one_pass.texts), len(one_pass.texts))
+            else:
+                for cell in one_pass.cells:
+                    self._finish(cell.evaluation_id)
+        if tasks:
+            self._execute()
         self._wait_for_finishes()
 
     # Outcomes -----------------------------------------------------------------------------------------------------

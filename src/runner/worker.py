@@ -9,16 +9,19 @@ from typing import Any
 import torch
 
 from testbed.data.reader import Batch, ByName, CpuPerturbation, Item, Reader, collate, portable
+from testbed.data.source import ImageSource
 from testbed.db.entities import Chunk
 from testbed.db.store import Store
 from testbed.errors import RunError
 from testbed.models.model_base import LoadOptions
 from testbed.registry.catalog import Catalog
 from testbed.registry.parcel import Parcel
-from testbed.runner.cells import Job, Pass, PassCell, Task
+from testbed.runner.cells import Job, Pass, PassCell, PassKind, Task
 from testbed.runner.channel import Channel
 from testbed.runner.memory import InPieces
 from testbed.runner.on_embeddings import EmbeddingRun
+from testbed.runner.on_messages import GenerationRun
+from testbed.runner.on_texts import TextRun
 from testbed.runner.variants import ReadyCell, Variants
 from testbed.runner.writer import Writer
 from testbed.tasks.task_base import PrepareContext, get_task
@@ -57,7 +60,7 @@ class Worker:
         try:
             while not self.channel.stopping() and (pass_id := self.channel.next_pass()) is not None:
                 one_pass = self.passes[pass_id]
-                (EmbeddingRun(self, one_pass) if one_pass.embedded else PassRun(self, one_pass)).run()
+                _RUNS[one_pass.kind](self, one_pass).run()
         finally:
             self.writer.close()
 
@@ -83,7 +86,7 @@ class PassRun:
     """A worker's part of a pass."""
 
     def __init__(self, worker: Worker, one_pass: Pass) -> None:
-        assert one_pass.source is not None
+        assert isinstance(one_pass.source, ImageSource)
         self.worker = worker
         self.one_pass = one_pass
         self.source = one_pass.source
@@ -261,6 +264,14 @@ class PassRun:
             if task is None:
                 return
             self.worker.writer.submit(task.id, [], {})
+
+
+_RUNS: dict[PassKind, type[Any]] = {
+    PassKind.IMAGES: PassRun,
+    PassKind.EMBEDDINGS: EmbeddingRun,
+    PassKind.MESSAGES: GenerationRun,
+    PassKind.TEXTS: TextRun,
+}
 
 
 class TaskBuffer:

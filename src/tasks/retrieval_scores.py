@@ -79,20 +79,31 @@ def score_retrieval(
         scores.append(Score(f"image_retrieval_recall@{k}", share.astype(np.float32), SCORER))
         scores.append(Score(f"text_retrieval_recall@{k}", (text_ranks <= k).astype(np.uint8), SCORER))
     scores.append(Score("text_retrieval_rank", text_ranks, SCORER))
-    scores += _ranks_of_captions(image_ranks, owners, counts)
+    columns = columns_of_captions(image_ranks, owners, len(images))
+    scores += [Score(f"image_retrieval_rank.{place}", row, SCORER) for place, row in enumerate(columns, start=1)]
     metrics = _metrics("image_retrieval", image_ranks, owners, ks)
     metrics += _metrics("text_retrieval", text_ranks, np.arange(len(text_ranks)), ks)
     return scores, metrics
 
 
-def _ranks_of_captions(ranks: Array, owners: Array, counts: Array) -> list[Score]:
-    """The ranks of first captions, of second ones and so on, a value for each image."""
+def columns_of_captions(values: Array, owners: Array, images: int) -> Array:
+    """The values of first captions, of second ones and so on, for each image.
+
+    Args:
+        values: Array [M]: a number for each caption.
+        owners: Integer array [M]: the image that each caption is about, in any order.
+        images: How many images N there are.
+
+    Returns:
+        Float64 array [most captions of an image, N]; NaN where an image has fewer.
+    """
+    counts = np.bincount(owners, minlength=images)
     order = np.argsort(owners, kind="stable")
     number = np.empty(len(owners), dtype=np.int64)  # of a caption among those of its image
     number[order] = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
-    table = np.full((int(counts.max(initial=0)), len(counts)), np.nan)
-    table[number, owners] = ranks
-    return [Score(f"image_retrieval_rank.{place}", row, SCORER) for place, row in enumerate(table, start=1)]
+    table = np.full((int(counts.max(initial=0)), images), np.nan)
+    table[number, owners] = values
+    return table
 
 
 def _metrics(direction: str, ranks: Array, clusters: Array, ks: Sequence[int]) -> list[Metric]:

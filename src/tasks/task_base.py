@@ -86,13 +86,15 @@ class Outputs:
     """Stored outputs of a cell, and what is needed to score them.
 
     Attributes:
-        values: Array [n, …], float; rows of unreadable samples are NaN.
+        values: Array [n, …], float, rows of unreadable samples NaN; or [n] objects, those of unreadable samples None.
         samples: The n samples.
         restricted: Whether the model has restricted the logits to the setting's ``class_sublist`` itself.
         unreadable: Positions of the samples that could not be read; they count as wrong.
         class_names: The class names of the data set.
         model_identity: The fingerprint of the model, its precision included, as what was prepared is found by it.
         artifact: Looks up a prepared array by its fingerprint.
+        texts: The scorer's embeddings [n, D] of n texts; for settings that are scored by a model.
+        images: The scorer's embeddings of the samples' images; for settings whose scorer needs them.
     """
 
     values: Array
@@ -102,6 +104,8 @@ class Outputs:
     class_names: Sequence[str] | None = None
     model_identity: str = ""
     artifact: Callable[[str], Array | None] = lambda fingerprint: None
+    texts: Callable[[Sequence[str]], Array] | None = None
+    images: Callable[[], EmbeddedImages] | None = None
 
 
 class Task(ABC):

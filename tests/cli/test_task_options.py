@@ -55,6 +55,8 @@ def names(settings: list[str], *words: str) -> list[str]:
         (["digits-captions"], "--recall-k 10 --recall-k 1", ["digits-captions.recall1-10"]),
         (["digits-captions"], "--task zeroshot_retrieval", ["digits-captions"]),
         (["digits", "digits.linear_probe"], "--task linear_probe", ["digits.linear_probe"]),
+        (["digits-captions"], "--task clip_score", ["digits-captions.clip_score"]),
+        (["flickr30k"], "--task captioning --split val --language zh", ["flickr30k.val.captioning.zh"]),
     ],
 )
 def test_options_become_names(settings: list[str], words: str, expected: list[str]) -> None:
@@ -71,6 +73,8 @@ def test_options_become_names(settings: list[str], words: str, expected: list[st
         (["digits-captions"], "--task linear_probe", "a data set for retrieval"),
         (["digits"], "--recall-k 5", "a data set for classification"),
         (["digits"], "--task zeroshot_retrieval", "a data set for classification"),
+        (["digits"], "--task captioning", "a data set for classification"),
+        (["digits-captions"], "--task clip_score --recall-k 5", "a data set for retrieval"),
     ],
 )
 def test_what_makes_no_sense_is_told(settings: list[str], words: str, message: str) -> None:

@@ -61,6 +61,11 @@ def benchmarks() -> Benchmarks:
         ("captions.zeroshot_retrieval.zh", "captions.zeroshot.zh"),
         ("captions.recall10-5-1", "captions"),
         ("captions.recall10-1-10.de", "captions.recall1-10.zeroshot.de"),
+        ("captions.clip_score", "captions.clip_score"),
+        ("captions.zh.prefix.val.clip_score", "captions.val.clip_score.prefix.zh"),
+        ("captions.zeroshot.zh.clip_score", "captions.clip_score.zh"),
+        ("captions.captioning.de", "captions.captioning.de"),
+        ("captions.test.captioning.en", "captions.captioning"),
         ("pairs/a.b.image_caption_selection", "pairs/a.b"),
         ("objects.train", "objects.train"),
         ("wds/vtab/x.y", "wds/vtab/x.y"),
@@ -69,6 +74,8 @@ def benchmarks() -> Benchmarks:
         ("wds/x.zeroshot.it", "wds/x.zeroshot.it"),
         ("wds/x.y.zeroshot.zho_Hans", "wds/x.y.zeroshot.zho_Hans"),
         ("wds/x.train", "wds/x.train"),
+        ("wds/x.y.captioning", "wds/x.y.captioning"),
+        ("wds/x.clip_score.train.prefix", "wds/x.train.clip_score.prefix"),
     ],
 )
 def test_a_name_has_one_spelling(benchmarks: Benchmarks, given: str, canonical: str) -> None:
@@ -82,7 +89,11 @@ def test_a_name_has_one_spelling(benchmarks: Benchmarks, given: str, canonical: 
         *("cifar100", "cifar10.", "cifar10.xx", "cifar10.k5", "cifar10.linear_probe.k0", "cifar10.linear_probe.k1.k2"),
         *("cifar10.train.test", "cifar10.en.it", "cifar10.recall5", "captions.recall0", "captions.linear_probe"),
         *("objects.linear_probe", "cifar10.zeroshot_retrieval", "wds/", "cifar10.linear_probe.lr", "cifar10..train"),
-        *("wds/x.image_embeddings", "cifar10.image_embeddings"),
+        *("wds/x.image_embeddings", "cifar10.image_embeddings", "captions.captioning.image_embeddings"),
+        *("cifar10.clip_score", "pairs/a.b.captioning", "captions.prefix", "captions.captioning.prefix"),
+        *("captions.clip_score.captioning", "captions.clip_score.recall5", "captions.captioning.k5"),
+        *("captions.clip_score.prefix.prefix", "captions.clip_score.zeroshot", "cifar10.linear_probe.prefix"),
+        *("captions.captioning@ViT-B-32,openai", "wds/x.captioning@m", "wds/x.captioning.clip_score@a/b.c"),
     ],
 )
 def test_what_says_nothing_is_no_name(benchmarks: Benchmarks, name: str) -> None:
@@ -102,6 +113,18 @@ def test_what_is_said_is_in_the_setting(benchmarks: Benchmarks) -> None:
     retrieval = benchmarks.build("captions.val.recall1-3.zeroshot.de")
     assert (retrieval.task, retrieval.task_options, retrieval.image_set) == (
         "retrieval", {"recall_k": [1, 3]}, "captions.val",
+    )  # fmt: skip
+
+
+def test_other_tasks_on_the_same_samples_share_image_embeddings(benchmarks: Benchmarks) -> None:
+    scored = benchmarks.build("captions.val.clip_score.prefix.zh")
+    assert (scored.task, scored.language, scored.image_set, scored.task_options) == (
+        "clip_score", "zh", "captions.val", {"prefix": "A photo depicts "},
+    )  # fmt: skip
+    assert benchmarks.build("captions.clip_score").task_options == {}
+    described = benchmarks.build("captions.captioning")
+    assert (described.task, described.image_set, described.dataset.name) == (
+        "captioning", "captions", "captions-test-en",
     )  # fmt: skip
 
 
@@ -126,6 +149,7 @@ def test_a_probe_knows_its_other_splits_and_options(benchmarks: Benchmarks) -> N
         ("cifar10.linear_probe.val-val.val10", "not both"),
         ("wds/x.zeroshot.it", "has the languages en, not 'it'"),
         ("wds/x.train.linear_probe", "not trained on the split 'train'"),
+        ("wds/x.captioning", "captioning is for data sets with captions; wds/x is classification"),
     ],
 )
 def test_a_probe_that_makes_no_sense_is_refused(benchmarks: Benchmarks, name: str, message: str) -> None:
@@ -138,7 +162,8 @@ def test_a_probe_that_makes_no_sense_is_refused(benchmarks: Benchmarks, name: st
 def test_all_is_listed_but_what_is_open_ended(benchmarks: Benchmarks) -> None:
     assert list(benchmarks.names()) == [
         *("cifar10", "cifar10.zeroshot.cn", "cifar10.zeroshot.it", "cifar10.linear_probe"),
-        *("captions", "captions.zeroshot.zh", "captions.zeroshot.de", "pairs/a.b", "objects"),
+        *("captions", "captions.zeroshot.zh", "captions.zeroshot.de", "captions.clip_score", "captions.captioning"),
+        *("pairs/a.b", "objects"),
     ]
     assert all(benchmarks.canonical(name) == name for name in benchmarks.names())
 
@@ -152,10 +177,10 @@ def test_a_name_can_be_taken_once(benchmarks: Benchmarks) -> None:
 
 def test_every_field_of_a_name_is_written() -> None:
     full = BenchmarkName(
-        "d", "s", "linear_probe", "it", 5, "lbfgs", 1, 0.5, 3, 7, "v", 12.5, "t", False, recall=(1, 2)
+        "d", "s", "linear_probe", "it", 5, "lbfgs", 1, 0.5, 3, 7, "v", 12.5, "t", False, recall=(1, 2), prefix=True
     )  # fmt: skip
     assert all(getattr(full, each.name) is not None for each in fields(full))
     assert (
         str(full)
-        == "d.s.linear_probe.lbfgs.k5.train-t.val-v.val12.5.lr0.5.epochs3.batch7.seed1.unnormalized.recall1-2.it"
+        == "d.s.linear_probe.lbfgs.k5.train-t.val-v.val12.5.lr0.5.epochs3.batch7.seed1.unnormalized.prefix.recall1-2.it"
     )

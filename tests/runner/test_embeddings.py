@@ -393,10 +393,10 @@ def test_a_plan_says_which_embeddings_must_be_made(lab: Any) -> None:
     catalog = toy_catalog(toy_encoder(), *everything())
     options = RunOptions(db_url=lab.url)
     plan = make_plan(catalog, options, ["tower"], ASKED)
-    assert [cell.setting for cell in plan.embeddings] == ["shown.image_embeddings", "train.image_embeddings"]
+    assert [cell.setting for cell in plan.prerequisites] == ["shown.image_embeddings", "train.image_embeddings"]
     lab.run(catalog, settings=["captions"])
     plan = make_plan(catalog, options, ["tower"], ["choices", "probe"])
-    assert [cell.setting for cell in plan.embeddings] == ["train.image_embeddings"]
+    assert [cell.setting for cell in plan.prerequisites] == ["train.image_embeddings"]
 
 
 def test_who_cannot_embed_is_told_so(lab: Any) -> None:

@@ -1,0 +1,105 @@
+"""Images and captions in a file of one's own as eval settings; docs/caption-pairs.md says what is in the file.
+
+``pairs:/path/to/pairs.csv`` scores a dual encoder by CLIPScore on its images and captions,
+``pairs:/path/to/pairs.csv.prefix`` with "A photo depicts" in front of each caption, and
+``pairs:/path/to/pairs.csv.captioning`` has its images described by captioners, with its captions as references.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.data.caption_pairs import SUFFIXES
+from testbed.errors import DataError
+from testbed.eval_settings.benchmark_names_base import CAPTIONING, CLIP_SCORE, PHOTO_DEPICTS
+from testbed.eval_settings.benchmark_names_base import PREFIX as PREFIXED
+from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.registry import registry
+
+if TYPE_CHECKING:
+    from testbed.data.source import ImageSource
+
+FAMILY = "pairs:"
+WORDS = {
+    f".{CLIP_SCORE}.{PREFIXED}": PREFIXED,
+    f".{CLIP_SCORE}": "",
+    f".{PREFIXED}": PREFIXED,
+    f".{CAPTIONING}": CAPTIONING,
+}
+
+
+class PairsFile:
+    """A file of pairs.
+
+    Args:
+        name: The data set's name, for messages.
+        path: The file.
+    """
+
+    def __init__(self, name: str, path: Path) -> None:
+        self.name = name
+        self.path = path
+
+    def spec(self) -> dict[str, Any]:
+        """Which file it is."""
+        return {"pairs": str(self.path)}
+
+    def open(self) -> ImageSource:
+        """The images with their captions.
+
+        Raises:
+            DataError: If the file or an image is missing, or the file is of another form.
+        """
+        from testbed.data.caption_pairs import caption_pairs
+
+        if not self.path.is_file():
+            raise DataError(f"data set {self.name!r}: the file of pairs {self.path} does not exist")
+        return caption_pairs(self.path, self.name)
+
+
+class PairsFiles:
+    """Every file of pairs."""
+
+    name = "caption pairs"
+
+    def names(self) -> Iterable[str]:
+        """None: there are as many as there are files."""
+        return ()
+
+    def canonical(self, name: str) -> str | None:
+        """The name with the absolute path, CLIPScore left out."""
+        if not name.startswith(FAMILY):
+            return None
+        path, word = _parts(name)
+        if not path.endswith(SUFFIXES):
+            return None
+        return f"{FAMILY}{Path(path).expanduser().absolute()}{'.' if word else ''}{word}"
+
+    def build(self, name: str) -> EvalSetting:
+        """The setting."""
+        path, word = _parts(name)
+        captioning = word == CAPTIONING
+        return EvalSetting(
+            name=name,
+            dataset=PairsFile(FAMILY + path, Path(path)),
+            size=None,
+            task=CAPTIONING if captioning else CLIP_SCORE,
+            image_set=FAMILY + path,
+            keep_embeddings=True,
+            task_options={"prefix": PHOTO_DEPICTS} if word == PREFIXED else {},
+            description=f"{'the images' if captioning else 'images and captions'} of {path}",
+        )
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """The path, and what is said after it."""
+    given = name.removeprefix(FAMILY)
+    for ending, word in WORDS.items():
+        if given.endswith(ending):
+            return given.removesuffix(ending), word
+    return given, ""
+
+
+registry.add_eval_setting_family(PairsFiles())

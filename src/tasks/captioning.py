@@ -1,0 +1,111 @@
+"""Captioning: a model says in words what an image (or a video) shows. What it said is stored; scorers come after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from testbed.data.decode import DECODER
+from testbed.db.entities import Metric, Score
+from testbed.errors import DataError, UnsupportedError
+from testbed.metrics.statistics import mean_and_stderr
+from testbed.models.capability_base import Message
+from testbed.tasks.generation_base import EMPTY, ERROR, MISSING, GenerationTask, texts_and_status
+from testbed.tasks.task_base import Outputs
+
+if TYPE_CHECKING:
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.models.model_base import ModelDefinition
+
+    Array = np.ndarray[Any, Any]
+
+SCORER = "captioning@1"
+
+
+class Captioning(GenerationTask):
+    """An image, and perhaps a prompt, to a caption."""
+
+    name = "captioning"
+
+    def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
+        """``"generate"``.
+
+        Raises:
+            UnsupportedError: If the model cannot, or the setting perturbs its images.
+        """
+        if setting.perturbed:
+            raise UnsupportedError(f"{setting.name} perturbs images; that is not there yet for generating models")
+        return super().route(model, setting)
+
+    def forward_spec(
+        self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
+    ) -> dict[str, Any]:
+        """Decoder, transform, prompt, and how text is generated."""
+        return {
+            "task": self.name,
+            "decoder": DECODER,
+            "transform": setting.transform,
+            "prompt": setting.task_options.get("prompt"),
+            "generation": vars(self.config(setting)),
+        }
+
+    def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
+        """Nothing but the scorer."""
+        return {"scorer": SCORER}
+
+    def message(self, setting: EvalSetting, sample: str, image: Any | None) -> Message:
+        """The image, and the setting's prompt if it has one."""
+        prompt = setting.task_options.get("prompt")
+        return Message([part for part in (image, prompt) if part is not None], sample=sample)
+
+    def score(
+        self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
+    ) -> tuple[list[Score], list[Metric]]:
+        """How many samples have a caption, and how long captions are.
+
+        Returns:
+            The scores ``status`` (0 a caption, 1 none, 2 a blank one, 3 an error) and ``words`` (of each caption); the
+            metrics ``coverage`` (the share of samples with a caption, blank or not), ``empty`` (with a blank one) and
+            ``words`` (the mean over the captions).
+
+        Raises:
+            DataError: If no sample has a caption.
+        """
+        texts, status = texts_and_status(outputs.values)
+        require_some(status, outputs, setting)
+        words = np.asarray([np.nan if text is None else len(text.split()) for text in texts], dtype=np.float64)
+        counted = words[~np.isnan(words)]
+        mean, stderr = mean_and_stderr(counted)
+        scores = [Score("status", status, SCORER), Score("words", words, SCORER)]
+        length = Metric("words", mean, len(counted), stderr, unit="words", scorer=SCORER)
+        return scores, [*shares(status, SCORER), length]
+
+
+def shares(status: Array, scorer: str) -> list[Metric]:
+    """``coverage``: the share of samples with a caption, blank or not; ``empty``: the share with a blank one."""
+    found = []
+    for name, hits in (("coverage", (status != MISSING) & (status != ERROR)), ("empty", status == EMPTY)):
+        value, stderr = mean_and_stderr(hits)
+        found.append(Metric(name, value, len(status), stderr, scorer=scorer))
+    return found
+
+
+def require_some(status: Array, outputs: Outputs, setting: EvalSetting) -> None:
+    """Checks that there is a caption at all.
+
+    Raises:
+        DataError: If there is none.
+    """
+    if ((status != MISSING) & (status != ERROR)).any():
+        return
+    first = ", ".join(sample.id for sample in outputs.samples[:3])
+    said = next((str(value["finish_reason"]) for value in outputs.values if value is not None), "unreadable")
+    hint = "; are the names of the predictions those of the data set?" if (status == MISSING).all() else ""
+    raise DataError(
+        f"{setting.name}: none of the {len(status)} samples ({first}, …) has a caption; the first one: {said}{hint}"
+    )
+
+
+task = Captioning()

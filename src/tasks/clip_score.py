@@ -1,0 +1,93 @@
+"""CLIPScore of images and captions that are given: how well a dual encoder finds that they belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from testbed.db.entities import Metric, SampleInfo, Score
+from testbed.errors import DefinitionError
+from testbed.metrics.clip_pairs import clip_score_metrics, pair_cosines
+from testbed.tasks.embedding_base import TextTask, text_embeddings
+from testbed.tasks.retrieval_scores import columns_of_captions, flat_captions
+from testbed.tasks.task_base import Outputs
+
+if TYPE_CHECKING:
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.models.model_base import ModelDefinition
+
+Array = np.ndarray[Any, Any]
+
+SCORER = "clip_score@1"
+_PAIRS = 2**15  # at a time, so that an image's embedding is not held once for each of its captions
+
+
+class ClipScore(TextTask):
+    """Each image with each of its own captions, by cosine."""
+
+    name = "clip_score"
+    scorer = SCORER
+
+    def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
+        """As every task on texts, and what goes in front of captions."""
+        return {**super().view_spec(setting), "prefix": prefix(setting)}
+
+    def texts(self, setting: EvalSetting, samples: Sequence[SampleInfo]) -> list[str]:
+        """The captions, each with the prefix."""
+        before = prefix(setting)
+        return [before + caption for caption in dict.fromkeys(flat_captions(samples, setting.name)[0])]
+
+    def score(
+        self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
+    ) -> tuple[list[Score], list[Metric]]:
+        """The cosines of all pairs, and their means."""
+        captions, owners = flat_captions(outputs.samples, setting.name)
+        texts = self.texts(setting, outputs.samples)
+        place = {text: row for row, text in enumerate(texts)}
+        rows = np.asarray([place[prefix(setting) + caption] for caption in captions], dtype=np.int64)
+        embedded = text_embeddings(outputs, texts, setting.language)
+        return score_pairs(outputs.values, embedded, owners, rows)
+
+
+def score_pairs(images: Array, texts: Array, owners: Array, rows: Array) -> tuple[list[Score], list[Metric]]:
+    """CLIPScore of all pairs of an image and one of its captions.
+
+    Args:
+        images: Float array [N, D]; a sample that could not be read is NaN, and its pairs are not scored.
+        texts: Float array [T, D]: the distinct captions.
+        owners: Integer array [M]: the image of each pair.
+        rows: Integer array [M]: the row of ``texts`` of each pair.
+
+    Returns:
+        Scores of each image, raw cosines: ``clip_score``, the mean over its captions, and ``cosine.1``, ``cosine.2``, …
+        of its captions in their order; NaN where there are none or fewer, or the image could not be read.
+        And the metrics of `clip_score_metrics`, fractions over all pairs; the captions of an image are not independent,
+        and standard errors are those of clusters.
+    """
+    owners = np.asarray(owners, dtype=np.int64)
+    parts = [slice(start, start + _PAIRS) for start in range(0, len(owners), _PAIRS)]
+    cosines = np.concatenate([np.zeros(0), *(pair_cosines(images[owners[part]], texts[rows[part]]) for part in parts)])
+    counts = np.bincount(owners, minlength=len(images))
+    sums = np.bincount(owners, weights=cosines, minlength=len(images))
+    means = np.divide(sums, counts, out=np.full(len(images), np.nan), where=counts > 0)
+    scores = [Score("clip_score", means, SCORER)]
+    columns = columns_of_captions(cosines, owners, len(images))
+    scores += [Score(f"cosine.{number}", row, SCORER) for number, row in enumerate(columns, start=1)]
+    return scores, clip_score_metrics(cosines, owners, scorer=SCORER)
+
+
+def prefix(setting: EvalSetting) -> str:
+    """What a setting puts in front of captions; nothing by default.
+
+    Raises:
+        DefinitionError: If it is no text.
+    """
+    given = setting.task_options.get("prefix", "")
+    if not isinstance(given, str):
+        raise DefinitionError(f"{setting.name}: prefix is a text that goes in front of captions, not {given!r}")
+    return given
+
+
+task = ClipScore()

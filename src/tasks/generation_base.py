@@ -1,0 +1,117 @@
+"""What tasks of generating models share: messages in, texts out, and what became of each sample."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from testbed.errors import DefinitionError
+from testbed.models.capability_base import GENERATE, Generation, GenerationConfig, Message
+from testbed.tasks.task_base import BoundCell, PrepareContext, Task, require
+
+if TYPE_CHECKING:
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.models.model_base import ModelDefinition
+
+    Array = np.ndarray[Any, Any]
+
+KIND = "text"  # of outputs: for each sample {"text": str or None, "finish_reason": str}
+MISSING_REASON = "missing"
+ERROR_PREFIX = "error"
+
+# What became of a sample; stored as the score "status".
+SCORED, MISSING, EMPTY, ERROR = 0, 1, 2, 3
+STATUS_NAMES = ("scored", "missing", "empty", "error")
+
+
+class GenerationTask(Task):
+    """A model is shown messages and answers in text."""
+
+    output_kind = KIND
+
+    def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
+        """``"generate"``."""
+        require(model, {GENERATE}, setting)
+        return GENERATE
+
+    @abstractmethod
+    def message(self, setting: EvalSetting, sample: str, image: Any | None) -> Message:
+        """What the model is shown about a sample.
+
+        Args:
+            setting: The setting.
+            sample: The sample's id.
+            image: Its RGB image; None where the data set has none.
+        """
+
+    def config(self, setting: EvalSetting) -> GenerationConfig:
+        """How text is generated: what the setting's task option ``generation`` says.
+
+        Raises:
+            DefinitionError: If it says something unknown.
+        """
+        given = dict(setting.task_options.get("generation", {}))
+        known = [field.name for field in fields(GenerationConfig)]
+        unknown = sorted(set(given) - set(known))
+        if unknown:
+            raise DefinitionError(
+                f"{setting.name}: the task option 'generation' has no {unknown[0]!r}; it has {', '.join(known)}"
+            )
+        return GenerationConfig(**given)
+
+    def bind(self, loaded: Any, setting: EvalSetting, context: PrepareContext) -> BoundCell:
+        """Never called: there is nothing to prepare."""
+        raise NotImplementedError
+
+
+def output_of(generation: Generation) -> dict[str, Any]:
+    """A generation as it is stored."""
+    return {"text": generation.text, "finish_reason": generation.finish_reason}
+
+
+def failure(reason: str) -> dict[str, Any]:
+    """What is stored where a model could not answer."""
+    return {"text": None, "finish_reason": f"{ERROR_PREFIX}: {reason}"}
+
+
+def texts_and_status(values: Sequence[Any]) -> tuple[list[str | None], Array]:
+    """What was said about each sample.
+
+    Args:
+        values: The stored outputs; None for a sample that could not be read.
+
+    Returns:
+        The texts without white space at their ends: None where there is no answer, ``""`` where it is blank. And the
+        status of each sample, uint8 array [n]: `SCORED`, `MISSING`, `EMPTY` or `ERROR`.
+    """
+    texts: list[str | None] = []
+    status = np.zeros(len(values), dtype=np.uint8)
+    for place, value in enumerate(values):
+        reason = ERROR_PREFIX if value is None else str(value["finish_reason"])
+        text = None if value is None else value["text"]
+        if reason == MISSING_REASON:
+            status[place] = MISSING
+        elif reason.startswith(ERROR_PREFIX) or not isinstance(text, str):
+            status[place] = ERROR
+        elif not text.strip():
+            status[place] = EMPTY
+        known = status[place] in (SCORED, EMPTY)
+        texts.append(str(text).strip() if known else None)
+    return texts, status
+
+
+def reasons(values: Sequence[Any]) -> list[str]:
+    """Why each sample has no answer, or one that says nothing; empty where it has one."""
+    _, status = texts_and_status(values)
+    said = []
+    for value, code in zip(values, status, strict=True):
+        if code == ERROR:
+            reason = "it could not be read" if value is None else str(value["finish_reason"])
+            said.append(reason.removeprefix(f"{ERROR_PREFIX}:").strip() or "an error")
+        else:
+            said.append("" if code == SCORED else STATUS_NAMES[code])
+    return said
