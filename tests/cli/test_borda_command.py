@@ -40,9 +40,9 @@ def test_the_ranking_of_all_decoders(store, ask):
 def test_the_table_says_how_it_is_counted(store, ask):
     done = ask("--borda", "clip-cc-bench@gte", "clip-cc-bench@nv-embed")
     lines = done.stdout.splitlines()
-    assert lines[0].split() == "rank points mean hm_cf model clip-cc-bench@gte clip-cc-bench@nv-embed".split()
+    assert lines[0].split() == "rank points mean hm_cf model @gte @nv-embed".split()
     assert lines[3].split() == ["2", "2.5", "0.8500", "replay:a", "0.9500", "(2)", "0.7500", "(0.5)"]
-    assert "Borda count over 2 settings" in done.stderr
+    assert "Borda count over 2 settings of clip-cc-bench: on each" in done.stderr
     assert "equal points are ordered by the mean" in done.stderr
 
 
