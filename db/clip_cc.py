@@ -102,7 +102,7 @@ def export_clip_cc(
         table, notes = _tables(ids, columns, status, reasons)
         files[results / each.decoder / f"{each.captioner}_results.csv"] = table
         files[results / each.decoder / f"{each.captioner}_status.csv"] = notes
-        summary = _summary(each, columns, scale)
+        summary = _summary(each, columns, status, scale)
         files[summaries / each.decoder / "per_model" / f"{each.captioner}_summary.json"] = f"{to_json(summary)}\n"
     ranking = _ranking(store, scored, f"hm_cf{SCALES[scale]}", tell)
     if ranking is not None:
@@ -238,7 +238,7 @@ def _tables(
     coarse = _filled(columns)
     rows = [
         [ids[place], *("" if values is None else _number(values[place]) for values in columns.values())]
-        for place in np.flatnonzero(~np.isnan(coarse))
+        for place in np.flatnonzero(~np.isnan(coarse)).tolist()
     ]
     notes = [list(row) for row in zip(ids, status, reasons, strict=True)]
     return _csv(["video_id", *COLUMNS], rows), _csv(["video_id", "status", "reason"], notes)
@@ -256,22 +256,22 @@ def _csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return text.getvalue()
 
 
-def _summary(each: Scored, columns: dict[str, Array | None], scale: str) -> dict[str, Any]:
+def _summary(each: Scored, columns: dict[str, Array | None], status: Sequence[str], scale: str) -> dict[str, Any]:
     """CLIP-CC-Bench's summary; of raw cosines it says so."""
     import numpy as np
 
-    coarse = _filled(columns)
+    # The standard deviation is that of a population.
+    told: dict[str, Callable[[Array], Any]] = {"mean": np.mean, "std": np.std, "min": np.min, "max": np.max}
     summary: dict[str, Any] = {
         "model_name": each.captioner,
         "decoder_name": each.evaluation.eval_setting.rpartition(MARK)[2],
-        "total_videos": len(coarse),
-        "successful_evaluations": int((~np.isnan(coarse)).sum()),
+        "total_videos": len(status),
+        "successful_evaluations": sum(each in ("scored", "empty") for each in status),
         "metrics": {},
     }
     for name, (column, wanted) in SUMMARY.items():
         values = columns[column]
         known = values[~np.isnan(values)].astype(np.float64) if values is not None else np.empty(0)
-        told = {"mean": np.mean, "std": np.std, "min": np.min, "max": np.max}  # std: of the population
         summary["metrics"][name] = {
             key: round(float(told[key](known)), DIGITS) if len(known) else None for key in wanted
         }

@@ -24,6 +24,8 @@ Chosen = dict[str, dict[str, Evaluation]]  # setting → model → evaluation, t
 
 # Whether a larger score is better; of scores that are not here, only which one is higher is said.
 LARGER_IS_BETTER = {"top1": True, "top5": True, "nll": False}
+_SIMILARITIES = ("coarse_similarity", "fine_precision", "fine_recall", "fine_f1", "hm_cf")
+LARGER_IS_BETTER |= {f"{name}{scale}": True for name in _SIMILARITIES for scale in ("", "_raw")}
 _NAMED = 5  # models that a note names
 
 

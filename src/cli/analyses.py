@@ -13,7 +13,7 @@ from testbed.cli.options import ManyWords
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-EVERY_DECODER = "*@*"  # what --borda without a word means
+EVERY_DECODER = ""  # what --borda has without a word
 
 _OPTIONS = (
     click.option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +13,8 @@ from testbed.cli.output import count, print_json, table
 
 if TYPE_CHECKING:
     from testbed.analyses.borda import BordaRanking
+
+SCORER_MARK = "@"  # in the name of a setting, before the model that scores it
 
 
 def borda_as_asked(given: dict[str, Any]) -> int:
@@ -28,10 +31,12 @@ def borda_as_asked(given: dict[str, Any]) -> int:
         print_json(rows_of(found))
         return 0
     click.echo(_table(found))
+    about = {setting.rpartition(SCORER_MARK)[0] for setting in found.settings}
+    where = f" of {about.pop()}" if len(about) == 1 and "" not in about else ""
     click.echo(
-        f"Borda count over {count(len(found.settings), 'setting')}: on each a model gets a point for every model whose"
-        f" {found.metric} is worse, and half of one for every equal one; equal points are ordered by the mean"
-        f" {found.metric} over the settings",
+        f"Borda count over {count(len(found.settings), 'setting')}{where}: on each a model gets a point for every"
+        f" model whose {found.metric} is worse, and half of one for every equal one; equal points are ordered by the"
+        f" mean {found.metric} over the settings",
         err=True,
     )
     return 0
@@ -56,12 +61,19 @@ def rows_of(found: BordaRanking) -> list[dict[str, Any]]:
 
 
 def _table(found: BordaRanking) -> str:
-    header = ["rank", "points", f"mean {found.metric}", "model", *found.settings]
+    header = ["rank", "points", f"mean {found.metric}", "model", *_heads(found.settings)]
     lines = []
     for model, place, values in zip(found.models, found.places, found.values, strict=True):
         cells = [f"{value:.4f} ({_points(own)})" for value, own in zip(values, place.of_voters, strict=True)]
         lines.append([str(place.rank), _points(place.points), f"{place.mean:.4f}", model, *cells])
     return table(header, lines, right=[0, 1, 2, *range(4, len(header))])
+
+
+def _heads(settings: Sequence[str]) -> list[str]:
+    """The settings; where they differ in the scorer alone, the scorers."""
+    if len({setting.rpartition(SCORER_MARK)[0] for setting in settings}) > 1:
+        return list(settings)
+    return [setting[setting.rfind(SCORER_MARK) :] if SCORER_MARK in setting else setting for setting in settings]
 
 
 def _points(points: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from testbed.data.source import Source
 from testbed.data.text_records import fault_of, read_text_records
@@ -34,6 +35,8 @@ class TextSamples(Source):
 def reference_captions(path: Path, name: str) -> TextSamples:
     """The reference captions in a file: a list of ``{"id", "summary"}``, one such object in each line, or one object.
 
+    In place of a caption there may be a list of several.
+
     Args:
         path: The file; its order is that of the samples.
         name: The data set's name, for messages.
@@ -42,11 +45,18 @@ def reference_captions(path: Path, name: str) -> TextSamples:
         DataError: If the file is missing or of another form, an id occurs twice, or a reference is blank or no text.
     """
     references: dict[str, list[str]] = {}
-    for sample, text in read_text_records(path, KEYS).items():
-        fault = fault_of(text)
-        if fault is None and not text.strip():
-            fault = "it is blank, so that nothing can be compared with it; give a caption, or leave the sample out"
+    for sample, given in read_text_records(path, KEYS).items():
+        own = given if isinstance(given, list) and given else [given]
+        fault = next(filter(None, map(_fault, own)), None)
         if fault is not None:
             raise DataError(f"{path}, reference of {sample!r}: {fault}")
-        references[sample] = [text]
+        references[sample] = own
     return TextSamples(name, references)
+
+
+def _fault(text: Any) -> str | None:
+    """Why nothing can be compared with a reference; None where something can."""
+    fault = fault_of(text)
+    if fault is None and not text.strip():
+        return "it is blank, so that nothing can be compared with it; give a caption, or leave the sample out"
+    return fault

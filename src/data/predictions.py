@@ -12,6 +12,8 @@ from testbed.errors import DataError
 
 KEYS = ("caption", "prediction", "summary", "text")
 
+_COMPARED = 200  # ids that are compared letter by letter, for a message
+
 
 @dataclass(frozen=True)
 class Predictions:
@@ -52,8 +54,8 @@ class Predictions:
     def _near(self, ids: Sequence[str]) -> str:
         """A pair of ids that were perhaps meant to be the same."""
         bare = {_bare(sample): sample for sample in ids}
-        for own in sorted(self._ids()):
-            near = [bare[_bare(own)]] if _bare(own) in bare else difflib.get_close_matches(own, ids[:1000], 1, 0.7)
+        for own in sorted(self._ids())[:_COMPARED]:
+            near = [bare[_bare(own)]] if _bare(own) in bare else difflib.get_close_matches(own, ids[:_COMPARED], 1, 0.7)
             if near:
                 return f"; is {own!r} meant to be {near[0]!r}?"
         return ""

@@ -97,8 +97,11 @@ class _KeyTwiceError(ValueError):
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise _KeyTwiceError(next(name for name in made if names.count(name) > 1))
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise _KeyTwiceError(name)
+            seen.add(name)
     return made
 
 
