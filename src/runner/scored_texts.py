@@ -13,9 +13,7 @@ from testbed.tasks.scorer_base import ScorerTask
 from testbed.tasks.task_base import get_task
 
 
-def text_passes(
-    store: Store, cells: Sequence[tuple[Cell, int]], give_up: Callable[[int, str], None]
-) -> list[Pass]:
+def text_passes(store: Store, cells: Sequence[tuple[Cell, int]], give_up: Callable[[int, str], None]) -> list[Pass]:
     """A pass for each scorer, over the texts that it has not embedded yet; there may be none of these.
 
     Args:
