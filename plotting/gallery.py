@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.analyses.mistakes import HardSample, hardest
+from testbed.data.source import with_images
 from testbed.errors import DataError, SampleError, TestbedError
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _pictures(catalog: Catalog, setting: str, wanted: set[str]) -> dict[str, byt
         click.echo(f"note: {setting} is not registered; its samples are shown without pictures", err=True)
         return {}
     try:
-        source = catalog.get_eval_setting(setting).dataset.open()
+        source = with_images(catalog.get_eval_setting(setting).dataset.open())
     except TestbedError as error:
         click.echo(f"note: the samples of {setting} are shown without pictures: {error}", err=True)
         return {}

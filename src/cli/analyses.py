@@ -13,19 +13,23 @@ from testbed.cli.options import ManyWords
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+EVERY_DECODER = "*@*"  # what --borda without a word means
+
 _OPTIONS = (
     click.option(
         "--models",
         cls=ManyWords,
         metavar="NAME",
-        help="With --save-logits, --rescore, --grid, --rank, --agreement, --hardest, --confusions and --groups: only"
+        help="With --save-logits, --rescore, --grid, --rank, --agreement, --hardest, --confusions, --groups,"
+        " --borda and --export-clip-cc: only"
         " these models; names, and patterns but for --save-logits.",
     ),
     click.option(
         "--eval-settings",
         cls=ManyWords,
         metavar="NAME",
-        help="With --rescore: only these eval settings. With --compare and --rank: on all of these.",
+        help="With --rescore: only these eval settings. With --compare and --rank: on all of these."
+        " With --borda and --export-clip-cc: these settings with decoders.",
     ),
     click.option(
         "--compare",
@@ -39,6 +43,15 @@ _OPTIONS = (
         metavar="SETTING",
         help="Rank models on a setting, or by their mean over several (names or patterns), with intervals of the"
         " ranks, and who is tied with whom.",
+    ),
+    click.option(
+        "--borda",
+        cls=ManyWords,
+        is_flag=False,
+        flag_value=EVERY_DECODER,
+        metavar="[SETTING]",
+        help="Rank captioners by Borda count over settings, one for each decoder (names or patterns).  [default: all"
+        " with a decoder; --metric hm_cf]",
     ),
     click.option(
         "--agreement",
@@ -100,6 +113,7 @@ def _lazily(module: str, name: str) -> Callable[[dict[str, Any]], int]:
 ACTIONS = {
     "compare": _lazily("compare", "compare_as_asked"),
     "rank": _lazily("rank", "rank_as_asked"),
+    "borda": _lazily("borda", "borda_as_asked"),
     "agreement": _lazily("agreement", "agreement_as_asked"),
     "hardest": _lazily("mistakes", "hardest_as_asked"),
     "confusions": _lazily("mistakes", "confusions_as_asked"),

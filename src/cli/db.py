@@ -62,7 +62,7 @@ LOGIT_FORMS = ("npz", "csv", "parquet")
     metavar="PATTERN",
     help="Print models × settings; averages such as avg_corruptions are columns too.",
 )
-@click.option("--metric", default="top1", show_default=True, help="With --grid and --serve: which metric.")
+@click.option("--metric", default="top1", show_default=True, help="With --grid, --serve and --borda: which metric.")
 @click.option("--serve", is_flag=True, help="Show the results as a web page on this machine, until Ctrl-C.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="With --serve: the address to listen at.")
 @click.option(
@@ -106,6 +106,19 @@ LOGIT_FORMS = ("npz", "csv", "parquet")
     type=click.Path(path_type=Path),
     metavar="DIR|FILE.csv",
     help="Write the results as CLIP benchmark does: a JSON file for each into a folder, or its table.",
+)
+@click.option(
+    "--export-clip-cc",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the scores of captions as CLIP-CC-Bench does: a CSV and a summary for each captioner and decoder.",
+)
+@click.option(
+    "--scale",
+    type=click.Choice(["unit", "raw"]),
+    default="unit",
+    show_default=True,
+    help="With --export-clip-cc: similarities from 0 to 1, or cosines as they are.",
 )
 @click.option("--check", is_flag=True, help="Look for damage: compare every checksum, find what is incomplete.")
 @click.option("--upgrade", is_flag=True, help="Bring the store to this testbed's schema version.")
@@ -264,6 +277,15 @@ def _export_clip_benchmark(given: dict[str, Any]) -> int:
     return 0
 
 
+def _export_clip_cc(given: dict[str, Any]) -> int:
+    from testbed.cli.clip_cc import export
+    from testbed.db.store import Store
+
+    with Store.open(given["db_url"]) as store:
+        export(store, given["export_clip_cc"], given["models"], given["eval_settings"], given["scale"])
+    return 0
+
+
 def _check(given: dict[str, Any]) -> int:
     from testbed.db.store import Store
 
@@ -324,6 +346,7 @@ _ACTIONS: dict[str, Any] = {
     "save_logits": _save_logits,
     "export_csv": _export,
     "export_clip_benchmark": _export_clip_benchmark,
+    "export_clip_cc": _export_clip_cc,
     "check": _check,
     "grid": _grid,
     "serve": _serve,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from testbed.cli.clip_cc import clip_cc_options, export_run, translate
 from testbed.cli.dry_run import dry_run as show_plan
 from testbed.cli.options import (
     EXIT_ERROR,
@@ -17,10 +18,12 @@ from testbed.cli.options import (
     ManyWords,
     ManyWordsCommand,
     data_root_option,
+    predictions_option,
     run_command,
     set_up_logging,
     store_options,
     use_data_root,
+    use_predictions,
 )
 from testbed.cli.output import count, print_json
 from testbed.cli.run_report import FINISHED, print_report
@@ -39,14 +42,12 @@ POSITIVE = click.IntRange(min=1)
 @click.option(
     "--models",
     cls=ManyWords,
-    required=True,
     metavar="NAME",
     help="Models: names, patterns ('timm/convnext*'), collections (demo), or a text file of these.",
 )
 @click.option(
     "--eval-settings",
     cls=ManyWords,
-    required=True,
     metavar="NAME",
     help="Eval settings: names, patterns ('digits-c.*'), collections (demo), or a text file of these.",
 )
@@ -62,6 +63,8 @@ POSITIVE = click.IntRange(min=1)
     "--payload-url", metavar="URL", help="Keep outputs at an fsspec URL (s3://…, file://…), not in the database."
 )
 @data_root_option
+@predictions_option
+@clip_cc_options
 @task_options
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @click.option("--limit", type=POSITIVE, metavar="N", help="At most N samples of each setting, evenly spread.")
@@ -100,6 +103,9 @@ def command(
     eval_settings: Sequence[str],
     logdir: Path | None,
     data_root: str | None,
+    predictions: str | None,
+    clip_cc: Path | None,
+    base_dir: Path | None,
     db: bool,
     dry_run: bool,
     as_json: bool,
@@ -120,23 +126,38 @@ def command(
     from testbed.registry.select import select
 
     use_data_root(data_root)
+    use_predictions(predictions)
     use_files(given)
     set_up_logging(verbose, lambda line: click.echo(line, err=True))
     options = _options(given, verbose)
+    exported = None
+    if clip_cc is not None:
+        asked = translate(clip_cc, base_dir, models, eval_settings, predictions)
+        models, eval_settings, exported = asked.models, asked.eval_settings, asked.results
+        options = asked.options(options)
+    _require(models, eval_settings, base_dir if clip_cc is None else None)
     registry.load(options.plugins)
     chosen_models = select(registry.models, registry.model_collections, models)
     chosen_settings = as_tasks(select(registry.eval_settings, registry.eval_setting_collections, eval_settings), given)
     if dry_run:
         return show_plan(registry, options, chosen_models, chosen_settings, as_json)
+    after = {"heads": given["save_clf"], "exported": exported}
     if db:
-        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, heads=given["save_clf"])
+        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, **after)
     with tempfile.TemporaryDirectory(prefix="testbed-") as folder:
         from dataclasses import replace
 
         options = replace(options, db_url=str(Path(folder) / "results.db"), payload_url="")
-        return _run(
-            registry, options, chosen_models, chosen_settings, logdir, as_json, kept=False, heads=given["save_clf"]
-        )
+        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, kept=False, **after)
+
+
+def _require(models: Sequence[str], eval_settings: Sequence[str], base_dir: Path | None) -> None:
+    """What --clip-cc may leave out, and what is of no use without it."""
+    for option, words in (("--models", models), ("--eval-settings", eval_settings)):
+        if not words:
+            raise click.MissingParameter(param_hint=f"'{option}'", param_type="option")
+    if base_dir is not None:
+        raise click.UsageError("--base-dir is of no use without --clip-cc")
 
 
 def _options(given: dict[str, Any], verbose: bool) -> RunOptions:
@@ -174,11 +195,12 @@ def _run(
     as_json: bool,
     kept: bool = True,
     heads: Path | None = None,
+    exported: Path | None = None,
 ) -> int:
     from testbed.db.store import Store
     from testbed.runner.run import run
 
-    progress = _progress()
+    progress = _progress(options)
     set_up_logging(options.verbose, progress.note)
     try:
         report = run(catalog, options, models, settings, progress)
@@ -208,16 +230,18 @@ def _run(
             print_report(
                 report, results, unreadable, models, settings, options.override, store.display_url if kept else None
             )
+        if exported is not None:
+            export_run(store, report.of(*FINISHED), exported)
     if report.interrupted:
         return EXIT_INTERRUPTED
     return 0 if report.ok else EXIT_ERROR
 
 
-def _progress() -> Any:
+def _progress(options: RunOptions) -> Any:
     from testbed.runner.progress import LineProgress, RichProgress
 
-    if not sys.stderr.isatty():
-        return LineProgress(sys.stderr)
+    if not sys.stderr.isatty() or options.progress_interval is not None:
+        return LineProgress(sys.stderr, options.progress_interval)
     from rich.console import Console
 
     return RichProgress(Console(stderr=True))

@@ -143,6 +143,7 @@ def find(name: str, split: str, plugins: Sequence[str] = ()) -> Wanted:
         DefinitionError: If its data set has no such split.
         DataError: If the data are not there, or cannot be written in the format.
     """
+    from testbed.data.source import with_images
     from testbed.eval_settings.benchmark_base import BENCHMARKS, parse_name
     from testbed.registry import registry
 
@@ -154,7 +155,7 @@ def find(name: str, split: str, plugins: Sequence[str] = ()) -> Wanted:
     if split not in benchmark.splits:
         raise DataError(f"{benchmark.name} has the splits {', '.join(benchmark.splits)}, not {split!r}")
     language = parsed.language or benchmark.languages[0]
-    source = benchmark.dataset(split, language).open()
+    source = with_images(benchmark.dataset(split, language).open())
     return Wanted(
         source,
         benchmark.kind,

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from testbed.errors import TestbedError
-from testbed.paths import ENV_DATA, ENV_DB, is_url
+from testbed.paths import ENV_DATA, ENV_DB, ENV_PREDICTIONS, is_url
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -94,6 +94,22 @@ def use_data_root(root: str | None) -> None:
     """Makes a data root known to this process and those it starts."""
     if root is not None:
         os.environ[ENV_DATA] = root if is_url(root) else os.path.abspath(os.path.expanduser(root))
+
+
+def predictions_option(function: F) -> F:
+    """--predictions."""
+    return click.option(
+        "--predictions",
+        metavar="DIR",
+        help="The folder that holds recorded predictions, for models called replay:NAME."
+        f"  [default: ${ENV_PREDICTIONS}]",
+    )(function)
+
+
+def use_predictions(folder: str | None) -> None:
+    """Makes a folder of predictions known to this process and those it starts."""
+    if folder is not None:
+        os.environ[ENV_PREDICTIONS] = os.path.abspath(os.path.expanduser(folder))
 
 
 def run_command(command: click.Command) -> None:

@@ -18,7 +18,17 @@ if TYPE_CHECKING:
 SHOWN_REASONS = 10
 FINISHED = ("complete", "stored", "derived", "scored")  # how cells end that have results
 # The metric of a setting that stands in the table: the first of these that it has.
-HEADLINES = ("top1", "mean_average_precision", "image_retrieval_recall@5", "image_retrieval_recall@1", "acc")
+HEADLINES = (
+    "top1",
+    "mean_average_precision",
+    "image_retrieval_recall@5",
+    "image_retrieval_recall@1",
+    "acc",
+    "hm_cf",
+    "coarse_similarity",
+    "clip_score",
+    "coverage",
+)
 
 
 def print_report(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from testbed.db.entities import DatasetInfo, SampleInfo
+from testbed.errors import DataError
 from testbed.identity import digest_bytes
 
 if TYPE_CHECKING:
@@ -67,6 +68,17 @@ class ImageSource(Source):
         Raises:
             SampleError: If this image cannot be read.
         """
+
+
+def with_images(source: Source) -> ImageSource:
+    """The source, which has images.
+
+    Raises:
+        DataError: If it has none.
+    """
+    if not isinstance(source, ImageSource):
+        raise DataError(f"the samples of the data set {source.name} have no images")
+    return source
 
 
 def dataset_of(name: str, samples: Sequence[SampleInfo], class_names: Sequence[str] | None = None) -> DatasetInfo:

@@ -139,4 +139,5 @@ def _kind(value: Any) -> str:
     """A JSON value, for messages."""
     if value is None or isinstance(value, bool | int | float):
         return f"the value {json.dumps(value)[:60]}"
-    return {str: "a text", list: "a list", dict: "an object"}[type(value)]
+    kinds: dict[type, str] = {str: "a text", list: "a list", dict: "an object"}
+    return kinds[type(value)]

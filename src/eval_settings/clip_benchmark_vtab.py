@@ -107,7 +107,9 @@ class VTABDataset:
 
     def open(self) -> ImageSource:
         """The images of the split."""
-        return self.dataset().open()
+        from testbed.data.source import with_images
+
+        return with_images(self.dataset().open())
 
 
 def _vtab_help(task: str, error: DataError) -> str:

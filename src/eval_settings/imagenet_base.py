@@ -108,8 +108,9 @@ class OfClasses:
     def open(self) -> ImageSource:
         """The samples."""
         from testbed.data.imagenet import of_classes
+        from testbed.data.source import with_images
 
-        return of_classes(self.dataset.open(), self.groups())
+        return of_classes(with_images(self.dataset.open()), self.groups())
 
 
 class ShareOfEachClass:
@@ -126,8 +127,9 @@ class ShareOfEachClass:
     def open(self) -> ImageSource:
         """The samples."""
         from testbed.data.imagenet import share_of_each_class
+        from testbed.data.source import with_images
 
-        return share_of_each_class(self.dataset.open(), self.one_of)
+        return share_of_each_class(with_images(self.dataset.open()), self.one_of)
 
 
 class RealLabels:
@@ -143,8 +145,9 @@ class RealLabels:
     def open(self) -> ImageSource:
         """The samples."""
         from testbed.data.imagenet import with_real_labels
+        from testbed.data.source import with_images
 
-        return with_real_labels(self.dataset.open())
+        return with_real_labels(with_images(self.dataset.open()))
 
 
 def singles(classes: Sequence[int]) -> list[list[int]]:

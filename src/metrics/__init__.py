@@ -1,5 +1,27 @@
-"""Metrics: pure functions on arrays, no input or output."""
+"""Metrics: pure functions on arrays, no input or output.
+
+`CLIPScore` and `clip_score` are here too, for code that takes them from torchmetrics. They load models; torch is
+imported when they are first asked for.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from testbed.db.entities import Metric, Score
 
-__all__ = ["Metric", "Score"]
+if TYPE_CHECKING:
+    from testbed.metrics.clip_score_metric import CLIPScore, clip_score
+
+__all__ = ["CLIPScore", "Metric", "Score", "clip_score"]
+
+_LAZY = {
+    "CLIPScore": "testbed.metrics.clip_score_metric",
+    "clip_score": "testbed.metrics.clip_score_metric",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LAZY[name]), name)

@@ -3,9 +3,9 @@
 Everything here is a fraction: a cosine, not 100 times it. Cosines are computed in fixed point (see `similarity`), so
 that they depend neither on batch sizes nor on the processor.
 
-Two clamps are in use. torchmetrics takes the mean of all cosines and clamps it at 0: `clip_score`. Hessel et al. (2021)
-clamp each pair: `clip_score_pairwise`, here without their factor of 2.5. They differ where cosines are negative: −0.05
-and 0.15 give 0.05 and 0.075.
+Two clamps are in use. torchmetrics takes the mean of all cosines and clamps it at 0: ``clip_score``. Hessel et al.
+(2021) clamp each pair: ``clip_score_pairwise``, here without their factor of 2.5. They differ where cosines are
+negative: −0.05 and 0.15 give 0.05 and 0.075.
 """
 
 from __future__ import annotations
@@ -61,18 +61,6 @@ def _cosines(a: Array, b: Array) -> Array:
     cosines[~(np.isfinite(a).all(axis=1) & np.isfinite(b).all(axis=1))] = np.nan
     clipped: Array = np.clip(cosines, -1, 1)
     return clipped
-
-
-def clip_score(cosines: Array) -> float | None:
-    """The mean of the cosines, clamped at 0, as torchmetrics has it but for its factor of 100.
-
-    Args:
-        cosines: Array [n]; NaN where a pair is not scored.
-
-    Returns:
-        None where no pair is scored.
-    """
-    return clip_score_metrics(cosines)[0].value
 
 
 def clip_score_metrics(

@@ -27,9 +27,13 @@ class Generator(ModelDefinition):
             gradients, at the precision of the run (torch.autocast).
         eval_batch_size: How many messages at once.
         **options: See `ModelDefinition`; ``random_loader`` returns such an object too.
+
+    Attributes:
+        sees_images: Whether images have to be read for it.
     """
 
     capabilities = frozenset({GENERATE})
+    sees_images = True
 
     def __init__(
         self, name: str, generator_loader: Callable[[], Any], eval_batch_size: int = 16, **options: Any

@@ -78,6 +78,8 @@ class Replay(Generator):
         name: As the family takes it.
     """
 
+    sees_images = False
+
     def __init__(self, name: str) -> None:
         super().__init__(
             name,

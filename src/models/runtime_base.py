@@ -23,7 +23,7 @@ def autocast(options: LoadOptions) -> contextlib.AbstractContextManager[Any]:
     return torch.autocast(torch.device(options.device).type, dtype=getattr(torch, options.dtype))
 
 
-def _settle(network: Any, device: str) -> Any:
+def settle(network: Any, device: str) -> Any:
     """Puts a network on its device, in evaluation mode, its weights frozen; leaves other objects alone."""
     if isinstance(network, nn.Module):
         network.eval().to(device)
@@ -93,7 +93,7 @@ class LoadedClassifier:
 
     def __init__(self, definition: Model, network: Any, options: LoadOptions) -> None:
         self.definition = definition
-        self.network = _settle(network, options.device)
+        self.network = settle(network, options.device)
         self.options = options
 
     def classifier(
@@ -113,7 +113,7 @@ class LoadedImageEncoder:
 
     def __init__(self, definition: ModelDefinition, network: Any, options: LoadOptions) -> None:
         self.definition = definition
-        self.network = _settle(network, options.device)
+        self.network = settle(network, options.device)
         self.options = options
 
     def embed_image(self, images: torch.Tensor) -> torch.Tensor:
@@ -129,7 +129,7 @@ class LoadedDualEncoder:
 
     def __init__(self, definition: DualEncoder, network: Any, tokenizer: Any, options: LoadOptions) -> None:
         self.definition = definition
-        self.network = _settle(network, options.device)
+        self.network = settle(network, options.device)
         self.tokenizer = tokenizer
         self.options = options
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DefinitionError, DuplicateNameError
 from testbed.eval_settings.image_embeddings_base import ImageEmbeddings
+from testbed.eval_settings.scored_base import ScoredSettings
 from testbed.registry import discovery
 from testbed.registry.table import Family, Registry, check_name
 
@@ -68,6 +69,7 @@ class Catalog:
             "eval setting", "python db.py --list-eval-settings-registry"
         )
         self.eval_settings.add_family(ImageEmbeddings(self.eval_settings))
+        self.eval_settings.add_family(ScoredSettings(self.eval_settings, self.models))
         self.model_collections = Collections("model")
         self.eval_setting_collections = Collections("eval setting")
         self.plugins: list[Path] = []

@@ -1,7 +1,8 @@
 """From what a user writes after ``--models`` or ``--eval-settings`` to a list of names.
 
 Each word is a name, a pattern with ``*``, ``?`` or ``[…]``, a collection, or a text file with one of these per line.
-An architecture with a pattern of checkpoints, ``ViT-B-32,runs/*.pt``, is one model for each file.
+An architecture with a pattern of checkpoints, ``ViT-B-32,runs/*.pt``, is one model for each file, and so is the
+prefix of a family that takes files with a pattern of them, ``replay:runs/*.json``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import DefinitionError, DuplicateNameError, UnknownNameError, unknown_name
+from testbed.errors import DefinitionError, DuplicateNameError, UnknownNameError
 from testbed.registry.catalog import Collections
 from testbed.registry.table import Registry, natural_key
 
@@ -40,7 +41,7 @@ def _resolve(registry: Registry[Any], collections: Collections, word: str, withi
     canonical = registry.canonical(word)
     if canonical is not None and _has_wildcards(word) and not _names_a_path(word):
         # Families that take any path take a pattern for one.
-        return _listed(registry, word) or _checkpoints(registry, word) or matching(registry, word)
+        return _listed(registry, word) or _files(registry, word) or matching(registry, word)
     if canonical is not None:
         if word in collections:
             raise DuplicateNameError(
@@ -77,19 +78,26 @@ def _listed(registry: Registry[Any], pattern: str) -> list[str]:
     return [name for name in registry.names() if fnmatch.fnmatchcase(name, pattern)]
 
 
-def _checkpoints(registry: Registry[Any], word: str) -> list[str]:
-    """The names of an architecture with each file that a pattern matches, in natural order; none without a pattern.
+def _files(registry: Registry[Any], word: str) -> list[str]:
+    """The names of an architecture (or a prefix) with each file that a pattern matches, in natural order.
+
+    None without a pattern; after a prefix, only a pattern of files with some suffix is one.
 
     Raises:
         UnknownNameError: If no file matches it.
     """
-    architecture, _, pattern = word.partition(",")
-    if not _has_wildcards(pattern) or _has_wildcards(architecture):
+    before, mark, pattern = (*re.split("([,:])", word, maxsplit=1), "", "")[:3]
+    suffix = os.path.splitext(pattern)[1]
+    if (
+        not _has_wildcards(pattern)
+        or _has_wildcards(before)
+        or (mark == ":" and (not suffix or _has_wildcards(suffix)))
+    ):
         return []
     files = [path for path in glob.glob(os.path.expanduser(pattern), recursive=True) if os.path.isfile(path)]
     if not files:
         raise UnknownNameError(f"no file matches {os.path.abspath(os.path.expanduser(pattern))!r}, for {word!r}")
-    names = (registry.canonical(f"{architecture},{path}") for path in sorted(files, key=natural_key))
+    names = (registry.canonical(f"{before}{mark}{path}") for path in sorted(files, key=natural_key))
     return [name for name in names if name is not None]
 
 
@@ -130,5 +138,4 @@ def _a(noun: str) -> str:
 def _unknown(registry: Registry[Any], collections: Collections, word: str) -> UnknownNameError:
     if word.endswith(".txt"):
         return UnknownNameError(f"there is no file of {registry.noun} names at {word}")
-    known = [*registry.names(), *collections.names()]
-    return unknown_name(registry.noun, word, known, "the registry", registry.listing)
+    return registry.unknown(word, collections.names())

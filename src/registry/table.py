@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
-from testbed.errors import DefinitionError, DuplicateNameError, unknown_name
+from testbed.errors import DefinitionError, DuplicateNameError, UnknownNameError, unknown_name
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -130,13 +130,26 @@ class Registry(Generic[T]):
             return self._items[name]
         canonical = self.canonical(name)
         if canonical is None:
-            raise unknown_name(self.noun, name, self.names(), "the registry", self.listing)
+            raise self.unknown(name)
         if canonical in self._items:
             return self._items[canonical]
         if canonical not in self._built:
             family = next(family for family in self._families.values() if family.canonical(name) == canonical)
             self._built[canonical] = family.build(canonical)
         return self._built[canonical]
+
+    def unknown(self, name: str, others: Iterable[str] = ()) -> UnknownNameError:
+        """The error for a name that nobody knows: what a family has to say about it, else the nearest names.
+
+        Args:
+            name: The name.
+            others: Names of other things that could have been meant.
+        """
+        for family in self._families.values():
+            explain = getattr(family, "explain", None)
+            if explain is not None and (reason := explain(name)) is not None:
+                return UnknownNameError(f"{self.noun} {name!r}: {reason}")
+        return unknown_name(self.noun, name, [*self.names(), *others], "the registry", self.listing)
 
     def names(self) -> list[str]:
         """Every listed name, in natural order."""

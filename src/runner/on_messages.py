@@ -118,7 +118,7 @@ class GenerationRun:
         source, position = self.one_pass.source, self.one_pass.positions[place]
         assert source is not None
         image = None
-        if isinstance(source, ImageSource):
+        if isinstance(source, ImageSource) and getattr(self._loaded.definition, "sees_images", True):
             image = source.image(position)
             if self.setting.transform is not None:
                 image = self.setting.transform(image)

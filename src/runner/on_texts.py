@@ -26,6 +26,7 @@ class TextRun:
         self.worker = worker
         self.one_pass = one_pass
         self.scorer = one_pass.models[0]
+        self._since_cleared = 0
 
     def run(self) -> None:
         """Computes tasks of the pass until none is left."""
@@ -60,4 +61,13 @@ class TextRun:
         if values.ndim != 2 or len(values) != len(texts):
             raise ValueError(f"embeddings [{len(texts)}, D] were expected, got {list(values.shape)}")
         self.worker.store.put_text_embeddings(one_pass.encoder, texts, values)
+        self._clear(len(texts))
         self.worker.channel.progress(one_pass.id, len(texts))
+
+    def _clear(self, texts: int) -> None:
+        interval = self.worker.job.options.clear_cache_interval
+        self._since_cleared += texts
+        if interval is not None and self._since_cleared >= interval:
+            self._since_cleared = 0
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()

@@ -29,6 +29,8 @@ class RunOptions:
         override: Whether to run again what is stored already; the stored evaluations are set aside.
         verbose: Whether workers tell where errors come from.
         executor: Where cells are computed: in processes of their own, or in this one.
+        clear_cache_interval: After how many texts a scorer gives unused memory back to the GPU; None never.
+        progress_interval: After how many samples or texts of a pass a line is told; None after ten seconds.
     """
 
     db_url: str | None = None
@@ -47,6 +49,8 @@ class RunOptions:
     override: bool = False
     executor: Executor = "processes"
     verbose: bool = False
+    clear_cache_interval: int | None = None
+    progress_interval: int | None = None
 
     @property
     def random_seed(self) -> int | None:

@@ -154,7 +154,13 @@ def generation_pass(number: int, cell: Cell, evaluation_id: int, batch_size: int
 
 
 def text_pass(
-    number: int, scorer: str, cells: Sequence[tuple[Cell, int]], texts: Sequence[str], encoder: str, language: str
+    number: int,
+    scorer: str,
+    cells: Sequence[tuple[Cell, int]],
+    texts: Sequence[str],
+    encoder: str,
+    language: str,
+    chunk: int = TEXT_CHUNK,
 ) -> Pass:
     """The pass of a scorer over the texts that some cells need and that are not embedded yet.
 
@@ -165,6 +171,7 @@ def text_pass(
         texts: The texts, each once.
         encoder: The name under which their embeddings are stored.
         language: Their language.
+        chunk: Texts at a time.
     """
     return Pass(
         id=number,
@@ -172,8 +179,8 @@ def text_pass(
         source=None,
         positions=range(len(texts)),
         targets=(),
-        batch_size=TEXT_CHUNK,
-        chunk=TEXT_CHUNK,
+        batch_size=chunk,
+        chunk=chunk,
         kind=PassKind.TEXTS,
         outputs=False,
         # Long ones first: what does not fit into memory does not fit at once; and texts of one length need no padding.

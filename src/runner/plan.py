@@ -129,6 +129,11 @@ class Planner:
         return OpenedSetting(setting, source, source_key, positions, self._samples[samples_key])
 
     def open_model(self, name: str) -> OpenedModel:
+        """A model and what its weights are.
+
+        Raises:
+            TestbedError: If they cannot be had.
+        """
         definition = self.catalog.get_model(name)
         description = describe(definition.spec())
         weights = definition.weights(self.options.random_seed, self.fetch)

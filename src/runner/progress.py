@@ -51,10 +51,16 @@ class SilentProgress:
 
 
 class LineProgress:
-    """Lines on a stream: when a pass begins, every ten seconds, and when it ends."""
+    """Lines on a stream: every ten seconds, or after so many samples, and when a pass ends.
 
-    def __init__(self, stream: Any) -> None:
+    Args:
+        stream: Where to.
+        interval: After how many samples; None goes by the time.
+    """
+
+    def __init__(self, stream: Any, interval: int | None = None) -> None:
         self._stream = stream
+        self._interval = interval
         self._passes: dict[int, _Count] = {}
 
     def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
@@ -66,7 +72,11 @@ class LineProgress:
         count = self._passes[pass_id]
         count.done += images
         now = time.monotonic()
-        if count.done >= count.total or now - count.told >= LINE_SECONDS:
+        if self._interval is None:
+            due = now - count.told >= LINE_SECONDS
+        else:
+            due = count.done // self._interval > (count.done - images) // self._interval
+        if count.done >= count.total or due:
             count.told = now
             seconds = max(now - count.began, 1e-9)
             rate = count.done / seconds

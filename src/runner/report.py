@@ -12,7 +12,8 @@ class Outcome:
     """How a cell ended.
 
     Attributes:
-        status: ``stored`` (before this run), ``complete``, ``derived``, ``scored``, ``unsupported``, ``failed`` or ``stopped``.
+        status: ``stored`` (before this run), ``complete``, ``derived``, ``scored``, ``unsupported``, ``failed`` or
+            ``stopped``.
         evaluation_id: Its evaluation, where it has one.
     """
 

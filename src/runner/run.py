@@ -351,7 +351,7 @@ class Run:
         begun = [(cell, evaluation.id) for cell in cells if (evaluation := self._begin_derived(cell))]
         if not begun:
             return
-        self._passes = text_passes(self.store, begun, self._give_up)
+        self._passes = text_passes(self.store, begun, self.options, self._give_up)
         numbers = count()
         tasks = [task for each in self._passes for task in tasks_of(each, {}, numbers, prepare=True)]
         self._scheduler = Scheduler(self._passes, tasks)

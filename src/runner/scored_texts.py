@@ -7,18 +7,22 @@ from collections.abc import Callable, Sequence
 from testbed.db.store import Store
 from testbed.errors import StoreError, TestbedError
 from testbed.runner.cells import Cell, Pass
-from testbed.runner.passes import text_pass
+from testbed.runner.options import RunOptions
+from testbed.runner.passes import TEXT_CHUNK, text_pass
 from testbed.runner.scorers import scorer_of
 from testbed.tasks.scorer_base import ScorerTask
 from testbed.tasks.task_base import get_task
 
 
-def text_passes(store: Store, cells: Sequence[tuple[Cell, int]], give_up: Callable[[int, str], None]) -> list[Pass]:
+def text_passes(
+    store: Store, cells: Sequence[tuple[Cell, int]], options: RunOptions, give_up: Callable[[int, str], None]
+) -> list[Pass]:
     """A pass for each scorer, over the texts that it has not embedded yet; there may be none of these.
 
     Args:
         store: Where the captions are.
         cells: The cells to be scored, each with the id of its evaluation.
+        options: The run's.
         give_up: Called with an evaluation whose texts cannot be told, and the reason.
 
     Raises:
@@ -38,10 +42,11 @@ def text_passes(store: Store, cells: Sequence[tuple[Cell, int]], give_up: Callab
         members.setdefault(key, []).append((cell, evaluation_id))
         texts.setdefault(key, {}).update(dict.fromkeys(found))
     passes = []
+    chunk = min(TEXT_CHUNK, options.clear_cache_interval or TEXT_CHUNK)
     for key, scored in members.items():
         scorer, encoder, language = key
         lacking = store.lacking_texts(encoder, texts[key])
-        passes.append(text_pass(len(passes), scorer, scored, lacking, encoder, language))
+        passes.append(text_pass(len(passes), scorer, scored, lacking, encoder, language, chunk))
     return passes
 
 

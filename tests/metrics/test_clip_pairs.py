@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from testbed.metrics import clip_pairs
-from testbed.metrics.clip_pairs import clip_score, clip_score_metrics, pair_cosines, ref_clip_score
+from testbed.metrics.clip_pairs import clip_score_metrics, pair_cosines, ref_clip_score
 
 
 def exact_cosine(a, b):
@@ -55,7 +55,7 @@ def test_where_pairs_are_negative_the_two_clamps_differ():
     assert (of_mean.name, of_mean.value, of_mean.n, of_mean.unit) == ("clip_score", pytest.approx(0.05), 2, "fraction")
     assert (of_pairs.name, of_pairs.value, of_pairs.n) == ("clip_score_pairwise", pytest.approx(0.075), 2)
     assert of_mean.stderr == pytest.approx(0.1)  # s = 0.2 / √2, by √2
-    assert clip_score(np.array([-0.3, 0.1])) == 0
+    assert clip_score_metrics(np.array([-0.3, 0.1]))[0].value == 0
 
 
 def test_pairs_that_are_not_scored_do_not_count():

@@ -1,0 +1,300 @@
+"""Scores of captions in CLIP-CC-Bench's files: a CSV and a summary for each captioner and decoder, and a ranking."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.db.entities import Evaluation
+from testbed.db.names import matching_names
+from testbed.db.store import Store
+from testbed.errors import StoreError
+from testbed.jsontext import to_json
+from testbed.paths import write_atomically
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+COLUMNS = ("coarse_similarity", "fine_precision", "fine_recall", "fine_f1", "hm_cf")
+# Of the summary: its names, and what of each is told.
+SUMMARY = {
+    "coarse_similarity": ("coarse_similarity", ("mean", "std", "min", "max")),
+    "fine_grained_precision": ("fine_precision", ("mean", "std")),
+    "fine_grained_recall": ("fine_recall", ("mean", "std")),
+    "fine_grained_f1": ("fine_f1", ("mean", "std")),
+    "hm_cf": ("hm_cf", ("mean", "std")),
+}
+SCALES = {"unit": "", "raw": "_raw"}  # scale → what the names of scores end in
+STATUS = ("scored", "missing", "empty", "error")
+DIGITS = 4
+REPLAY = "replay:"
+MARK = "@"  # in the name of a setting, before the decoder
+_KIND = "text"  # of the outputs of captioners
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A stored evaluation of a captioner by a decoder.
+
+    Attributes:
+        evaluation: The evaluation.
+        captioner: The captioner's name in files.
+        decoder: The decoder's name in files.
+    """
+
+    evaluation: Evaluation
+    captioner: str
+    decoder: str
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written.
+
+    Attributes:
+        captioners: Evaluations of a captioner by a decoder.
+        decoders: The decoders.
+        files: How many files.
+        ranked: Whether a ranking is among them.
+    """
+
+    captioners: int
+    decoders: tuple[str, ...]
+    files: int
+    ranked: bool
+
+
+def export_clip_cc(
+    store: Store,
+    folder: Path,
+    models: Sequence[str] = (),
+    settings: Sequence[str] = (),
+    scale: str = "unit",
+    tell: Tell = lambda note: None,
+) -> Written:
+    """Writes what is stored of captioners that decoders have scored.
+
+    Args:
+        store: Where the scores are.
+        folder: Gets ``decoders/individual_results`` and ``decoders/aggregated_results``.
+        models: Names or patterns of captioners; none means all.
+        settings: Names or patterns of settings ``<setting>@<decoder>``; none means all that have such scores.
+        scale: ``"unit"``: (x + 1) / 2; ``"raw"``: cosines as they are.
+        tell: Called with notes.
+
+    Raises:
+        StoreError: If there is nothing to write, two evaluations would have the same files, or they cannot be written.
+    """
+    scored = _scored(store, models, settings, SCALES[scale], tell)
+    results, summaries = folder / "decoders" / "individual_results" / "csv", folder / "decoders" / "aggregated_results"
+    files: dict[Path, str] = {}
+    for each in scored:
+        ids, columns, status, reasons = _columns(store, each.evaluation, SCALES[scale])
+        table, notes = _tables(ids, columns, status, reasons)
+        files[results / each.decoder / f"{each.captioner}_results.csv"] = table
+        files[results / each.decoder / f"{each.captioner}_status.csv"] = notes
+        summary = _summary(each, columns, scale)
+        files[summaries / each.decoder / "per_model" / f"{each.captioner}_summary.json"] = f"{to_json(summary)}\n"
+    ranking = _ranking(store, scored, f"hm_cf{SCALES[scale]}", tell)
+    if ranking is not None:
+        files[summaries / "ranking.csv"] = ranking
+    try:
+        for path, text in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, text.encode())
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error
+    decoders = tuple(sorted({each.decoder for each in scored}))
+    return Written(len(scored), decoders, len(files), ranking is not None)
+
+
+# Which ------------------------------------------------------------------------------------------------------------
+
+
+def _scored(store: Store, models: Sequence[str], settings: Sequence[str], suffix: str, tell: Tell) -> list[Scored]:
+    """The evaluations that count, by decoder and captioner."""
+    from testbed.analyses.side_by_side import evaluations_on, matching_settings
+
+    words = matching_settings(store, settings) if settings else _settings_with_decoder(store)
+    found = [each for setting in words if MARK in setting for each in evaluations_on(store, setting).values()]
+    names = store.score_names(each.id for each in found)
+    found = [each for each in found if f"{COLUMNS[0]}{suffix}" in names[each.id]]
+    if found and models:
+        wanted = matching_names("model", models, [each.model for each in found])
+        found = [each for each in found if each.model in wanted]
+    if not found:
+        asked = f" on {', '.join(settings)}" if settings else ""
+        raise StoreError(
+            f"the store has no captions that a decoder has scored{asked}; run: python eval.py --models MODEL…"
+            f" --eval-settings 'clip-cc-bench{MARK}DECODER'"
+        )
+    partial = [each for each in found if each.sample_limit or each.random_weights]
+    if partial:
+        tell(f"{len(partial)} of {len(found)} evaluations saw a part of the samples, or have random weights")
+    decoders = _names([each.eval_setting.rpartition(MARK)[2] for each in found], "decoders")
+    captioners = _names([each.model for each in found], "captioners")
+    made = [Scored(each, captioners[each.model], decoders[each.eval_setting.rpartition(MARK)[2]]) for each in found]
+    places: dict[tuple[str, str], Evaluation] = {}
+    for each in made:
+        other = places.setdefault((each.decoder, each.captioner), each.evaluation)
+        if other is not each.evaluation:
+            raise StoreError(
+                f"{each.evaluation.model} was scored by {each.decoder} on {other.eval_setting} and on"
+                f" {each.evaluation.eval_setting}, which would have the same files; choose with --eval-settings"
+            )
+    return sorted(made, key=lambda each: (each.decoder, each.captioner))
+
+
+def _settings_with_decoder(store: Store) -> list[str]:
+    names = (
+        each.eval_setting for each in store.evaluations() if each.status == "complete" and each.origin != "imported"
+    )
+    return sorted({name for name in names if MARK in name})
+
+
+def _names(names: Iterable[str], what: str) -> dict[str, str]:
+    """A file name for each, all different, also where case does not count.
+
+    Raises:
+        StoreError: If two would share one.
+    """
+    chosen: dict[str, str] = {}
+    taken: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        short = short_name(name)
+        other = taken.setdefault(short.lower(), name)
+        if other != name:
+            raise StoreError(
+                f"the {what} {other} and {name} would both have files called {short}; write them to different folders,"
+                " or rename one (--rename-model)"
+            )
+        chosen[name] = short
+    return chosen
+
+
+def short_name(name: str) -> str:
+    """What a captioner or decoder is called in files: ``internvl`` for ``replay:/x/internvl.json``.
+
+    What is no letter, digit, point, comma, equals sign, hyphen or underscore becomes an underscore.
+    """
+    bare = re.sub(r"\.jsonl?$", "", name.removeprefix(REPLAY).rpartition("/")[2]) if name.startswith(REPLAY) else name
+    return re.sub(r"[^\w.,=-]+", "_", bare, flags=re.ASCII).strip("._-")[:120] or "captioner"
+
+
+# What -------------------------------------------------------------------------------------------------------------
+
+
+def _columns(
+    store: Store, evaluation: Evaluation, suffix: str
+) -> tuple[list[str], dict[str, Array | None], list[str], list[str]]:
+    """Of each sample its id, its scores (None where a column was not computed), its status, and why it has no score."""
+    import numpy as np
+
+    if evaluation.dataset_id is None:
+        raise StoreError(f"evaluation {evaluation.id} has no samples")
+    ids = [sample.id for sample in store.dataset(evaluation.dataset_id).samples]
+    scores = {name: values for (_, name), values in store.scores(evaluation.id).items()}
+    columns = {column: scores.get(f"{column}{suffix}") for column in COLUMNS}
+    codes = scores.get("status")
+    if codes is None:
+        codes = np.where(np.isnan(_filled(columns)), 1, 0)
+    status = [STATUS[int(code)] for code in codes]
+    reasons = [""] * len(ids)
+    if _KIND in store.kinds(evaluation.id):
+        values = store.read_outputs(evaluation.id, _KIND)
+        reasons = [_reason(said, value) for said, value in zip(status, values, strict=True)]
+    return ids, columns, status, reasons
+
+
+def _filled(columns: dict[str, Array | None]) -> Array:
+    """The column that is always there."""
+    coarse = columns[COLUMNS[0]]
+    assert coarse is not None
+    return coarse
+
+
+def _reason(status: str, value: Any) -> str:
+    if status == "error":
+        said = value.get("finish_reason") if isinstance(value, dict) else None
+        return re.sub(r"^error:\s*", "", str(said)) if said else "it could not be read"
+    return {"missing": "no prediction", "empty": "the prediction is blank"}.get(status, "")
+
+
+def _tables(
+    ids: Sequence[str], columns: dict[str, Array | None], status: Sequence[str], reasons: Sequence[str]
+) -> tuple[str, str]:
+    """The text of the CSV of scores, which has the samples that were scored, and of that of statuses, which has all."""
+    import numpy as np
+
+    coarse = _filled(columns)
+    rows = [
+        [ids[place], *("" if values is None else _number(values[place]) for values in columns.values())]
+        for place in np.flatnonzero(~np.isnan(coarse))
+    ]
+    notes = [list(row) for row in zip(ids, status, reasons, strict=True)]
+    return _csv(["video_id", *COLUMNS], rows), _csv(["video_id", "status", "reason"], notes)
+
+
+def _number(value: float) -> str:
+    return "" if value != value else f"{value:.{DIGITS}f}"
+
+
+def _csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _summary(each: Scored, columns: dict[str, Array | None], scale: str) -> dict[str, Any]:
+    """CLIP-CC-Bench's summary; of raw cosines it says so."""
+    import numpy as np
+
+    coarse = _filled(columns)
+    summary: dict[str, Any] = {
+        "model_name": each.captioner,
+        "decoder_name": each.evaluation.eval_setting.rpartition(MARK)[2],
+        "total_videos": len(coarse),
+        "successful_evaluations": int((~np.isnan(coarse)).sum()),
+        "metrics": {},
+    }
+    for name, (column, wanted) in SUMMARY.items():
+        values = columns[column]
+        known = values[~np.isnan(values)].astype(np.float64) if values is not None else np.empty(0)
+        told = {"mean": np.mean, "std": np.std, "min": np.min, "max": np.max}  # std: of the population
+        summary["metrics"][name] = {
+            key: round(float(told[key](known)), DIGITS) if len(known) else None for key in wanted
+        }
+    return summary if scale == "unit" else {**summary, "scale": scale}
+
+
+def _ranking(store: Store, scored: Sequence[Scored], metric: str, tell: Tell) -> str | None:
+    """The text of the ranking; None, with a note, where no captioner has the metric from every decoder."""
+    from testbed.analyses.borda import borda_ranking
+
+    captioners = {each.evaluation.model: each.captioner for each in scored}
+    decoders = {each.evaluation.eval_setting: each.decoder for each in scored}
+    try:
+        found = borda_ranking(store, sorted(decoders), sorted(captioners), metric, tell)
+    except StoreError as error:
+        tell(f"no ranking is written: {error}")
+        return None
+    header = ["rank", "model", "points", f"mean_{metric}"]
+    header += [f"{what}_{decoders[setting]}" for setting in found.settings for what in (metric, "points")]
+    rows = []
+    for model, place, values in zip(found.models, found.places, found.values, strict=True):
+        row = [str(place.rank), captioners[model], f"{place.points:g}", _number(place.mean)]
+        for value, points in zip(values, place.of_voters, strict=True):
+            row += [_number(value), f"{points:g}"]
+        rows.append(row)
+    return _csv(header, rows)

@@ -1,0 +1,115 @@
+"""Models ranked by several settings, each of which orders them: Borda count over decoders."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from testbed.analyses.side_by_side import LARGER_IS_BETTER, Chosen, Tell, evaluations_on, matching_settings
+from testbed.db.entities import OVERALL
+from testbed.db.names import matching_names
+from testbed.db.store import Store
+from testbed.errors import StoreError
+from testbed.metrics.borda import BordaPlace, borda
+
+SCORER_MARK = "@"  # in the name of a setting, before the model that scores it
+HM_CF = "hm_cf"
+
+
+@dataclass(frozen=True)
+class BordaRanking:
+    """Models from the first to the last.
+
+    Attributes:
+        metric: What the settings order them by.
+        settings: The settings, in the order of the columns.
+        models: The models, in the order of their places.
+        places: Their places.
+        values: For each model its values on the settings, unrounded.
+    """
+
+    metric: str
+    settings: tuple[str, ...]
+    models: tuple[str, ...]
+    places: tuple[BordaPlace, ...]
+    values: tuple[tuple[float, ...], ...]
+
+
+def borda_ranking(
+    store: Store,
+    settings: Sequence[str] = (),
+    models: Sequence[str] = (),
+    metric: str = HM_CF,
+    tell: Tell = lambda note: None,
+) -> BordaRanking:
+    """Ranks models by the sum of the points that they get on each setting.
+
+    Args:
+        store: Where the metrics are.
+        settings: Names or patterns; none means all that have a scorer (``…@…``) and the metric, where these are one
+            setting's.
+        models: Names or patterns; none means all.
+        metric: The metric that orders models on a setting; larger is better but for ``nll``.
+        tell: Called with notes on models that not all settings have.
+
+    Raises:
+        StoreError: If no setting has the metric, or no model has it on all settings.
+    """
+    named = matching_settings(store, settings) if settings else _scored(store, metric)
+    found: Chosen = {setting: evaluations_on(store, setting) for setting in named}
+    values = _values(store, found, metric)
+    every = {model for on in values.values() for model in on}
+    wanted = sorted(matching_names("model", models, every)) if every else []
+    lacking = {model: [setting for setting in named if model not in values[setting]] for model in wanted}
+    left = [model for model in wanted if not lacking[model]]
+    out = [f"{model} (no {metric} on {', '.join(lacking[model])})" for model in wanted if lacking[model]]
+    if out:
+        tell(f"left out: {'; '.join(out)}")
+    if not left:
+        raise StoreError(f"no model has {metric} on all of {', '.join(named)}")
+    table = np.array([[values[setting][model] for model in left] for setting in named])
+    places = borda(table, LARGER_IS_BETTER.get(metric, True), left)
+    return BordaRanking(
+        metric,
+        tuple(named),
+        tuple(left[place.candidate] for place in places),
+        tuple(places),
+        tuple(tuple(table[:, place.candidate].tolist()) for place in places),
+    )
+
+
+def _scored(store: Store, metric: str) -> list[str]:
+    """The settings with a scorer that have the metric.
+
+    Raises:
+        StoreError: If there is none, or they are about different captions.
+    """
+    rows = store.result_rows(["eval_setting"], metrics=[metric], slices=[OVERALL])
+    names = sorted({row[0] for row in rows if SCORER_MARK in row[0]})
+    if not names:
+        raise StoreError(
+            f"the store has no setting with a scorer (SETTING{SCORER_MARK}SCORER) that has the metric {metric}; name"
+            " settings, or run such a one"
+        )
+    about = sorted({name.rpartition(SCORER_MARK)[0] for name in names})
+    if len(about) > 1:
+        raise StoreError(
+            f"the store has {metric} of {len(about)} settings ({', '.join(about[:6])}), which are not ranked together"
+            f" unasked; say which, such as --borda '{about[0]}{SCORER_MARK}*'"
+        )
+    return names
+
+
+def _values(store: Store, found: Chosen, metric: str) -> dict[str, dict[str, float]]:
+    """Setting → model → value, where there is one."""
+    cells = {each.id: (setting, model) for setting, on in found.items() for model, each in on.items()}
+    values: dict[str, dict[str, float]] = {setting: {} for setting in found}
+    for result in store.results_of(cells):
+        known = result.metric == metric and result.slice == OVERALL
+        if known and result.value is not None and math.isfinite(result.value):
+            setting, model = cells[result.evaluation_id]
+            values[setting][model] = result.value
+    return values

@@ -1,0 +1,68 @@
+"""``db.py --borda``: captioners ranked by several decoders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from testbed.cli.analyses import EVERY_DECODER, note
+from testbed.cli.output import count, print_json, table
+
+if TYPE_CHECKING:
+    from testbed.analyses.borda import BordaRanking
+
+
+def borda_as_asked(given: dict[str, Any]) -> int:
+    """``--borda [SETTING…]``."""
+    from testbed.analyses.borda import HM_CF, borda_ranking
+    from testbed.db.store import Store
+
+    context = click.get_current_context(silent=True)
+    said = context is not None and context.get_parameter_source("metric") is ParameterSource.COMMANDLINE
+    words = [word for word in (*given["borda"], *given["eval_settings"]) if word != EVERY_DECODER]
+    with Store.open(given["db_url"]) as store:
+        found = borda_ranking(store, words, given["models"], given["metric"] if said else HM_CF, note)
+    if given["as_json"]:
+        print_json(rows_of(found))
+        return 0
+    click.echo(_table(found))
+    click.echo(
+        f"Borda count over {count(len(found.settings), 'setting')}: on each a model gets a point for every model whose"
+        f" {found.metric} is worse, and half of one for every equal one; equal points are ordered by the mean"
+        f" {found.metric} over the settings",
+        err=True,
+    )
+    return 0
+
+
+def rows_of(found: BordaRanking) -> list[dict[str, Any]]:
+    """The ranking as plain objects."""
+    return [
+        {
+            "rank": place.rank,
+            "model": model,
+            "points": place.points,
+            "metric": found.metric,
+            "mean": place.mean,
+            "eval_settings": [
+                {"eval_setting": setting, "value": value, "points": points}
+                for setting, value, points in zip(found.settings, values, place.of_voters, strict=True)
+            ],
+        }
+        for model, place, values in zip(found.models, found.places, found.values, strict=True)
+    ]
+
+
+def _table(found: BordaRanking) -> str:
+    header = ["rank", "points", f"mean {found.metric}", "model", *found.settings]
+    lines = []
+    for model, place, values in zip(found.models, found.places, found.values, strict=True):
+        cells = [f"{value:.4f} ({_points(own)})" for value, own in zip(values, place.of_voters, strict=True)]
+        lines.append([str(place.rank), _points(place.points), f"{place.mean:.4f}", model, *cells])
+    return table(header, lines, right=[0, 1, 2, *range(4, len(header))])
+
+
+def _points(points: float) -> str:
+    return f"{points:.1f}".removesuffix(".0")

@@ -1,0 +1,202 @@
+"""CLIP-CC-Bench's command as ours: what its configuration file says as options of ``eval.py``, and its result files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from testbed.cli.output import count
+from testbed.errors import DefinitionError, RunError
+from testbed.paths import ENV_CLIP_CC_GROUND_TRUTH, ENV_PREDICTIONS
+
+if TYPE_CHECKING:
+    from testbed.data.clip_cc_config import ClipCcConfig
+    from testbed.db.store import Store
+    from testbed.runner.options import RunOptions
+    from testbed.runner.report import Outcome
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SETTING = "clip-cc-bench"
+DEFAULT_CHUNKING = ("nltk", "auto")  # what a setting does that says nothing
+
+
+def clip_cc_options(function: F) -> F:
+    """--clip-cc and --base-dir."""
+    function = click.option(
+        "--base-dir",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="With --clip-cc: the folder that its paths are relative to.  [default: where the file belongs]",
+    )(function)
+    return click.option(
+        "--clip-cc",
+        type=click.Path(path_type=Path),
+        metavar="FILE.yaml",
+        help="Do what a configuration file of CLIP-CC-Bench says; --models are then names of prediction files.",
+    )(function)
+
+
+@dataclass(frozen=True)
+class ClipCcRun:
+    """What a configuration file means here.
+
+    Attributes:
+        config: The file's content.
+        models: Words for ``--models``.
+        eval_settings: Words for ``--eval-settings``.
+        results: The folder that gets CLIP-CC-Bench's files after the run.
+    """
+
+    config: ClipCcConfig
+    models: tuple[str, ...]
+    eval_settings: tuple[str, ...]
+    results: Path
+
+    def options(self, given: RunOptions) -> RunOptions:
+        """The options of a run, with what the file says of its decoder and of processing.
+
+        Raises:
+            RunError: If it names a device that is not there.
+        """
+        processing = self.config.processing
+        fields: dict[str, Any] = {
+            "plugins": (*given.plugins, str(self.config.path.resolve())),
+            "clear_cache_interval": processing.clear_cache_interval,
+            "progress_interval": processing.progress_interval,
+        }
+        if given.gpus is None and given.cpu_processes is None:
+            fields |= _device(self.config)
+        return replace(given, **fields)
+
+
+def translate(
+    path: Path, base_dir: Path | None, models: Sequence[str], eval_settings: Sequence[str], predictions: str | None
+) -> ClipCcRun:
+    """Reads a configuration file, and makes the reference captions it names known to this process and its children.
+
+    Args:
+        path: The file.
+        base_dir: What its paths are relative to; None lets the file's place tell.
+        models: Names of captioners, each a file of predictions; none means those of the file. What has a colon in it
+            (``replay:…``) or ends in ``.json`` stands for itself, a text file for the names in it.
+        eval_settings: The settings; none means the comparison with the file's decoder.
+        predictions: A folder of predictions in place of the file's.
+
+    Raises:
+        DefinitionError: If the file is not in its form, or nothing says which captioners are meant.
+    """
+    from testbed.data.clip_cc_config import ENV_BASE_DIR, read_config
+
+    if base_dir is not None:
+        if not base_dir.expanduser().is_dir():
+            raise DefinitionError(f"--base-dir {base_dir}: there is no such folder")
+        os.environ[ENV_BASE_DIR] = str(base_dir.expanduser().absolute())
+    config = read_config(path)
+    words = _words(models) or list(config.models_to_evaluate)
+    if not words:
+        raise DefinitionError(f"{config.path} names no captioners (models_to_evaluate); give --models NAME…")
+    paths = config.data_paths
+    folder = Path(predictions).expanduser() if predictions else config.resolved(paths.predictions_dir)
+    os.environ[ENV_CLIP_CC_GROUND_TRUTH] = str(config.resolved(paths.ground_truth_file))
+    os.environ[ENV_PREDICTIONS] = str(folder.absolute())
+    return ClipCcRun(
+        config,
+        tuple(_model(word, folder.absolute()) for word in words),
+        tuple(eval_settings) or (setting_of(config),),
+        config.resolved(paths.results_base_dir),
+    )
+
+
+def setting_of(config: ClipCcConfig) -> str:
+    """The setting that compares captions as the file says: ``clip-cc-bench[.coarse|.METHOD]@DECODER``."""
+    fine = config.decoder.fine_grained
+    if not fine.enabled:
+        segment = ".coarse"
+    else:
+        segment = "" if fine.chunking_method in DEFAULT_CHUNKING else f".{fine.chunking_method}"
+    return f"{SETTING}{segment}@{config.decoder.name}"
+
+
+def _words(models: Sequence[str]) -> list[str]:
+    """The words, text files of names read."""
+    from testbed.registry.select import read_names
+
+    words = []
+    for word in models:
+        words += read_names(Path(word)) if word.endswith(".txt") and Path(word).is_file() else [word]
+    return words
+
+
+def _model(word: str, folder: Path) -> str:
+    """The model behind the name of a captioner."""
+    from testbed.data.text_records import SUFFIXES
+
+    if ":" in word:
+        return word
+    if word.endswith(SUFFIXES):
+        return f"replay:{word}"
+    lines = folder / f"{word}.jsonl"
+    return f"replay:{lines if lines.is_file() else folder / f'{word}.json'}"
+
+
+def _device(config: ClipCcConfig) -> dict[str, Any]:
+    """The options of a run that mean the device of the file."""
+    from testbed.runner.resources import visible_gpus
+
+    device = config.processing.device
+    if device is None:
+        return {}
+    if device == "cpu":
+        return {"cpu_processes": 1}
+    if not device.startswith("cuda"):
+        raise RunError(
+            f"{config.path}: processing.device is {device}, on which testbed does not run; write cpu or cuda:0, or"
+            " leave the key out to take what there is"
+        )
+    visible = visible_gpus()
+    wanted = int(device.partition(":")[2] or 0)
+    if wanted >= visible:
+        found = f"{visible} (numbered from 0)" if visible else "no GPU"
+        raise RunError(
+            f"{config.path}: processing.device is {device}, but torch sees {found}; write cpu or another one, leave the"
+            " key out to take what there is, or give --cpu-processes 1 or --gpus"
+        )
+    return {"gpus": (wanted,)}
+
+
+# Results ----------------------------------------------------------------------------------------------------------
+
+
+def export(store: Store, folder: Path, models: Sequence[str], settings: Sequence[str], scale: str = "unit") -> None:
+    """Writes CLIP-CC-Bench's files and says what was written.
+
+    Raises:
+        StoreError: If there is nothing to write, or it cannot be written.
+    """
+    from testbed.cli.analyses import note
+    from testbed.db.clip_cc import export_clip_cc
+
+    written = export_clip_cc(store, folder, models, settings, scale, note)
+    click.echo(
+        f"{count(written.captioners, 'evaluation')} by {', '.join(written.decoders)}: {count(written.files, 'file')}"
+        f" written to {folder}",
+        err=True,
+    )
+
+
+def export_run(store: Store, outcomes: Sequence[Outcome], folder: Path) -> None:
+    """Writes CLIP-CC-Bench's files of what a run has finished."""
+    from testbed.db.clip_cc import MARK
+
+    scored = [each for each in outcomes if MARK in each.setting]
+    if not scored:
+        click.echo(f"note: no captioner was scored, so that nothing is written to {folder}", err=True)
+        return
+    models = list(dict.fromkeys(each.model for each in scored))
+    export(store, folder, models, list(dict.fromkeys(each.setting for each in scored)))

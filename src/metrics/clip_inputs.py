@@ -1,0 +1,142 @@
+"""What CLIPScore is given: images and texts, checked and told apart by content."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+
+from testbed.errors import DataError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+Given = torch.Tensor | list[torch.Tensor] | list[str] | str
+RANGES = (255.0, 1.0)
+_SLACK = 1e-6  # of the range: what float32 arithmetic adds at its borders
+_CHANNELS = (1, 3, 4)
+
+
+class ClipInputError(DataError, ValueError):
+    """Images or texts that CLIPScore cannot compare. A `ValueError`, as torchmetrics raises."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """The source or the target of some pairs.
+
+    Attributes:
+        kind: What it is.
+        items: Images [C, H, W] in the machine's memory, or texts.
+        keys: What tells unequal items apart, one for each.
+        device: Where the first image was.
+        dim: Whether all float images lie in [0, 1] where 0 to 255 is expected, and one is not black.
+    """
+
+    kind: Literal["image", "text"]
+    items: Sequence[Any]
+    keys: Sequence[Any]
+    device: torch.device | None = None
+    dim: bool = False
+
+
+def read_side(name: str, given: Given, data_range: float) -> Side:
+    """Checks one side of some pairs.
+
+    Args:
+        name: ``"source"`` or ``"target"``, for messages.
+        given: Images as a tensor [N, C, H, W] or [C, H, W] or a list of tensors [C, H, W]; texts as a string or a list.
+            Images are uint8 or other integers from 0 to 255, or floats from 0 to ``data_range``.
+        data_range: 255 or 1. With 1, floats are rounded to 8 bits, which is what preprocessing works on.
+
+    Raises:
+        ClipInputError: If it is neither, or empty, or an image has another form or range.
+    """
+    if isinstance(given, str):
+        return Side("text", [given], [given])
+    if isinstance(given, torch.Tensor):
+        return _images(name, [given] if given.ndim == 3 else list(given), data_range)
+    if not isinstance(given, list):
+        raise ClipInputError(
+            f"the modality of {name} cannot be determined: expected a tensor or a list of tensors (images), or a string"
+            f" or a list of strings (texts), got {type(given).__name__}"
+        )
+    if not given:
+        raise ClipInputError(f"{name} is an empty list")
+    if all(isinstance(each, str) for each in given):
+        return Side("text", given, given)
+    if all(isinstance(each, torch.Tensor) for each in given):
+        return _images(name, given, data_range)
+    kinds = sorted({type(each).__name__ for each in given})
+    raise ClipInputError(
+        f"the modality of {name} cannot be determined: expected a list of tensors or a list of strings, got one of"
+        f" {' and '.join(kinds)}"
+    )
+
+
+def _images(name: str, images: Sequence[Any], data_range: float) -> Side:
+    if not images:
+        raise ClipInputError(f"{name} has no images")
+    for image in images:
+        if image.ndim != 3:
+            raise ClipInputError(
+                f"expected all images of {name} to be 3d, [C, H, W], but found one of shape {list(image.shape)}"
+            )
+    device = images[0].device
+    here = [image.detach().cpu() for image in images]
+    highest = [_checked(name, position, image, data_range) for position, image in enumerate(here)]
+    floats = [most for image, most in zip(here, highest, strict=True) if image.is_floating_point()]
+    if data_range == 1:
+        here = [to_8_bits(255 * image.double()) if image.is_floating_point() else image for image in here]
+    dim = data_range != 1 and len(floats) == len(here) and 0 < max(floats) <= 1
+    return Side("image", here, [_digest(image) for image in here], device, dim)
+
+
+def _checked(name: str, position: int, image: torch.Tensor, data_range: float) -> float:
+    """The largest value of an image in its range."""
+    if image.shape[0] not in _CHANNELS or not image.numel():
+        raise ClipInputError(
+            f"image {position} of {name}: expected 1, 3 or 4 channels and at least one pixel, [C, H, W], got"
+            f" {list(image.shape)}"
+        )
+    if image.dtype == torch.uint8:
+        return 255.0
+    if image.dtype == torch.bool or image.is_complex():
+        raise ClipInputError(f"image {position} of {name}: expected integers or floats, got {image.dtype}")
+    least, most = (float(each) for each in torch.aminmax(image.double()))
+    limit = data_range if image.is_floating_point() else 255.0
+    slack = limit * _SLACK
+    if -slack <= least and most <= limit + slack:  # not so for NaN
+        return most
+    hint = ""
+    if least == least and most == most:
+        hint = "; a normalized image is to be handed over as it was before"
+        if limit == 1 and 1 < most <= 255 and least >= 0:
+            hint = "; for floats up to 255 leave data_range at 255"
+    raise ClipInputError(
+        f"image {position} of {name}: expected values from 0 to {limit:g} in {image.dtype}, got {least:g} to"
+        f" {most:g}{hint}"
+    )
+
+
+def to_8_bits(image: torch.Tensor) -> torch.Tensor:
+    """Values from 0 to 255, rounded to uint8."""
+    return image if image.dtype == torch.uint8 else image.double().round().clamp(0, 255).to(torch.uint8)
+
+
+def to_picture(image: torch.Tensor) -> Image.Image:
+    """An image [C, H, W] with values from 0 to 255 as a PIL image of the mode RGB; grey is repeated, alpha dropped."""
+    from PIL import Image as Pillow
+
+    channels_last = to_8_bits(image).permute(1, 2, 0).contiguous()
+    if channels_last.shape[2] == 1:
+        channels_last = channels_last[:, :, 0]
+    return Pillow.fromarray(channels_last.numpy()).convert("RGB")
+
+
+def _digest(image: torch.Tensor) -> tuple[Any, ...]:
+    content = image.contiguous().view(-1).view(torch.uint8).numpy()
+    return image.dtype, tuple(image.shape), hashlib.blake2b(content, digest_size=16).digest()

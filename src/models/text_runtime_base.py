@@ -1,0 +1,100 @@
+"""Text embedders that are loaded: on a device, at a precision, ready to be run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from testbed.errors import DefinitionError, RunError
+from testbed.models.runtime_base import autocast, settle
+from testbed.models.text_encoder_base import takes
+from testbed.runner.memory import InPieces, is_out_of_memory
+
+if TYPE_CHECKING:
+    from testbed.models.model_base import LoadOptions
+    from testbed.models.text_encoder_base import TextEncoder
+
+log = logging.getLogger("testbed")
+
+
+class LoadedTextEncoder:
+    """A text embedder on its device.
+
+    Args:
+        definition: The model.
+        encoder: What its loader returned.
+        options: Device and precision.
+
+    Raises:
+        DefinitionError: If the encoder has no ``encode``, or nowhere to put the definition's ``max_length``.
+    """
+
+    def __init__(self, definition: TextEncoder, encoder: Any, options: LoadOptions) -> None:
+        name = definition.name
+        if not callable(getattr(encoder, "encode", None)):
+            raise DefinitionError(
+                f"model {name!r}: encoder_loader returns an object with encode(texts), not {type(encoder).__name__}"
+            )
+        if definition.max_length is not None:
+            if not hasattr(encoder, "max_seq_length"):
+                raise DefinitionError(
+                    f"model {name!r}: max_length={definition.max_length} needs an encoder with the attribute"
+                    f" max_seq_length, which {type(encoder).__name__} has not"
+                )
+            encoder.max_seq_length = definition.max_length
+        self.definition = definition
+        self.encoder = settle(encoder, options.device)
+        self.options = options
+        self._instructed = takes(encoder.encode, "instruction")
+        self._pieces = InPieces(definition.text_batch_size, lambda text: log.warning("%s: %s", name, text))
+
+    def embed_text(self, texts: Sequence[str], language: str | None = None) -> torch.Tensor:
+        """Texts to embeddings, float32 [B, D] on the device, not normalized unless the encoder does so.
+
+        Batches are of texts of like length, and the same ones in whatever order the texts come.
+
+        Args:
+            texts: At least one; equal ones are encoded once.
+            language: Makes no difference.
+
+        Raises:
+            RunError: If there are no texts, or the encoder returns something else than embeddings.
+            torch.OutOfMemoryError: If a single text does not fit into memory.
+        """
+        if not len(texts):
+            raise RunError(f"{self.definition.name}: there are no texts to embed")
+        # Longest first: what does not fit shows at once.
+        different = sorted(set(texts), key=lambda text: (-len(text), text))
+        embeddings = self._pieces(len(different), lambda part: self._encoded(different[part]))
+        place = {text: index for index, text in enumerate(different)}
+        return embeddings[torch.tensor([place[text] for text in texts], device=embeddings.device)]
+
+    def _encoded(self, texts: list[str]) -> torch.Tensor:
+        """One batch."""
+        instruction = self.definition.instruction
+        with torch.no_grad(), autocast(self.options):
+            if self._instructed:
+                given = self.encoder.encode(texts, instruction=instruction)
+            else:
+                given = self.encoder.encode([instruction + text for text in texts] if instruction else list(texts))
+        return self._checked(given, len(texts))
+
+    def _checked(self, given: Any, count: int) -> torch.Tensor:
+        """Embeddings as a float32 tensor on the device."""
+        try:
+            if isinstance(given, list | tuple):
+                given = torch.stack([torch.as_tensor(each) for each in given])
+            embeddings = torch.as_tensor(given)
+        except (TypeError, ValueError, RuntimeError) as error:
+            if is_out_of_memory(error):
+                raise
+            raise RunError(f"{self.definition.name}: encode returned no embeddings but {type(given)}") from error
+        if embeddings.ndim != 2 or len(embeddings) != count or not embeddings.is_floating_point():
+            raise RunError(
+                f"{self.definition.name}: encode returned {embeddings.dtype} of shape {tuple(embeddings.shape)};"
+                f" floats of shape ({count}, dimensions) were expected"
+            )
+        return embeddings.to(self.options.device, torch.float32)

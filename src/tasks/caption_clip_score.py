@@ -1,0 +1,95 @@
+"""Captions against the images that they are about, by a dual encoder: CLIPScore, and RefCLIPScore with references."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from testbed.db.entities import Metric, SampleInfo, Score
+from testbed.metrics.clip_pairs import clip_score_metrics, pair_cosines, ref_clip_score
+from testbed.tasks.caption_similarity import references_of
+from testbed.tasks.captioning import require_some, shares
+from testbed.tasks.generation_base import EMPTY, ERROR, SCORED, texts_and_status
+from testbed.tasks.scorer_base import ScorerTask
+from testbed.tasks.task_base import Outputs
+
+if TYPE_CHECKING:
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.models.model_base import ModelDefinition
+
+    Array = np.ndarray[Any, Any]
+
+SCORER = "clip_score@1"
+
+
+class CaptionClipScore(ScorerTask):
+    """The cosine of caption and image."""
+
+    name = "caption_clip_score"
+    needs_images = True
+
+    def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
+        """The scorer's formulas, and what is put in front of captions."""
+        return {"scorer": SCORER, "prefix": prefix_of(setting)}
+
+    def texts(self, setting: EvalSetting, values: Sequence[Any], samples: Sequence[SampleInfo]) -> list[str]:
+        """Captions and references."""
+        captions, _ = texts_and_status(values)
+        prefix = prefix_of(setting)
+        given = [caption for caption in captions if caption]
+        given += [each.strip() for several in references_of(setting, samples) for each in several]
+        return list(dict.fromkeys(prefix + text for text in given))
+
+    def score(
+        self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
+    ) -> tuple[list[Score], list[Metric]]:
+        """CLIPScore needs no reference; RefCLIPScore is of the samples that have some.
+
+        Missing captions, errors and images that cannot be read are not scored; a blank caption scores 0.
+
+        Returns:
+            The scores ``cosine`` and ``reference_cosine`` (of the most similar reference), both raw, ``ref_clip_score``
+            and ``status``; the metrics ``clip_score``, ``clip_score_pairwise`` and ``ref_clip_score`` (see
+            `testbed.metrics.clip_pairs`), ``coverage`` and ``empty``.
+        """
+        assert outputs.texts is not None
+        assert outputs.images is not None
+        captions, status = texts_and_status(outputs.values)
+        require_some(status, outputs, setting)
+        images = outputs.images()
+        status[list(images.errors)] = ERROR
+        texts = self.texts(setting, outputs.values, outputs.samples)
+        embedded, row = outputs.texts(texts), {text: place for place, text in enumerate(texts)}
+        prefix, scored = prefix_of(setting), np.flatnonzero(status == SCORED)
+        own = embedded[[row[prefix + str(captions[place])] for place in scored]]
+        references = references_of(setting, outputs.samples)
+        others = [embedded[[row[prefix + each.strip()] for each in references[place]]] for place in scored]
+        cosines = np.where(status == EMPTY, 0.0, np.nan)
+        cosines[scored] = pair_cosines(images.values[scored], own)
+        nearest = np.where((status == EMPTY) & np.array([bool(each) for each in references]), 0.0, np.nan)
+        nearest[scored] = [_nearest(caption, several) for caption, several in zip(own, others, strict=True)]
+        combined = ref_clip_score(cosines, nearest[:, None])
+        scores = [Score("cosine", cosines, SCORER), Score("status", status, SCORER)]
+        referred = any(references)
+        if referred:
+            scores += [Score("reference_cosine", nearest, SCORER), Score("ref_clip_score", combined, SCORER)]
+        metrics = clip_score_metrics(cosines, reference_scores=combined if referred else None, scorer=SCORER)
+        return scores, [*metrics, *shares(status, SCORER)]
+
+
+def _nearest(caption: Array, references: Array) -> float:
+    """The cosine of a caption [D] and the most similar of its references [m, D]; NaN without references."""
+    if not len(references):
+        return float("nan")
+    return float(pair_cosines(np.repeat(caption[None], len(references), axis=0), references).max())
+
+
+def prefix_of(setting: EvalSetting) -> str:
+    """What is put in front of each text: nothing, or what the task option ``prefix`` says."""
+    given: str = setting.task_options.get("prefix", "")
+    return given
+
+
+task = CaptionClipScore()

@@ -1,0 +1,106 @@
+"""Captions against reference captions, by a text embedder: CLIP-CC-Bench's metrics, and variants of the same kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from testbed.data.sentences import Splitter, get_splitter
+from testbed.db.entities import Metric, SampleInfo, Score
+from testbed.errors import DataError, DefinitionError
+from testbed.metrics.caption_similarity import (
+    SCORER,
+    SimilarityOptions,
+    score_captions,
+    similarity_metrics,
+    texts_of,
+)
+from testbed.tasks.captioning import require_some
+from testbed.tasks.generation_base import ERROR, texts_and_status
+from testbed.tasks.scorer_base import ScorerTask
+from testbed.tasks.task_base import Outputs
+
+if TYPE_CHECKING:
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.models.model_base import ModelDefinition
+
+
+class CaptionSimilarity(ScorerTask):
+    """The cosine of caption and reference, and precision, recall and F1 of their sentences."""
+
+    name = "caption_similarity"
+
+    def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
+        """The kernel's options, and what cuts texts into sentences."""
+        options = options_of(setting)
+        splitter = splitter_of(setting, options)
+        cut = {"splitter": splitter.id} if splitter is not None else {}
+        return {"scorer": SCORER, **options.spec(), **cut}
+
+    def texts(self, setting: EvalSetting, values: Sequence[Any], samples: Sequence[SampleInfo]) -> list[str]:
+        """Captions, references, and the sentences of both."""
+        options = options_of(setting)
+        captions, _ = texts_and_status(values)
+        ids = [sample.id for sample in samples]
+        return texts_of(captions, references_of(setting, samples), splitter_of(setting, options), options, ids)
+
+    def score(
+        self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
+    ) -> tuple[list[Score], list[Metric]]:
+        """See `testbed.metrics.caption_similarity`; in the scale of the unit interval and raw."""
+        assert outputs.texts is not None
+        options = options_of(setting)
+        captions, status = texts_and_status(outputs.values)
+        require_some(status, outputs, setting)
+        ids = [sample.id for sample in outputs.samples]
+        splitter, references = splitter_of(setting, options), references_of(setting, outputs.samples)
+        texts = texts_of(captions, references, splitter, options, ids)
+        rows = {text: row for row, text in enumerate(texts)}
+        scores = score_captions(
+            captions, references, rows, outputs.texts(texts), splitter, options, errors=status == ERROR, ids=ids
+        )
+        baselines = [
+            Metric(f"{name}_baseline", value, options.baseline_pairs, unit="", scorer=SCORER)
+            for name, value in scores.baselines.items()
+        ]
+        return scores.rows(), [*similarity_metrics(scores), *baselines]
+
+
+def options_of(setting: EvalSetting) -> SimilarityOptions:
+    """The kernel's options: what the setting's task option ``similarity`` says.
+
+    Raises:
+        DefinitionError: If it says something unknown.
+    """
+    given = dict(setting.task_options.get("similarity", {}))
+    known = [field.name for field in fields(SimilarityOptions)]
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise DefinitionError(
+            f"{setting.name}: the task option 'similarity' has no {unknown[0]!r}; it has {', '.join(known)}"
+        )
+    return SimilarityOptions(**given)
+
+
+def splitter_of(setting: EvalSetting, options: SimilarityOptions) -> Splitter | None:
+    """What cuts texts of the setting's language into sentences; None where nothing has to."""
+    return get_splitter(options.chunking, setting.language) if options.fine else None
+
+
+def references_of(setting: EvalSetting, samples: Sequence[SampleInfo]) -> list[list[str]]:
+    """The reference captions of each sample.
+
+    Raises:
+        DataError: If targets are something else.
+    """
+    for sample in samples:
+        if not isinstance(sample.target, list) or not all(isinstance(each, str) for each in sample.target):
+            raise DataError(
+                f"{setting.name}: a list of reference captions is expected as the target of {sample.id}, got"
+                f" {sample.target!r}"
+            )
+    return [sample.target for sample in samples]
+
+
+task = CaptionSimilarity()
