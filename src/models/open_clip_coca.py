@@ -24,7 +24,8 @@ PREFIX = "captioner/"
 ARCHITECTURES = "coca_"  # how open_clip's names of them begin
 EVAL_BATCH_SIZE = 16
 REVISION = 1  # of how captions are made; raised when the same image gets another one
-BEAM_SEARCH = {"generation_type": "beam_search", "num_beams": 6, "num_beam_groups": 3, "repetition_penalty": 1.0}
+BEAMS = 6
+BEAM_SEARCH = {"generation_type": "beam_search", "num_beams": BEAMS, "num_beam_groups": 3, "repetition_penalty": 1.0}
 SHORTEST, LONGEST = 5, 30  # tokens of a caption with that of its start: open_clip's defaults
 
 
@@ -94,7 +95,7 @@ class Captioner:
 
     def __init__(self, definition: CocaCaptioner, network: Any, tokenizer: Any) -> None:
         self.definition = definition
-        self.network = network
+        self.network = encode_once(network)
         self.tokenizer = tokenizer
         self.device = "cpu"
 
@@ -163,6 +164,25 @@ class Captioner:
         if places:
             text, reason = text[: min(places)], "stop"
         return Generation(text.strip(), reason)
+
+
+def encode_once(network: Any) -> Any:
+    """Makes beam search, which repeats each image for each of its beams, encode it once.
+
+    Args:
+        network: open_clip's CoCa.
+
+    Returns:
+        The network, its ``_encode_image`` replaced.
+    """
+    encode = network._encode_image
+
+    def repeated(images: Any, normalize: bool = True) -> tuple[Any, Any]:
+        embedding, tokens = encode(images[::BEAMS], normalize=normalize)
+        return embedding.repeat_interleave(BEAMS, dim=0), tokens.repeat_interleave(BEAMS, dim=0)
+
+    network._encode_image = repeated
+    return network
 
 
 def require_generation(name: str) -> None:

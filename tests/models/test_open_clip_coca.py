@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import importlib.metadata
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from coca_world import PREPROCESS, save_coca, tiny_coca
 from open_clip import coca_model, tokenizer
 from open_clip.transform import PreprocessCfg, image_transform_v2
-from safetensors.torch import save_file
 
 from testbed.errors import DefinitionError, MissingExtraError, UnsupportedError, WeightsError
 from testbed.identity import digest
@@ -26,47 +24,12 @@ FAMILY = CaptionerFamily()
 CPU = LoadOptions("cpu")
 TAG = "coca_ViT-B-32,mscoco_finetuned_laion2b_s13b_b90k"
 generates = pytest.mark.skipif(not coca_model._has_transformers, reason="testbed[transformers] is not here")
-TEXT = {"context_length": 20, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 1}
-CONFIG = {
-    "embed_dim": 32,
-    "vision_cfg": {
-        **{"image_size": 32, "layers": 1, "width": 32, "head_width": 16, "patch_size": 16},
-        **{"attentional_pool": True, "attn_pooler_heads": 2, "output_tokens": True},
-    },
-    "text_cfg": {**TEXT, "embed_cls": True, "output_tokens": True},
-    "multimodal_cfg": {**TEXT, "attn_pooler_heads": 2},
-}
-PREPROCESS = {"mean": [0.5, 0.4, 0.3], "std": [0.2, 0.3, 0.4], "interpolation": "bilinear", "resize_mode": "squash"}
-EOT = 49407
-
-
-def tiny(brief: bool) -> Any:
-    """A CoCa that tells pictures apart; a brief one ends its captions as soon as it may."""
-    torch.manual_seed(0)
-    network = coca_model.CoCa(**copy.deepcopy(CONFIG))
-    with torch.no_grad():
-        for block in network.text_decoder.cross_attn:
-            block.attn.out_proj.weight.normal_(std=2)
-        network.text_decoder.text_projection.normal_(std=0.5)
-        if brief:
-            network.text_decoder.ln_final.bias.fill_(1)
-            network.text_decoder.text_projection[:, EOT] = 1
-    return network.eval()
-
-
-def folder_of(network: Any, folder: Path) -> Path:
-    folder.mkdir()
-    description = {"model_cfg": {**CONFIG, "custom_text": True}, "preprocess_cfg": PREPROCESS}
-    (folder / "open_clip_config.json").write_text(json.dumps(description))
-    state = {key: value.contiguous() for key, value in network.state_dict().items()}
-    save_file(state, folder / "open_clip_model.safetensors")
-    return folder
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Path]:
     root = tmp_path_factory.mktemp("coca")
-    return {brief: folder_of(tiny(brief), root / str(brief)) for brief in (False, True)}
+    return {brief: save_coca(tiny_coca(brief), root / str(brief)) for brief in (False, True)}
 
 
 def captioner(folder: Path) -> CocaCaptioner:
@@ -82,7 +45,7 @@ def captions_of(made: CocaCaptioner, pictures: list[Any], config: GenerationConf
 @pytest.mark.parametrize("brief", [False, True])
 def test_captions_are_those_of_clip_benchmarks_way(brief: bool, folders: dict[bool, Path], pictures: list[Any]) -> None:
     preset = image_transform_v2(PreprocessCfg(size=32, **PREPROCESS), is_train=False)
-    tokens = tiny(brief).generate(torch.stack([preset(picture) for picture in pictures]), seq_len=20)
+    tokens = tiny_coca(brief).generate(torch.stack([preset(picture) for picture in pictures]), seq_len=20)
     expected = [
         tokenizer.decode(row).split("<end_of_text>")[0].replace("<start_of_text>", "").strip() for row in tokens
     ]
@@ -101,6 +64,15 @@ def test_captions_depend_on_nothing_but_the_image(brief: bool, folders: dict[boo
     assert captions_of(made, pictures) == together
     assert captions_of(made, pictures[::-1])[::-1] == together
     assert [captions_of(made, [picture])[0] for picture in pictures] == together
+
+
+@generates
+def test_an_image_is_encoded_once(folders: dict[bool, Path], pictures: list[Any]) -> None:
+    loaded = captioner(folders[False]).load(CPU)
+    encoded = []
+    loaded.generator.network.visual.register_forward_hook(lambda module, images, found: encoded.append(len(images[0])))
+    loaded.generate([Message([picture]) for picture in pictures], GenerationConfig())
+    assert encoded == [len(pictures)]
 
 
 @generates
