@@ -27,6 +27,7 @@ from testbed.cli.options import (
 )
 from testbed.cli.output import count, print_json
 from testbed.cli.run_report import FINISHED, print_report
+from testbed.cli.scorer_options import as_scored, scorer_options
 from testbed.cli.task_options import as_tasks, task_options, use_files
 from testbed.errors import TestbedError
 
@@ -66,6 +67,7 @@ POSITIVE = click.IntRange(min=1)
 @predictions_option
 @clip_cc_options
 @task_options
+@scorer_options
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @click.option("--limit", type=POSITIVE, metavar="N", help="At most N samples of each setting, evenly spread.")
 @click.option(
@@ -139,6 +141,7 @@ def command(
     registry.load(options.plugins)
     chosen_models = select(registry.models, registry.model_collections, models)
     chosen_settings = as_tasks(select(registry.eval_settings, registry.eval_setting_collections, eval_settings), given)
+    chosen_settings = as_scored(registry, chosen_settings, given["scorers"], given["scoring"])
     if dry_run:
         return show_plan(registry, options, chosen_models, chosen_settings, as_json)
     after = {"heads": given["save_clf"], "exported": exported}

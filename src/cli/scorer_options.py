@@ -1,0 +1,82 @@
+"""The options of ``eval.py`` that have captions scored: ``--scorers A B`` is ``X@A X@B`` for each captioning setting X."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from testbed.cli.options import ManyWords
+from testbed.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from testbed.registry.catalog import Catalog
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SIMILARITY = "similarity"
+_OPTIONS = (
+    click.option(
+        "--scorers",
+        cls=ManyWords,
+        metavar="NAME",
+        help="Captioning settings: the models that score the captions; names, patterns, collections (decoders).",
+    ),
+    click.option(
+        "--scoring",
+        type=click.Choice([SIMILARITY, "clip_score"]),
+        default=SIMILARITY,
+        show_default=True,
+        help="What scorers compare captions with: references or images.",
+    ),
+)
+
+
+def scorer_options(function: F) -> F:
+    """The options."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def as_scored(catalog: Catalog, settings: Sequence[str], scorers: Sequence[str], scoring: str) -> list[str]:
+    """The names of settings, each captioning setting in as many as there are scorers.
+
+    Args:
+        catalog: Where names are looked up.
+        settings: Canonical names.
+        scorers: As the user wrote them.
+        scoring: One of the choices.
+
+    Raises:
+        DefinitionError: If scorers are given and a setting is not about captions.
+    """
+    from testbed.eval_settings.scored_base import MARK
+    from testbed.registry.select import select
+
+    if not scorers:
+        return list(settings)
+    chosen = select(catalog.models, catalog.model_collections, scorers)
+    names: dict[str, None] = {}
+    for setting in settings:
+        if MARK in setting and catalog.get_eval_setting(setting).scoring is not None:
+            names.setdefault(setting)
+            continue
+        if catalog.get_eval_setting(setting).task != "captioning":
+            raise DefinitionError(_why_not(catalog, setting))
+        way = "" if scoring == SIMILARITY else f".{scoring}"
+        for scorer in chosen:
+            name = catalog.eval_settings.canonical(f"{setting}{way}{MARK}{scorer}")
+            assert name is not None
+            names.setdefault(name)
+    return list(names)
+
+
+def _why_not(catalog: Catalog, setting: str) -> str:
+    """What is wrong with a setting that is not about captions."""
+    captioning = f"{setting}.captioning"
+    known = catalog.contains_eval_setting(captioning)
+    remedy = f"{captioning} is such a setting" if known else "clip-cc-bench and mscoco_captions.captioning are such"
+    task = catalog.get_eval_setting(setting).task
+    return f"--scorers are for captioning settings; {setting} is for {task}. {remedy}"
