@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import hashlib
-import re
 import shutil
 import sqlite3
 import threading
@@ -33,7 +32,7 @@ from testbed.errors import SchemaError, StoreError
 
 MIGRATIONS = Path(testbed.db.__file__).parent / "migrations"
 VERSIONS = sorted(path for path in (MIGRATIONS / "versions").glob("*.py") if path.name != "__init__.py")
-ASSET = Path(__file__).parent / "assets" / "store_0001.db"
+ASSETS = sorted((Path(__file__).parent / "assets").glob("store_*.db"))
 
 OPENINGS: dict[str, Callable[[str], Any]] = {
     "open to read": lambda url: Store.open(url),
@@ -423,37 +422,47 @@ def test_making_a_store_waits_for_a_process_that_is_at_it(tmp_path: Path) -> Non
     assert "models" in tables_of(str(path))
 
 
-# A store of the first version -------------------------------------------------------------------------------------
+# Stores of earlier versions --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=ASSETS, ids=lambda path: path.stem)
+def asset(request: pytest.FixtureRequest) -> Path:
+    """A store that was made once by ``assets/make_store.py``."""
+    return Path(request.param)
+
+
+def version_of(asset: Path) -> str:
+    return asset.stem.removeprefix("store_")
 
 
 @pytest.fixture
-def old_store(tmp_path: Path) -> Store:
-    """The store that was made once by ``assets/make_store_0001.py``, brought to this testbed's version."""
-    path = shutil.copy(ASSET, tmp_path / "store.db")
+def old_store(asset: Path, tmp_path: Path) -> Store:
+    """A store of an earlier version, brought to this testbed's."""
+    path = shutil.copy(asset, tmp_path / "store.db")
     before, after = upgrade(str(path))
-    assert (before, after) == ("0001", migrations.HEAD)
+    assert (before, after) == (version_of(asset), migrations.HEAD)
     return Store.open(str(path))
 
 
-def test_the_kept_store_is_of_the_version_that_it_says_and_small() -> None:
-    with sqlite3.connect(f"file:{ASSET}?mode=ro&immutable=1", uri=True) as connection:
-        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
+def test_a_kept_store_is_of_the_version_that_it_says_and_small(asset: Path) -> None:
+    with sqlite3.connect(f"file:{asset}?mode=ro&immutable=1", uri=True) as connection:
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [(version_of(asset),)]
     connection.close()
-    assert ASSET.stat().st_size < 100_000
+    assert asset.stat().st_size < 100_000
 
 
-def test_a_store_of_version_0001_is_sound(old_store: Store) -> None:
+def test_an_old_store_is_sound(old_store: Store) -> None:
     assert list(old_store.check()) == []
 
 
-def test_a_store_of_version_0001_lists_its_names(old_store: Store) -> None:
+def test_an_old_store_lists_its_names(old_store: Store) -> None:
     models = [(each.name, each.model_type, each.evaluations) for each in old_store.list_names("model")]
     assert models == [("clip", None, 0), ("net", "Standard training", 4)]
     settings = [(each.name, each.parent, each.evaluations) for each in old_store.list_names("eval setting")]
     assert settings == [("objectnet", None, 0), ("part", "val", 1), ("sketch", None, 0), ("val", None, 3)]
 
 
-def test_a_store_of_version_0001_shows_its_results(old_store: Store) -> None:
+def test_an_old_store_shows_its_results(old_store: Store) -> None:
     shown = [
         (each.eval_setting, each.origin, each.metric, each.slice, each.value, each.n) for each in old_store.results()
     ]
@@ -471,7 +480,7 @@ def evaluation_of(store: Store, fingerprint: str) -> Any:
     return found
 
 
-def test_a_store_of_version_0001_gives_its_evaluations(old_store: Store) -> None:
+def test_an_old_store_gives_its_evaluations(old_store: Store) -> None:
     assert {each.fingerprint: (each.status, each.origin, each.error) for each in old_store.evaluations()} == {
         "f-run": ("complete", "run", None),
         "f-derived": ("complete", "derived", None),
@@ -498,7 +507,7 @@ def test_a_store_of_version_0001_gives_its_evaluations(old_store: Store) -> None
     assert [each.id for each in old_store.sources(["forward"])] == [run.id]
 
 
-def test_a_store_of_version_0001_gives_its_outputs(old_store: Store) -> None:
+def test_an_old_store_gives_its_outputs(old_store: Store) -> None:
     run, derived = evaluation_of(old_store, "f-run"), evaluation_of(old_store, "f-derived")
     logits = np.arange(12, dtype=np.float16).reshape(4, 3) / 8
     logits[2] = np.nan  # its sample could not be read
@@ -519,7 +528,7 @@ def test_a_store_of_version_0001_gives_its_outputs(old_store: Store) -> None:
     assert head.tolist() == np.eye(3).tolist()
 
 
-def test_a_store_of_version_0001_gives_its_samples(old_store: Store) -> None:
+def test_an_old_store_gives_its_samples(old_store: Store) -> None:
     run = evaluation_of(old_store, "f-run")
     assert old_store.dataset(run.dataset_id) == DatasetInfo(
         "photos",
@@ -534,7 +543,7 @@ def test_a_store_of_version_0001_gives_its_samples(old_store: Store) -> None:
     )
 
 
-def test_a_store_of_version_0001_can_be_gone_on_with(old_store: Store, tmp_path: Path) -> None:
+def test_an_old_store_can_be_gone_on_with(old_store: Store, tmp_path: Path) -> None:
     old_store.close()
     with Store.open(str(tmp_path / "store.db"), "write") as store:
         assert store.unhide("model", "removed") == 1
@@ -547,12 +556,11 @@ def test_a_store_of_version_0001_can_be_gone_on_with(old_store: Store, tmp_path:
 
 def test_every_earlier_version_has_its_kept_store() -> None:
     """A new schema version needs a frozen store of the one before."""
-    kept = {re.sub(r"\D", "", path.stem) for path in ASSET.parent.glob("store_*.db")}
-    assert kept >= set(migrations.REVISIONS[:-1]) | {"0001"}
+    assert [version_of(path) for path in ASSETS] == list(migrations.REVISIONS[:-1])
 
 
-def test_the_results_of_an_old_store_are_the_same_after_its_upgrade(tmp_path: Path) -> None:
-    path = shutil.copy(ASSET, tmp_path / "store.db")
+def test_the_results_of_an_old_store_are_the_same_after_its_upgrade(asset: Path, tmp_path: Path) -> None:
+    path = shutil.copy(asset, tmp_path / "store.db")
 
     def rows() -> list[tuple[object, ...]]:
         with contextlib.closing(sqlite3.connect(path)) as connection:

@@ -1,9 +1,9 @@
-"""Made ``store_0001.db``, a store of schema version 0001 with a few rows of everything; kept to show how.
+"""Made the stores ``store_0001.db``, …: one of each schema version, with the same few rows of everything.
 
-    python tests/db/assets/make_store_0001.py tests/db/assets/store_0001.db
+    python tests/db/assets/make_store.py tests/db/assets/store_0002.db
 
-It works with the testbed whose schema version is 0001 only. The file that it made is never made again: later versions
-must read that very file. ``test_schema.py`` says what is in it.
+It works with the testbed of that schema version only. A file that was made is never made again: later versions must
+read that very file. ``test_schema.py`` says what is in it.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def fill(store: Store) -> None:
 
 def main(path: Path) -> None:
     """Writes the file."""
-    if HEAD != "0001" or path.exists():
-        raise SystemExit(f"this testbed has schema version {HEAD}, or {path} exists; the file is made once")
+    if path.name != f"store_{HEAD}.db" or path.exists():
+        raise SystemExit(f"this testbed has schema version {HEAD}, or {path} exists; a file is made once")
     with sqlite3.connect(path) as connection:  # small pages, since most tables hold a row or two
         connection.execute("PRAGMA page_size=1024")
         connection.execute("VACUUM")
