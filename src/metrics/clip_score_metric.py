@@ -44,7 +44,7 @@ class _Pairs:
     zero_norms: int
 
 
-class CLIPScore(_Base):
+class CLIPScore(_Base):  # type: ignore[misc]
     """The mean of 100 · cosine of embeddings of images and texts, of two images, or of two texts.
 
     A pair of which an embedding is zero has the cosine 0, and `zero_norms` counts it. Where an embedding is not finite
