@@ -112,15 +112,27 @@ def _nltk(language: str) -> Splitter | None:
     name = _NLTK_LANGUAGES.get(language)
     if name is not None:
         try:
-            tokenizer = importlib.import_module("nltk.tokenize.punkt").PunktTokenizer(name)
+            return _punkt(name, tuple(importlib.import_module("nltk.data").path))
         except LookupError:
             pass
-        else:
-            return SentenceSplitter(
-                f"nltk {version('nltk')} punkt_tab {name} {_digest(tokenizer)}", tokenizer.sentences_from_text
-            )
     _say_once(f"there are no punkt data of NLTK for the language {language!r}: sentencex cuts texts into sentences")
     return None
+
+
+@lru_cache
+def _punkt(name: str, folders: tuple[str, ...]) -> Splitter:
+    """Punkt for a language, read once; what is not there is looked for again each time.
+
+    Args:
+        name: NLTK's name of the language.
+        folders: Where NLTK looks for data.
+
+    Raises:
+        LookupError: If the data are in none of them, or not whole.
+    """
+    tokenizer = importlib.import_module("nltk.tokenize.punkt").PunktTokenizer(name)
+    described = f"nltk {version('nltk')} punkt_tab {name} {_digest(tokenizer)}"
+    return SentenceSplitter(described, tokenizer.sentences_from_text)
 
 
 def _digest(tokenizer: Any) -> str:

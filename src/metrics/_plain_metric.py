@@ -42,7 +42,7 @@ class PlainMetric:
             if name in _OF_TORCHMETRICS:
                 raise MissingExtraError("torchmetrics", "metrics", f"{type(self).__name__}({name}=…)")
             raise ValueError(f"Unexpected keyword argument: {name}")
-        self.device = torch.device("cpu")
+        self.device, self.dtype = torch.device("cpu"), torch.float32
         self._defaults: dict[str, Any] = {}
 
     def add_state(self, name: str, default: Any, dist_reduce_fx: str) -> None:

@@ -103,10 +103,10 @@ class SimilarityOptions:
                 raise DefinitionError(f"caption similarity: {name} is {value!r}, expected a whole number ≥ {least}")
 
     def spec(self) -> dict[str, Any]:
-        """What decides about the numbers, as plain values. How texts are really cut is the splitter's ``id``."""
+        """What decides about the numbers, as plain values, but for how texts are cut: that is the splitter's ``id``."""
         described: dict[str, Any] = {"fine": self.fine, "missing": self.missing, "rescale": self.rescale}
         if self.fine:
-            described |= {"chunking": self.chunking, "weights": self.weights, "combine": self.combine}
+            described |= {"weights": self.weights, "combine": self.combine}
         if self.rescale == "baseline":
             described |= {"baseline_pairs": self.baseline_pairs, "seed": self.seed}
         return described
@@ -335,13 +335,18 @@ class _Pairs:
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Array]:
         """All metrics of pairs of texts that are not blank: float64 arrays [pairs]."""
-        whole = [[self._rows([text]) for text in side] for side in zip(*pairs, strict=True)]
-        raw = {"coarse_similarity": match_rows(self.embeddings, *whole)[0]}
+        captions, references = zip(*pairs, strict=True)
+        whole, truth = ([self._rows([text]) for text in side] for side in (captions, references))
+        raw = {"coarse_similarity": match_rows(self.embeddings, whole, truth)[0]}
         if self.options.fine:
-            parts = [[self.texts.sentences(text) for text in side] for side in zip(*pairs, strict=True)]
-            rows = [[self._rows(part) for part in side] for side in parts]
-            weights = [self._weights(side) for side in parts]
-            raw["fine_precision"], raw["fine_recall"] = match_rows(self.embeddings, *rows, *weights)
+            parts, others = ([self.texts.sentences(text) for text in side] for side in (captions, references))
+            raw["fine_precision"], raw["fine_recall"] = match_rows(
+                self.embeddings,
+                [self._rows(each) for each in parts],
+                [self._rows(each) for each in others],
+                self._weights(parts),
+                self._weights(others),
+            )
         scaled = {name: unit(values) for name, values in raw.items()}
         found = self._complete(scaled) | {name + _RAW: values for name, values in self._complete(raw).items()}
         return {name: found[name] for name in self.options.metrics()}

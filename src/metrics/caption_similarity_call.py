@@ -79,7 +79,8 @@ def _embedder(scorer: Any, language: str, device: str | None, dtype: str) -> Emb
     if isinstance(scorer, EmbedsText):
         return lambda texts: scorer.embed_text(texts, language)
     if callable(scorer):
-        return scorer
+        embed: Embed = scorer
+        return embed
     raise UnsupportedError(
         f"a scorer is the name of a model, its definition, a loaded model or a function of texts, got {scorer!r}"
     )

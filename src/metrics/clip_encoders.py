@@ -38,14 +38,17 @@ class Encoder(Protocol):
     """What CLIPScore wants of a model.
 
     Attributes:
-        network: The network itself.
         processor: What makes its input: a processor of transformers, or a tokenizer.
         stays: Whether it is to be left on its device.
     """
 
-    network: Any
     processor: Any
     stays: bool
+
+    @property
+    def network(self) -> Any:
+        """The network itself."""
+        ...
 
     def to(self, device: torch.device) -> None:
         """Moves the network."""
@@ -76,7 +79,7 @@ def encoder_of(model: Any, truncation: Truncation, device: torch.device | None) 
         UnsupportedError: If the model embeds no texts, or cannot cut texts in that way.
         DefinitionError: If it is something else.
     """
-    from testbed.models.capability_base import EMBED_TEXT
+    from testbed.models.capability_base import EMBED_IMAGE, EMBED_TEXT
     from testbed.models.definition_base import LoadOptions, ModelDefinition
 
     if isinstance(model, str):
@@ -84,7 +87,9 @@ def encoder_of(model: Any, truncation: Truncation, device: torch.device | None) 
     if isinstance(model, ModelDefinition):
         if EMBED_TEXT not in model.capabilities:
             raise UnsupportedError(f"{model.name} embeds no texts, as CLIPScore needs: it is no dual encoder")
-        return LoadedEncoder(model.load(LoadOptions(str(device or "cpu"))), truncation, stays=False)
+        of_texts = EMBED_IMAGE not in model.capabilities  # which no image's device moves
+        place = device or (idle_device() if of_texts else "cpu")
+        return LoadedEncoder(model.load(LoadOptions(str(place))), truncation, stays=of_texts)
     if hasattr(model, "embed_text"):
         return LoadedEncoder(model, truncation, stays=True)
     if callable(model):
@@ -93,6 +98,11 @@ def encoder_of(model: Any, truncation: Truncation, device: torch.device | None) 
         "model_name_or_path is a name, a definition, a loaded dual encoder or a function that returns (model,"
         f" processor), not {type(model).__name__}"
     )
+
+
+def idle_device() -> torch.device:
+    """Where to encode what is on no device yet."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def _pair(make: Callable[[], Any]) -> tuple[Any, Any]:
@@ -248,11 +258,9 @@ class LoadedEncoder:
 
     def to(self, device: torch.device) -> None:
         """Moves the network."""
-        options = getattr(self.loaded, "options", None)
-        if options is None or torch.device(options.device) == device:
-            return
-        self.loaded.network.to(device)
-        self.loaded.options = replace(options, device=str(device))
+        if hasattr(self.loaded, "network") and torch.device(self.loaded.options.device) != device:
+            self.loaded.network.to(device)
+            self.loaded.options = replace(self.loaded.options, device=str(device))
 
     def images(self, images: Sequence[torch.Tensor]) -> torch.Tensor:
         """By the definition's transform and normalization."""

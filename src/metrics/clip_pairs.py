@@ -96,7 +96,8 @@ def clip_score_metrics(
 
 def _metric(name: str, values: Array, clusters: Array | None, scorer: str) -> Metric:
     if values.ndim != 1 or (clusters is not None and len(clusters) != len(values)):
-        raise ValueError(f"{name}: expected values [n] and clusters [n], got {values.shape} and {np.shape(clusters)}")
+        shape = None if clusters is None else np.shape(clusters)
+        raise ValueError(f"{name}: expected values [n] and clusters [n], got {values.shape} and {shape}")
     scored = ~np.isnan(values)
     if clusters is None:
         mean, stderr = mean_and_stderr(values[scored])
@@ -106,7 +107,7 @@ def _metric(name: str, values: Array, clusters: Array | None, scorer: str) -> Me
     return Metric(name, value, int(scored.sum()), stderr, scorer=scorer)
 
 
-def ref_clip_score(image_cosines: Array, reference_cosines: Sequence[Array]) -> Array:
+def ref_clip_score(image_cosines: Array, reference_cosines: Sequence[Array] | Array) -> Array:
     """RefCLIPScore of captions (Hessel et al. 2021): the harmonic mean of two similarities.
 
     One is that to the image, 2.5 · max(cos, 0). The other is that to the most similar reference, max(cos, 0).

@@ -9,26 +9,31 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
 import torch
 
 from testbed.metrics._plain_metric import PlainMetric
-from testbed.metrics.clip_encoders import Encoder, encoder_of
+from testbed.metrics.clip_encoders import Encoder, encoder_of, idle_device
 from testbed.metrics.clip_inputs import RANGES, ClipInputError, Given, Side, read_side
 from testbed.metrics.clip_pairs import pair_cosines
 from testbed.metrics.clip_tokens import TRUNCATIONS, Truncation
 
-try:
-    from torchmetrics import Metric as _Metric
-except ImportError:
-    _Metric = PlainMetric
-_Base: Any = _Metric
-
 DEFAULT_MODEL = "openai/clip-vit-large-patch14"
 CLAMPS = ("mean", "pair")
 _ONE = 2**32  # of a cosine; sums of whole numbers are the same in any order and over any number of processes
+
+
+def _base() -> Any:
+    try:
+        return import_module("torchmetrics").Metric
+    except ImportError:
+        return PlainMetric
+
+
+_Base: Any = _base()
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ class _Pairs:
     zero_norms: int
 
 
-class CLIPScore(_Base):  # type: ignore[misc]
+class CLIPScore(_Base):
     """The mean of 100 · cosine of embeddings of images and texts, of two images, or of two texts.
 
     A pair of which an embedding is zero has the cosine 0, and `zero_norms` counts it. Where an embedding is not finite
@@ -118,7 +123,7 @@ class CLIPScore(_Base):  # type: ignore[misc]
 
     @property
     def cosines(self) -> torch.Tensor:
-        """The cosine of each pair so far: float64 [n], those of this process; NaN where an embedding is not finite.
+        """The cosine of each pair so far: float32 [n], those of this process; NaN where an embedding is not finite.
 
         Raises:
             ValueError: If they are not kept.
@@ -126,7 +131,7 @@ class CLIPScore(_Base):  # type: ignore[misc]
         if not self.keep_cosines:
             raise ValueError("the cosines are not kept: make the metric with keep_cosines=True")
         parts = [self.kept] if isinstance(self.kept, torch.Tensor) else self.kept
-        return torch.cat([torch.zeros(0, dtype=torch.float64), *(part.cpu() for part in parts)])
+        return torch.cat([torch.zeros(0), *(part.float().cpu() for part in parts)])
 
     def update(self, source: Given, target: Given) -> None:
         """Adds pairs: the first of source with the first of target, and so on.
@@ -150,7 +155,8 @@ class CLIPScore(_Base):  # type: ignore[misc]
         self.zero_norms += pairs.zero_norms
         self.not_finite += int((~finite).sum())
         if self.keep_cosines:
-            self.kept.append(torch.from_numpy(pairs.cosines).to(self.device))
+            # Of the metric's own type: torchmetrics puts an empty tensor of it in the place of a process without pairs.
+            self.kept.append(torch.from_numpy(pairs.cosines).to(self.device, self.dtype))
 
     def forward(self, source: Given, target: Given) -> Any:
         """Adds pairs as `update` does, and returns the score of them alone. Encodes them once.
@@ -295,8 +301,7 @@ class _Scorer:
         if self.device is not None:
             self.encoder.to(self.device)
         elif not self.encoder.stays:
-            idle = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-            self.encoder.to(devices[0] if devices else idle)
+            self.encoder.to(devices[0] if devices else idle_device())
 
     def _embedded(self, sides: Sequence[Side]) -> list[np.ndarray[Any, Any]]:
         """The embeddings of both sides, [n, D] each. What is equal is encoded once, also across the sides."""

@@ -17,7 +17,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-BLOCK_BYTES = 2**25
+BLOCK_BYTES = 2**24
 
 _HIGH, _LOW = 2.0**24, 2.0**20  # a component is (high + low / _LOW) / _HIGH
 _SIDE = 256  # sentences of a tile, so that a long text is not one block
@@ -172,7 +172,8 @@ def _match_block(embeddings: Array, left: _Side, right: _Side, tiles: Array, sha
     cosines[~(inside[0][:, :, None] & inside[1][:, None, :])] = -np.inf
     for axis, side in enumerate((left, right)):
         largest = cosines.max(axis=2 - axis)
-        np.maximum.at(side.best, places[axis][inside[axis]], largest[inside[axis]])
+        with np.errstate(invalid="ignore"):  # NaN stays NaN
+            np.maximum.at(side.best, places[axis][inside[axis]], largest[inside[axis]])
 
 
 class _Vectors:

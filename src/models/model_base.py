@@ -45,6 +45,7 @@ class Model(ModelDefinition):
     """
 
     capabilities = frozenset({LOGITS})
+    transform: Transform
 
     def __init__(
         self,

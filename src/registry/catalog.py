@@ -177,7 +177,10 @@ class Catalog:
             path = Path(plugin).expanduser().resolve()
             if path not in self.plugins:
                 with self._all_or_nothing():
-                    discovery.load_plugin_file(path)
+                    if path.suffix in discovery.DECODER_FILES:
+                        discovery.load_decoder_file(path, self)
+                    else:
+                        discovery.load_plugin_file(path)
                 self.plugins.append(path)
         return self
 

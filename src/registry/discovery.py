@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 ROOMS = ("testbed.models", "testbed.eval_settings")
 ENTRY_POINT_GROUP = "testbed.plugins"
 ENV_NO_PLUGINS = "TESTBED_NO_PLUGINS"
+DECODER_FILES = (".yaml", ".yml")
 
 # What the files of ImageNet-testbed import, and the packages of ours that carry the same names.
 ORIGINAL_NAMES = {"registry": "testbed.registry", "models": "testbed.models", "eval_settings": "testbed.eval_settings"}
@@ -71,7 +72,9 @@ def load_plugin_file(path: Path) -> ModuleType:
     name = f"testbed_plugin_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise PluginError(f"--plugin {path}: not a Python file (its name should end in .py)")
+        raise PluginError(
+            f"--plugin {path}: not a Python file (its name should end in .py; or in .yaml, for a decoder)"
+        )
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -81,6 +84,19 @@ def load_plugin_file(path: Path) -> ModuleType:
         del sys.modules[name]
         raise
     return module
+
+
+def load_decoder_file(path: Path, catalog: Catalog) -> None:
+    """Registers the text embedder that a configuration file of CLIP-CC-Bench describes.
+
+    Raises:
+        DefinitionError: If the file is missing or says something that cannot be.
+    """
+    from testbed.models import decoder_file_base
+
+    if not path.is_file():
+        raise PluginError(f"--plugin {path}: there is no such file")
+    decoder_file_base.register(path, catalog)
 
 
 def _origin(module: str) -> str | None:

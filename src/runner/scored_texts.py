@@ -41,7 +41,7 @@ def text_passes(
         key = _scorer(cell)
         members.setdefault(key, []).append((cell, evaluation_id))
         texts.setdefault(key, {}).update(dict.fromkeys(found))
-    passes = []
+    passes: list[Pass] = []
     chunk = min(TEXT_CHUNK, options.clear_cache_interval or TEXT_CHUNK)
     for key, scored in members.items():
         scorer, encoder, language = key

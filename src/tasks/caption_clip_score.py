@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +34,7 @@ class CaptionClipScore(ScorerTask):
         """The scorer's formulas, and what is put in front of captions."""
         return {"scorer": SCORER, "prefix": prefix_of(setting)}
 
-    def texts(self, setting: EvalSetting, values: Sequence[Any], samples: Sequence[SampleInfo]) -> list[str]:
+    def texts(self, setting: EvalSetting, values: Iterable[Any], samples: Sequence[SampleInfo]) -> list[str]:
         """Captions and references."""
         captions, _ = texts_and_status(values)
         prefix = prefix_of(setting)

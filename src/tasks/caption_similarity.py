@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,7 @@ class CaptionSimilarity(ScorerTask):
         cut = {"splitter": splitter.id} if splitter is not None else {}
         return {"scorer": SCORER, **options.spec(), **cut}
 
-    def texts(self, setting: EvalSetting, values: Sequence[Any], samples: Sequence[SampleInfo]) -> list[str]:
+    def texts(self, setting: EvalSetting, values: Iterable[Any], samples: Sequence[SampleInfo]) -> list[str]:
         """Captions, references, and the sentences of both."""
         options = options_of(setting)
         captions, _ = texts_and_status(values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,6 @@ ERROR_PREFIX = "error"
 
 # What became of a sample; stored as the score "status".
 SCORED, MISSING, EMPTY, ERROR = 0, 1, 2, 3
-STATUS_NAMES = ("scored", "missing", "empty", "error")
 
 
 class GenerationTask(Task):
@@ -78,7 +77,7 @@ def failure(reason: str) -> dict[str, Any]:
     return {"text": None, "finish_reason": f"{ERROR_PREFIX}: {reason}"}
 
 
-def texts_and_status(values: Sequence[Any]) -> tuple[list[str | None], Array]:
+def texts_and_status(values: Iterable[Any]) -> tuple[list[str | None], Array]:
     """What was said about each sample.
 
     Args:
@@ -88,9 +87,10 @@ def texts_and_status(values: Sequence[Any]) -> tuple[list[str | None], Array]:
         The texts without white space at their ends: None where there is no answer, ``""`` where it is blank. And the
         status of each sample, uint8 array [n]: `SCORED`, `MISSING`, `EMPTY` or `ERROR`.
     """
+    given = list(values)
     texts: list[str | None] = []
-    status = np.zeros(len(values), dtype=np.uint8)
-    for place, value in enumerate(values):
+    status = np.zeros(len(given), dtype=np.uint8)
+    for place, value in enumerate(given):
         reason = ERROR_PREFIX if value is None else str(value["finish_reason"])
         text = None if value is None else value["text"]
         if reason == MISSING_REASON:
@@ -102,16 +102,3 @@ def texts_and_status(values: Sequence[Any]) -> tuple[list[str | None], Array]:
         known = status[place] in (SCORED, EMPTY)
         texts.append(str(text).strip() if known else None)
     return texts, status
-
-
-def reasons(values: Sequence[Any]) -> list[str]:
-    """Why each sample has no answer, or one that says nothing; empty where it has one."""
-    _, status = texts_and_status(values)
-    said = []
-    for value, code in zip(values, status, strict=True):
-        if code == ERROR:
-            reason = "it could not be read" if value is None else str(value["finish_reason"])
-            said.append(reason.removeprefix(f"{ERROR_PREFIX}:").strip() or "an error")
-        else:
-            said.append("" if code == SCORED else STATUS_NAMES[code])
-    return said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from testbed.db.entities import SampleInfo
@@ -54,7 +54,7 @@ class ScorerTask(Task):
         raise NotImplementedError
 
     @abstractmethod
-    def texts(self, setting: EvalSetting, values: Sequence[Any], samples: Sequence[SampleInfo]) -> list[str]:
+    def texts(self, setting: EvalSetting, values: Iterable[Any], samples: Sequence[SampleInfo]) -> list[str]:
         """The texts that the scorer must embed.
 
         Args:

@@ -12,9 +12,17 @@ import pytest
 import torch
 
 import testbed.metrics
-from testbed.errors import DefinitionError, MissingExtraError, TestbedError, UnknownNameError, UnsupportedError
+from testbed.errors import (
+    DefinitionError,
+    MissingExtraError,
+    TestbedError,
+    UnknownNameError,
+    UnsupportedError,
+    WeightsError,
+)
 from testbed.metrics import CLIPScore, clip_encoders, clip_score, clip_score_metric
 from testbed.models.model_base import DualEncoder, LoadOptions, Model, StandardTransform
+from testbed.models.text_encoder_base import TextEncoder
 from testbed.registry import registry
 
 WIDTH = 6
@@ -112,7 +120,7 @@ def test_batches_order_and_micro_batches_do_not_matter():
     for start in (5, 0):
         parts(images[start : start + (4 if start else 5)], texts[start : start + (4 if start else 5)])
     assert whole.compute() == parts.compute()
-    assert whole.cosines.dtype == torch.float64
+    assert whole.cosines.dtype == torch.float32
     assert torch.equal(whole.cosines, torch.cat([parts.cosines[4:], parts.cosines[:4]]))
     parts.reset()
     assert len(parts.cosines) == 0
@@ -272,8 +280,17 @@ def test_a_model_that_embeds_texts_alone():
     with pytest.raises(UnsupportedError, match="embeds no images"):
         clip_score(IMAGE, axis(1), Loaded())
 
+    class Numbers:
+        encode = staticmethod(tokenize)
 
-def test_names():
+    embedder = TextEncoder("numbers", Numbers)
+    assert clip_score(axis(1), axis(3, 4), embedder).item() == pytest.approx(60)
+    with pytest.raises(UnsupportedError, match="numbers embeds no images"):
+        clip_score(axis(1), IMAGE, embedder)
+
+
+def test_names(monkeypatch):
+    monkeypatch.setattr(registry.models, "names", lambda: ["toy"])  # no library has to list its own
     with pytest.raises(ValueError, match=r"unknown model 'owner/name'.*transformers/owner/name") as caught:
         CLIPScore("owner/name")
     assert isinstance(caught.value, UnknownNameError)
@@ -310,6 +327,24 @@ def test_names_of_openai_come_from_open_clip_where_transformers_is_not(monkeypat
         with pytest.raises(ModuleNotFoundError, match=r"testbed\[transformers\]") as caught:
             CLIPScore(name)
         assert isinstance(caught.value, MissingExtraError)
+
+
+def test_published_values():
+    """Those of torchmetrics' documentation, where the weights are here."""
+    try:
+        metric = CLIPScore("openai/clip-vit-base-patch16")
+    except WeightsError as error:
+        pytest.skip(f"no weights: {error}")
+    first, second = (
+        torch.randint(255, (3, 224, 224), generator=torch.Generator().manual_seed(seed)) for seed in (42, 43)
+    )
+    texts = (
+        "28-year-old chef found dead in San Francisco mall",
+        "A 28-year-old chef who recently moved to San Francisco was found dead.",
+    )
+    assert metric(first, "a photo of a cat").item() == pytest.approx(24.4255, abs=0.01)
+    assert metric(first, second).item() == pytest.approx(99.4859, abs=0.01)
+    assert metric(*texts).item() == pytest.approx(91.3950, abs=0.01)
 
 
 def test_copies(metric):

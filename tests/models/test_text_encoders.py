@@ -13,6 +13,7 @@ from testbed.identity import digest
 from testbed.models.capability_base import EMBED_TEXT, EmbedsText
 from testbed.models.model_base import LoadOptions
 from testbed.models.text_encoder_base import TextEncoder
+from testbed.registry import registry
 
 CPU = LoadOptions("cpu")
 TEXTS = ["a cat", "two dogs in a park", "", "a cat", "an owl", "ünïcode"]
@@ -182,3 +183,16 @@ def test_faults_of_use():
         TextEncoder("wrong", dict).load(CPU)
     with pytest.raises(RunError, match="there are no texts"):
         TextEncoder("letters", Letters).load(CPU).embed_text([])
+
+
+def test_the_text_tower_of_a_dual_encoder_embeds_texts_as_a_text_encoder_does():
+    model = registry.get_model("digits-clip")
+    assert EMBED_TEXT in model.capabilities
+    loaded = model.load(LoadOptions(random_seed=0))
+    assert isinstance(loaded, EmbedsText)
+    texts = ["a photo of the digit two", "the number nine", "a photo of the digit two"]
+    embeddings = loaded.embed_text(texts)
+    assert embeddings.shape[0] == 3
+    assert torch.equal(embeddings[0], embeddings[2])
+    own = torch.cat([loaded.embed_text([text]) for text in texts])
+    assert torch.allclose(embeddings, own, atol=1e-5)

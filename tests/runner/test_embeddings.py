@@ -9,82 +9,15 @@ import numpy as np
 import pytest
 import torch
 import toy
-from toy import CLASSES, SIZE, WORK, ToyImages, toy_catalog, toy_model
+from toy import CLASSES, SIZE, ToyImages, toy_catalog, toy_model
+from toy_towers import Targets, ToyTower, tokenize, toy_encoder
 
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.models.model_base import DualEncoder, ImageEncoder, StandardTransform
+from testbed.models.model_base import ImageEncoder, StandardTransform
 from testbed.runner.options import RunOptions
 from testbed.runner.run import make_plan
 
-WIDTH = 12
 WORDS = [f"class {index}" for index in range(CLASSES)]
-
-
-class ToyTower(torch.nn.Module):
-    """Embeds images by a linear map of the pixels, and texts by a table of their characters."""
-
-    def __init__(self, seed: int = 0) -> None:
-        super().__init__()
-        WORK["networks made"] += 1
-        generator = torch.Generator().manual_seed(seed)
-        self.image = torch.nn.Parameter(0.05 * torch.randn(3 * SIZE * SIZE, WIDTH, generator=generator))
-        self.text = torch.nn.Parameter(torch.randn(128, WIDTH, generator=generator))
-
-    def encode_image(self, images: torch.Tensor) -> torch.Tensor:
-        WORK["images embedded"] += len(images)
-        return torch.tanh(images.flatten(1) - 0.5) @ self.image
-
-    forward = encode_image
-
-    def encode_text(self, tokens: torch.Tensor) -> torch.Tensor:
-        WORK["texts embedded"] += len(tokens)
-        place = torch.arange(1, tokens.shape[1] + 1)[None, :, None]
-        return (torch.sin(self.text[tokens] * place) * (tokens > 0)[..., None]).sum(dim=1)
-
-
-def tokenize(texts: Sequence[str]) -> torch.Tensor:
-    rows = [[ord(character) % 128 for character in text[:40].ljust(40, "\0")] for text in texts]
-    return torch.tensor(rows)
-
-
-def toy_encoder(name: str = "tower", seed: int = 0, **options: Any) -> DualEncoder:
-    arguments: dict[str, Any] = {
-        "transform": StandardTransform(SIZE, SIZE),
-        "encoder_loader": lambda: (ToyTower(seed), tokenize),
-        "eval_batch_size": 64,
-    }
-    return DualEncoder(name=name, **{**arguments, **options})
-
-
-class Targets:
-    """The images of a toy data set, with other targets; ``twice`` repeats the first images under other names."""
-
-    def __init__(self, kind: str, count: int = 90, language: str = "en", twice: int = 0, broken: Sequence[int] = ()):
-        self.kind, self.count, self.language, self.twice, self.broken = kind, count, language, twice, list(broken)
-
-    def spec(self) -> dict[str, Any]:
-        return {"targets": vars(self)}
-
-    def open(self) -> ToyImages:
-        source = ToyImages(self.count, 0, self.broken)
-        if self.twice:
-            source.pixels = np.concatenate([source.pixels, source.pixels[: self.twice]])
-            source.ids += [f"again/{index}" for index in range(self.twice)]
-            source.targets += source.targets[: self.twice]
-        if self.kind == "captions":
-            source.targets = [
-                [f"{self.language} {place} of {label}", f"{self.language} a picture of {label}"]
-                for place, label in enumerate(source.targets)
-            ]
-            source.class_names = None
-        elif self.kind == "choices":
-            source.groups = list(source.ids)
-            source.targets = [
-                {"captions": [f"a {label}", f"a {(label + 1) % CLASSES}"], "answer": 0} for label in source.targets
-            ]
-        elif self.kind == "labels":
-            source.targets = [sorted({label, (label * 3) % CLASSES}) for label in source.targets]
-        return source
 
 
 def zero_shot(name: str = "shown", prompt: str = "a {c}", **options: Any) -> EvalSetting:

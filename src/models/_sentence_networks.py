@@ -1,0 +1,39 @@
+"""sentence-transformers' models with the method that testbed calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+
+class Sentences(nn.Module):
+    """A model of sentence-transformers.
+
+    Args:
+        network: A `SentenceTransformer`.
+        prompt: What stands in front of each text; None for the model's own default, if it has one.
+    """
+
+    def __init__(self, network: Any, prompt: str | None) -> None:
+        super().__init__()
+        self.network = network
+        self.prompt = prompt
+
+    @property
+    def max_seq_length(self) -> int | None:
+        """The most tokens of a text."""
+        length: int | None = self.network.max_seq_length
+        return length
+
+    @max_seq_length.setter
+    def max_seq_length(self, length: int) -> None:
+        self.network.max_seq_length = length
+
+    def encode(self, texts: list[str], instruction: str) -> torch.Tensor:
+        """One batch of texts to embeddings [B, D]; the instruction is the prompt, which is known already."""
+        embeddings: torch.Tensor = self.network.encode(
+            texts, prompt=self.prompt, batch_size=len(texts), show_progress_bar=False, convert_to_tensor=True
+        )
+        return embeddings

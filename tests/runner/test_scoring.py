@@ -1,0 +1,574 @@
+"""Captions: generated once, stored, and scored by models of their own, of which each embeds each text once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import toy
+from toy import WORK, ToyImages, toy_model
+from toy_towers import Targets, ToyTower, tokenize, toy_encoder
+
+from testbed.data.sentences import get_splitter
+from testbed.data.source import Source
+from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.identity import digest_bytes
+from testbed.metrics.caption_similarity import SimilarityOptions, score_captions, texts_of
+from testbed.metrics.clip_pairs import pair_cosines, ref_clip_score
+from testbed.models.capability_base import Generation, GenerationConfig, Message
+from testbed.models.generator_base import Generator
+from testbed.models.text_encoder_base import TextEncoder
+from testbed.registry import Catalog
+from testbed.runner.cells import Action
+from testbed.runner.options import RunOptions
+from testbed.runner.rescore import rescore
+from testbed.runner.run import make_plan
+
+COUNT = 30
+SETTING, SIMILAR, CLIP = "shown", "shown@hash", "shown.clip_score@tower"
+
+
+class Captioner:
+    """Says what it is told to say, by the number of the sample; counts its answers and the images that it is shown."""
+
+    def __init__(self, say: Callable[[int], str | Generation]) -> None:
+        self.say = say
+
+    def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation]:
+        WORK["answers"] += len(messages)
+        WORK["images shown"] += sum(len(message.parts) > 0 for message in messages)
+        said = [self.say(int(message.sample[-4:])) for message in messages]
+        return [each if isinstance(each, Generation) else Generation(each) for each in said]
+
+
+def captioner(name: str, say: Callable[[int], str | Generation], **options: Any) -> Generator:
+    return Generator(name, lambda: Captioner(say), **{"eval_batch_size": 8, "weights": name, **options})
+
+
+def vary(number: int) -> str:
+    return f"A picture of {number % 5}. It has {number % 7} corners. Nothing else is there."
+
+
+def repeat(number: int) -> str:
+    return "A picture of 3. Nothing else is there."
+
+
+def hashed(texts: Sequence[str]) -> torch.Tensor:
+    WORK["texts hashed"] += len(texts)
+    rows = torch.zeros(len(texts), 64)
+    for row, text in zip(rows, texts, strict=True):
+        for word in text.lower().split():
+            row[int(digest_bytes(word.encode()), 16) % 64] += 1
+    return rows
+
+
+class Hash:
+    def encode(self, texts: list[str]) -> torch.Tensor:
+        return hashed(texts)
+
+
+def hash_encoder(name: str = "hash", loader: Callable[[], Any] = Hash, **options: Any) -> TextEncoder:
+    return TextEncoder(name, loader, **{"weights": "1", "architecture": {"hash": 1}, **options})
+
+
+def setting(name: str = SETTING, **options: Any) -> EvalSetting:
+    dataset = Targets("captions", count=COUNT, broken=options.pop("broken", ()))
+    return EvalSetting(name=name, dataset=dataset, size=COUNT, **{"task": "captioning", **options})
+
+
+def catalog(*definitions: Any) -> Catalog:
+    made = Catalog(rooms=(), entry_points=False)
+    for each in definitions:
+        (made.add_eval_setting if isinstance(each, EvalSetting) else made.add_model)(each)
+    return made
+
+
+def world(*others: Any) -> Catalog:
+    return catalog(
+        setting(), captioner("vary", vary), captioner("repeat", repeat), hash_encoder(), toy_encoder(), *others
+    )
+
+
+def evaluation(lab: Any, model: str, name: str) -> Any:
+    with lab.open() as store:
+        (found,) = [each for each in store.evaluations([model], [name]) if each.status == "complete"]
+        return found
+
+
+def scores(lab: Any, model: str, name: str) -> dict[str, np.ndarray]:
+    found = evaluation(lab, model, name)
+    with lab.open() as store:
+        return {score: values for (_, score), values in store.scores(found.id).items()}
+
+
+def texts(lab: Any, model: str, name: str = SETTING) -> list[Any]:
+    found = evaluation(lab, model, name)
+    with lab.open() as store:
+        return list(store.read_outputs(found.id, "text"))
+
+
+REFERENCES = [list(target) for target in Targets("captions", count=COUNT).open().targets]
+
+
+def expected(captions: Sequence[str | None], options: SimilarityOptions, **given: Any) -> dict[str, np.ndarray]:
+    """The scores, from the kernel and embeddings of one's own."""
+    splitter = get_splitter() if options.fine else None
+    wanted = texts_of(captions, REFERENCES, splitter, options)
+    rows = {text: row for row, text in enumerate(wanted)}
+    embedded = hashed(wanted).numpy()
+    return score_captions(captions, REFERENCES, rows, embedded, splitter, options, **given).scores
+
+
+# Captioning -------------------------------------------------------------------------------------------------------
+
+
+def test_captions_are_stored_as_they_were_said(lab: Any, work: Any) -> None:
+    lab.run(world(), ["vary"], [SETTING])
+    assert texts(lab, "vary") == [{"text": vary(number), "finish_reason": "stop"} for number in range(COUNT)]
+    assert work["answers"] == work["images shown"] == work["images read"] == COUNT
+    metrics = lab.metrics("vary", SETTING)
+    assert (metrics["coverage"].value, metrics["coverage"].n, metrics["empty"].value) == (1.0, COUNT, 0.0)
+    assert metrics["words"].value == 12
+    lab.run(world(), ["vary"], [SETTING])
+    assert work["answers"] == COUNT
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 64])
+def test_captions_do_not_depend_on_the_batch_size(lab: Any, batch_size: int) -> None:
+    lab.run(world(), ["vary"], [SETTING], batch_size=batch_size)
+    assert [each["text"] for each in texts(lab, "vary")] == [vary(number) for number in range(COUNT)]
+
+
+def test_the_prompt_and_how_text_is_generated_reach_the_model_and_are_part_of_the_cell(lab: Any) -> None:
+    seen: list[Any] = []
+
+    class Curious(Captioner):
+        def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation]:
+            seen.append((messages[0].parts[1:], config))
+            return super().generate(messages, config)
+
+    model = Generator("curious", lambda: Curious(repeat), weights="1")
+    prompted = setting("prompted", task_options={"prompt": "What is this?", "generation": {"max_new_tokens": 5}})
+    made = catalog(model, setting(), prompted)
+    lab.run(made)
+    assert seen[0] == (["What is this?"], GenerationConfig(max_new_tokens=5))
+    assert seen[-1] == ([], GenerationConfig())
+    assert evaluation(lab, "curious", "prompted").fingerprint != evaluation(lab, "curious", SETTING).fingerprint
+
+
+def test_what_cannot_be_answered_is_a_row_with_its_reason_and_the_rest_goes_on(lab: Any) -> None:
+    def moody(number: int) -> str | Generation:
+        if number == 3:
+            raise ValueError("not this one")
+        if number == 4:
+            return Generation("", "missing")
+        return " \n" if number == 5 else repeat(number)
+
+    report = lab.run(catalog(captioner("moody", moody), setting(broken=[6])), batch_size=4)
+    assert report.of("complete")
+    said = texts(lab, "moody")
+    assert said[3] == {"text": None, "finish_reason": "error: ValueError: not this one"}
+    assert said[4] == {"text": "", "finish_reason": "missing"}
+    assert said[6] is None
+    assert said[7]["text"] == repeat(7)
+    assert scores(lab, "moody", SETTING)["status"][:8].tolist() == [0, 0, 0, 3, 1, 2, 3, 0]
+    metrics = lab.metrics("moody", SETTING)
+    assert metrics["coverage"].value == pytest.approx(27 / 30)
+    assert metrics["empty"].value == pytest.approx(1 / 30)
+    with lab.open() as store:
+        assert store.sample_errors(evaluation(lab, "moody", SETTING).id) == {6: "toy/0006 is broken"}
+
+
+def test_a_captioner_that_fails_on_all_of_a_batch_is_given_up_at_once(lab: Any, work: Any) -> None:
+    def broken(number: int) -> str:
+        raise RuntimeError("no tokenizer")
+
+    made = catalog(captioner("broken", broken), captioner("repeat", repeat), setting())
+    report = lab.run(made)
+    (failed,) = report.of("failed")
+    assert failed.reason == "RunError: it fails on every sample: RuntimeError: no tokenizer"
+    assert report.of("complete")[0].model == "repeat"
+    assert work["answers"] <= 8 + 8 + COUNT
+
+
+def test_a_batch_that_does_not_fit_is_halved(lab: Any) -> None:
+    sizes = []
+
+    class Large(Captioner):
+        def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation]:
+            sizes.append(len(messages))
+            if len(messages) > 3:
+                raise torch.OutOfMemoryError("out of memory")
+            return super().generate(messages, config)
+
+    lab.run(catalog(Generator("large", lambda: Large(vary), 8, weights="1"), setting()))
+    assert [each["text"] for each in texts(lab, "large")] == [vary(number) for number in range(COUNT)]
+    assert sizes[:3] == [8, 4, 2]
+
+
+def test_strict_stops_at_an_image_that_cannot_be_read(lab: Any) -> None:
+    from testbed.errors import RunError
+
+    with pytest.raises(RunError, match="toy/0006 is broken"):
+        lab.run(catalog(captioner("repeat", repeat), setting(broken=[6])), strict=True)
+
+
+def test_no_caption_at_all_is_a_failure_that_names_the_samples(lab: Any) -> None:
+    silent = captioner("silent", lambda number: Generation("", "missing"))
+    (failed,) = lab.run(catalog(silent, setting())).of("failed")
+    assert "none of the 30 samples (toy/0000, toy/0001, toy/0002, …) has a caption" in failed.reason
+    assert "are the names of the predictions those of the data set?" in failed.reason
+
+
+def test_what_does_not_fit_is_not_supported(lab: Any) -> None:
+    perturbed = setting("darker", perturbation_fn_gpu=toy.darker)
+    report = lab.run(catalog(toy_model(), captioner("vary", vary), setting(), perturbed))
+    reasons = {(each.model, each.setting): each.reason for each in report.of("unsupported")}
+    assert reasons["toy", SETTING] == "shown needs generate; toy has gradients and logits"
+    assert "perturbs images" in reasons["vary", "darker"]
+
+
+def test_an_unknown_option_of_generation_is_named(lab: Any) -> None:
+    (failed,) = lab.run(catalog(captioner("vary", vary), setting(task_options={"generation": {"tokens": 3}}))).of(
+        "failed"
+    )
+    assert "'generation' has no 'tokens'; it has max_new_tokens, temperature, stop" in failed.reason
+
+
+# Caption similarity -----------------------------------------------------------------------------------------------
+
+
+def test_scores_are_those_of_the_kernel(lab: Any) -> None:
+    lab.run(world(), ["vary", "repeat"], [SIMILAR])
+    for name, say in (("vary", vary), ("repeat", repeat)):
+        found = scores(lab, name, SIMILAR)
+        wanted = expected([say(number) for number in range(COUNT)], SimilarityOptions())
+        assert set(found) == set(wanted)
+        for score, values in wanted.items():
+            np.testing.assert_array_equal(found[score], values, err_msg=score)
+        value = lab.metrics(name, SIMILAR)["hm_cf"]
+        assert value.value == pytest.approx(wanted["hm_cf"].mean(), abs=1e-15)
+        assert (value.n, value.unit, value.scorer) == (COUNT, "fraction", "caption_similarity@1")
+
+
+def test_each_text_is_embedded_once_for_all_captioners_runs_and_settings(lab: Any, work: Any) -> None:
+    lab.run(world(), ["vary", "repeat"], [SIMILAR])
+    splitter, options = get_splitter(), SimilarityOptions()
+    wanted = {
+        text
+        for say in (vary, repeat)
+        for text in texts_of([say(number) for number in range(COUNT)], REFERENCES, splitter, options)
+    }
+    assert work["texts hashed"] == len(wanted)
+    assert work["answers"] == 2 * COUNT
+    before = work["texts hashed"]
+    lab.run(world(), ["vary", "repeat"], [SIMILAR, "shown.coarse@hash", "shown.idf.baseline@hash", SETTING])
+    assert (work["texts hashed"], work["answers"]) == (before, 2 * COUNT)
+    third = captioner("third", lambda number: repeat(number) + " So it is.")
+    lab.run(world(third), ["third"], [SIMILAR])
+    assert work["texts hashed"] == before + 2  # the caption, and its one new sentence
+
+
+def test_scoring_needs_no_images_where_the_scorer_sees_none(lab: Any, work: Any) -> None:
+    lab.run(world(), ["vary"], [SETTING])
+    work.clear()
+    report = lab.run(world(), ["vary"], [SIMILAR])
+    assert [each.status for each in report.outcomes] == ["scored"]
+    assert work["answers"] == work["images read"] == work["images embedded"] == 0
+
+
+def test_the_evaluation_says_whose_captions_and_which_scorer(lab: Any) -> None:
+    lab.run(world(), ["vary"], [SIMILAR])
+    found = evaluation(lab, "vary", SIMILAR)
+    assert (found.origin, found.derived_from) == ("derived", evaluation(lab, "vary", SETTING).id)
+    with lab.open() as store:
+        view = store.identity(found)["view"]
+    assert view["splitter"] == get_splitter().id
+    assert view["scored_by"]["model"]["weights"] == "named:1"
+    assert view["scored_by"]["dtype"] == "float32"
+    assert list(lab.open().check()) == []
+
+
+def test_another_scorer_of_that_name_is_another_evaluation(lab: Any, work: Any) -> None:
+    lab.run(world(), ["vary"], [SIMILAR])
+    before, hashed_texts = evaluation(lab, "vary", SIMILAR), work["texts hashed"]
+    changed = catalog(setting(), captioner("vary", vary), hash_encoder(instruction="Say: "))
+    lab.run(changed, ["vary"], [SIMILAR])
+    with lab.open() as store:
+        both = store.evaluations(["vary"], [SIMILAR])
+    assert {each.fingerprint for each in both} > {before.fingerprint}
+    assert work["texts hashed"] == 2 * hashed_texts
+    assert work["answers"] == COUNT
+
+
+def test_variants_are_options_of_the_kernel(lab: Any) -> None:
+    lab.run(world(), ["vary"], ["shown.idf.mean@hash", "shown.baseline@hash", "shown.coarse@hash"])
+    captions = [vary(number) for number in range(COUNT)]
+    for name, options in (
+        ("shown.idf.mean@hash", SimilarityOptions(weights="idf", combine="mean")),
+        ("shown.baseline@hash", SimilarityOptions(rescale="baseline")),
+        ("shown.coarse@hash", SimilarityOptions(fine=False)),
+    ):
+        found, wanted = scores(lab, "vary", name), expected(captions, options)
+        assert set(found) == set(wanted)
+        for score in wanted:
+            np.testing.assert_array_equal(found[score], wanted[score])
+    assert "hm_cf_baseline" in lab.metrics("vary", "shown.baseline@hash")
+
+
+def test_missing_empty_and_failed_captions_are_counted_and_never_scored_by_accident(lab: Any) -> None:
+    def patchy(number: int) -> str | Generation:
+        if number == 0:
+            return Generation("", "missing")
+        if number == 1:
+            return Generation("", "error: it broke")
+        return "   " if number == 2 else vary(number)
+
+    made = catalog(setting(), captioner("patchy", patchy), hash_encoder())
+    lab.run(made, ["patchy"], [SIMILAR, "shown.zero@hash"])
+    found = scores(lab, "patchy", SIMILAR)
+    assert found["status"][:4].tolist() == [1, 3, 2, 0]
+    assert np.isnan(found["hm_cf"][:2]).all()
+    assert found["hm_cf"][2] == found["coarse_similarity"][2] == found["coarse_similarity_raw"][2] == 0
+    metrics = lab.metrics("patchy", SIMILAR)
+    assert (metrics["hm_cf"].n, metrics["coverage"].value, metrics["coverage"].n) == (28, 28 / 30, 30)
+    counted = lab.metrics("patchy", "shown.zero@hash")["hm_cf"]
+    assert counted.n == 30
+    assert counted.value == pytest.approx(metrics["hm_cf"].value * 28 / 30)
+
+
+def test_a_scorer_that_fails_fails_its_cells_and_is_tried_again(lab: Any, work: Any) -> None:
+    class Broken:
+        def encode(self, given: list[str]) -> torch.Tensor:
+            raise RuntimeError("no such kernel")
+
+    def made(loader: Callable[[], Any]) -> Catalog:
+        return catalog(
+            setting(), captioner("vary", vary), hash_encoder(loader=loader), hash_encoder("other", weights="2")
+        )
+
+    report = lab.run(made(Broken), ["vary"], [SIMILAR, "shown@other"])
+    (failed,) = report.of("failed")
+    assert failed.reason == "the scorer hash failed: RuntimeError: no such kernel"
+    assert [each.setting for each in report.of("scored")] == ["shown@other"]
+    report = lab.run(made(Hash), ["vary"], [SIMILAR, "shown@other"])
+    assert [each.status for each in report.outcomes] == ["scored", "stored"]
+    assert work["answers"] == COUNT
+
+
+def test_what_a_stopped_run_embedded_is_not_embedded_again(lab: Any, work: Any) -> None:
+    calls = []
+
+    class Tiring:
+        def encode(self, given: list[str]) -> torch.Tensor:
+            calls.append(len(given))
+            if len(calls) == 3:
+                raise RuntimeError("tired")
+            return hashed(given)
+
+    made = catalog(setting(), captioner("vary", vary), hash_encoder(loader=Tiring, text_batch_size=16))
+    lab.run(made, ["vary"], [SIMILAR], clear_cache_interval=16)  # chunks of 16 texts
+    assert work["texts hashed"] == 32
+    lab.run(world(), ["vary"], [SIMILAR])
+    wanted = texts_of([vary(number) for number in range(COUNT)], REFERENCES, get_splitter(), SimilarityOptions())
+    assert work["texts hashed"] == len(wanted)
+
+
+def test_a_captioner_that_fails_fails_what_would_be_scored(lab: Any) -> None:
+    def broken(number: int) -> str:
+        raise RuntimeError("no tokenizer")
+
+    report = lab.run(catalog(setting(), captioner("broken", broken), hash_encoder()), ["broken"], [SIMILAR])
+    (failed,) = report.of("failed")
+    assert "broken on shown, whose outputs it takes, failed" in failed.reason
+    assert "no tokenizer" in failed.reason
+
+
+def test_a_reference_that_is_missing_is_named(lab: Any) -> None:
+    class Unreferenced(Source):
+        name, ids, targets = "bare", ["a/0000", "a/0001"], [["a reference"], []]
+
+        def digests(self, positions: Sequence[int]) -> list[str]:
+            return [str(position) for position in positions]
+
+    class Bare:
+        def spec(self) -> dict[str, Any]:
+            return {"bare": 1}
+
+        def open(self) -> Source:
+            return Unreferenced()
+
+    bare = EvalSetting(name="bare", dataset=Bare(), size=2, task="captioning")
+    (failed,) = lab.run(catalog(bare, captioner("repeat", repeat), hash_encoder()), ["repeat"], ["bare@hash"]).of(
+        "failed"
+    )
+    assert failed.reason == "sample 'a/0001' has no reference caption; at least one is expected, none of them blank"
+
+
+def test_a_part_of_the_samples_takes_the_captions_of_all(lab: Any, work: Any) -> None:
+    lab.run(world(), ["vary"], [SETTING])
+    work.clear()
+    lab.run(world(), ["vary"], [SIMILAR], limit=10)
+    assert work["answers"] == 0
+    assert lab.metrics("vary", SIMILAR)["hm_cf"].n == 10
+
+
+def test_scoring_again_runs_no_model(lab: Any, work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from testbed.tasks import caption_similarity
+
+    lab.run(world(), ["vary"], [SIMILAR])
+    before = scores(lab, "vary", SIMILAR)
+    work.clear()
+    monkeypatch.setattr(caption_similarity, "SCORER", "caption_similarity@2")
+    from testbed.db.store import Store
+
+    unloadable = catalog(setting(), captioner("vary", vary), hash_encoder(loader=lambda: 1 / 0))
+    with Store.open(lab.url, "write") as store:
+        done = rescore(store, unloadable, eval_settings=[SIMILAR])
+        assert [each.status for each in done] == ["rescored"]
+        found = store.evaluation(done[0].evaluation)
+        after = {name: values for (_, name), values in store.scores(found.id).items()}
+    for name, values in before.items():
+        np.testing.assert_array_equal(after[name], values)
+    assert not work
+
+
+def test_override_scores_again(lab: Any, work: Any) -> None:
+    lab.run(world(), ["vary"], [SIMILAR])
+    report = lab.run(world(), ["vary"], [SIMILAR], override=True)
+    assert [each.status for each in report.outcomes] == ["scored"]
+
+
+# CLIPScore --------------------------------------------------------------------------------------------------------
+
+
+def tower_texts(given: Sequence[str]) -> np.ndarray:
+    with torch.no_grad():
+        return ToyTower().encode_text(tokenize(given)).numpy()
+
+
+def tower_images(count: int = COUNT) -> np.ndarray:
+    pixels = torch.from_numpy(ToyImages(count, 0, ()).pixels).permute(0, 3, 1, 2).float() / 255
+    with torch.no_grad():
+        return ToyTower().encode_image(pixels).numpy()
+
+
+def test_clip_score_is_the_cosine_of_caption_and_image(lab: Any) -> None:
+    lab.run(world(), ["vary"], [CLIP])
+    images, captions = tower_images(), [vary(number) for number in range(COUNT)]
+    cosines = pair_cosines(images, tower_texts(captions))
+    found = scores(lab, "vary", CLIP)
+    np.testing.assert_allclose(found["cosine"], cosines, atol=1e-6)
+    nearest = [
+        max(pair_cosines(tower_texts([caption] * len(several)), tower_texts(several)))
+        for caption, several in zip(captions, REFERENCES, strict=True)
+    ]
+    np.testing.assert_allclose(found["reference_cosine"], nearest, atol=1e-6)
+    np.testing.assert_allclose(
+        found["ref_clip_score"], ref_clip_score(cosines, np.asarray(nearest)[:, None]), atol=1e-6
+    )
+    metrics = lab.metrics("vary", CLIP)
+    assert metrics["clip_score"].value == pytest.approx(max(cosines.mean(), 0), abs=1e-6)
+    assert metrics["clip_score_pairwise"].value == pytest.approx(np.maximum(cosines, 0).mean(), abs=1e-6)
+    assert metrics["ref_clip_score"].n == COUNT
+
+
+def test_the_scorers_image_embeddings_serve_other_tasks_too(lab: Any, work: Any) -> None:
+    pairs = EvalSetting(name="pairs", dataset=Targets("captions", count=COUNT), size=COUNT, task="retrieval")
+    lab.run(world(pairs), ["tower"], ["pairs"])
+    assert work["images embedded"] == COUNT
+    lab.run(world(pairs), ["vary", "repeat"], [CLIP])
+    assert work["images embedded"] == COUNT
+    with lab.open() as store:
+        assert {(each.model, each.eval_setting) for each in store.evaluations()} == {
+            ("tower", "pairs"),
+            ("tower", "pairs.image_embeddings"),
+            ("vary", SETTING),
+            ("vary", CLIP),
+            ("repeat", SETTING),
+            ("repeat", CLIP),
+        }
+
+
+def test_images_are_embedded_once_in_one_run(lab: Any, work: Any) -> None:
+    lab.run(world(), ["vary", "repeat"], [CLIP, "shown.clip_score.prefix@tower"])
+    assert work["images embedded"] == COUNT
+    assert not np.allclose(
+        scores(lab, "vary", CLIP)["cosine"], scores(lab, "vary", "shown.clip_score.prefix@tower")["cosine"]
+    )
+
+
+def test_clip_score_without_references_needs_none(lab: Any) -> None:
+    class Bare(Targets):
+        def open(self) -> ToyImages:
+            source = super().open()
+            source.targets = [[] for _ in source.ids]
+            return source
+
+    bare = EvalSetting(name="bare", dataset=Bare("captions", count=COUNT), size=COUNT, task="captioning")
+    lab.run(catalog(bare, captioner("vary", vary), toy_encoder()), ["vary"], ["bare.clip_score@tower"])
+    assert set(lab.metrics("vary", "bare.clip_score@tower")) == {
+        "clip_score", "clip_score_pairwise", "coverage", "empty",
+    }  # fmt: skip
+
+
+def test_an_image_that_only_the_scorer_reads_and_cannot_is_not_scored(lab: Any) -> None:
+    blind = captioner("blind", vary)
+    blind.sees_images = False  # as recorded predictions
+    lab.run(catalog(setting(broken=[4]), blind, toy_encoder()), ["blind"], [CLIP])
+    found = scores(lab, "blind", CLIP)
+    assert np.isnan(found["cosine"][4])
+    assert found["status"][[3, 4]].tolist() == [0, 3]
+    assert lab.metrics("blind", CLIP)["clip_score"].n == COUNT - 1
+
+
+def test_blank_captions_score_zero(lab: Any) -> None:
+    blank = captioner("blank", lambda number: "" if number < 5 else vary(number))
+    lab.run(catalog(setting(), blank, toy_encoder()), ["blank"], [CLIP])
+    found = scores(lab, "blank", CLIP)
+    assert (found["cosine"][:5] == 0).all()
+    assert (found["ref_clip_score"][:5] == 0).all()
+    assert lab.metrics("blank", CLIP)["clip_score"].n == COUNT
+
+
+def test_a_scorer_that_cannot_is_not_supported(lab: Any) -> None:
+    report = lab.run(world(), ["vary"], ["shown.clip_score@hash", "shown@vary"])
+    assert [each.reason for each in report.of("unsupported")] == [
+        "shown.clip_score@hash needs embed_image and embed_text; hash has embed_text",
+        "shown@vary needs embed_text; vary has generate",
+    ]
+
+
+# Planning ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_plan_says_what_is_scored_from_what(lab: Any, work: Any) -> None:
+    options = RunOptions(db_url=lab.url, executor="inline")
+    plan = make_plan(world(), options, ["vary"], [SIMILAR, CLIP])
+    assert [cell.action for cell in plan.cells] == [Action.SCORE, Action.SCORE]
+    assert [(cell.model, cell.setting) for cell in plan.prerequisites] == [
+        ("vary", SETTING),
+        ("tower", "shown.image_embeddings"),
+    ]
+    assert not work["answers"]
+    lab.run(world(), ["vary"], [SIMILAR, CLIP])
+    plan = make_plan(world(), options, ["vary"], [SIMILAR, CLIP, "shown.coarse@hash"])
+    assert [cell.action for cell in plan.cells] == [Action.DONE, Action.DONE, Action.SCORE]
+    assert plan.prerequisites == []
+
+
+def test_captions_that_were_asked_for_are_generated_once(lab: Any, work: Any) -> None:
+    report = lab.run(world(), ["vary"], [SIMILAR, SETTING, "shown.coarse@hash"])
+    assert [each.status for each in report.outcomes] == ["scored", "complete", "scored"]
+    assert work["answers"] == COUNT
+
+
+def test_another_name_of_the_same_captioner_answers_once(lab: Any, work: Any) -> None:
+    again = captioner("vary", vary).under_name("again")
+    report = lab.run(world(again), ["vary", "again"], [SIMILAR])
+    assert [each.status for each in report.outcomes] == ["scored", "scored"]
+    assert work["answers"] == COUNT
+    np.testing.assert_array_equal(scores(lab, "vary", SIMILAR)["hm_cf"], scores(lab, "again", SIMILAR)["hm_cf"])
