@@ -154,6 +154,12 @@ def _scored(store: Store, models: Sequence[str], settings: Sequence[str], suffix
     return sorted(made, key=lambda each: (each.decoder, each.captioner))
 
 
+def settings_beside(store: Store, settings: Sequence[str]) -> list[str]:
+    """The stored settings that score captions as these do, by whatever decoder."""
+    about = {setting.rpartition(MARK)[0] for setting in settings}
+    return [each for each in _settings_with_decoder(store) if each.rpartition(MARK)[0] in about]
+
+
 def _settings_with_decoder(store: Store) -> list[str]:
     names = (
         each.eval_setting for each in store.evaluations() if each.status == "complete" and each.origin != "imported"

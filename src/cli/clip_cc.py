@@ -17,6 +17,7 @@ from testbed.paths import ENV_CLIP_CC_GROUND_TRUTH, ENV_PREDICTIONS
 if TYPE_CHECKING:
     from testbed.data.clip_cc_config import ClipCcConfig
     from testbed.db.store import Store
+    from testbed.registry.catalog import Catalog
     from testbed.runner.options import RunOptions
     from testbed.runner.report import Outcome
 
@@ -49,14 +50,27 @@ class ClipCcRun:
     Attributes:
         config: The file's content.
         models: Words for ``--models``.
-        eval_settings: Words for ``--eval-settings``.
         results: The folder that gets CLIP-CC-Bench's files after the run.
     """
 
     config: ClipCcConfig
     models: tuple[str, ...]
-    eval_settings: tuple[str, ...]
     results: Path
+
+    def settings(self, catalog: Catalog, scorers: Sequence[str] = ()) -> list[str]:
+        """The settings that compare captions as the file says: ``clip-cc-bench[.coarse|.METHOD]@DECODER``.
+
+        Args:
+            catalog: Where scorers are looked up.
+            scorers: Names, patterns or collections of decoders besides the file's.
+        """
+        from testbed.registry.select import select
+
+        fine = self.config.decoder.fine_grained
+        word = "" if fine.chunking_method in DEFAULT_CHUNKING else f".{fine.chunking_method}"
+        how = f"{SETTING}{word if fine.enabled else '.coarse'}"
+        decoders = [self.config.decoder.name, *select(catalog.models, catalog.model_collections, scorers)]
+        return [f"{how}@{decoder}" for decoder in dict.fromkeys(decoders)]
 
     def options(self, given: RunOptions) -> RunOptions:
         """The options of a run, with what the file says of its decoder and of processing.
@@ -75,9 +89,7 @@ class ClipCcRun:
         return replace(given, **fields)
 
 
-def translate(
-    path: Path, base_dir: Path | None, models: Sequence[str], eval_settings: Sequence[str], predictions: str | None
-) -> ClipCcRun:
+def translate(path: Path, base_dir: Path | None, models: Sequence[str], predictions: str | None) -> ClipCcRun:
     """Reads a configuration file, and makes the reference captions it names known to this process and its children.
 
     Args:
@@ -85,7 +97,6 @@ def translate(
         base_dir: What its paths are relative to; None lets the file's place tell.
         models: Names of captioners, each a file of predictions; none means those of the file. What has a colon in it
             (``replay:…``) or ends in ``.json`` stands for itself, a text file for the names in it.
-        eval_settings: The settings; none means the comparison with the file's decoder.
         predictions: A folder of predictions in place of the file's.
 
     Raises:
@@ -108,19 +119,8 @@ def translate(
     return ClipCcRun(
         config,
         tuple(_model(word, folder.absolute()) for word in words),
-        tuple(eval_settings) or (setting_of(config),),
         config.resolved(paths.results_base_dir),
     )
-
-
-def setting_of(config: ClipCcConfig) -> str:
-    """The setting that compares captions as the file says: ``clip-cc-bench[.coarse|.METHOD]@DECODER``."""
-    fine = config.decoder.fine_grained
-    if not fine.enabled:
-        segment = ".coarse"
-    else:
-        segment = "" if fine.chunking_method in DEFAULT_CHUNKING else f".{fine.chunking_method}"
-    return f"{SETTING}{segment}@{config.decoder.name}"
 
 
 def _words(models: Sequence[str]) -> list[str]:
@@ -191,12 +191,12 @@ def export(store: Store, folder: Path, models: Sequence[str], settings: Sequence
 
 
 def export_run(store: Store, outcomes: Sequence[Outcome], folder: Path) -> None:
-    """Writes CLIP-CC-Bench's files of what a run has finished."""
-    from testbed.db.clip_cc import MARK
+    """Writes CLIP-CC-Bench's files of a run's captioners, by all decoders that have scored them in the same way."""
+    from testbed.db.clip_cc import MARK, settings_beside
 
     scored = [each for each in outcomes if MARK in each.setting]
     if not scored:
         click.echo(f"note: no captioner was scored, so that nothing is written to {folder}", err=True)
         return
     models = list(dict.fromkeys(each.model for each in scored))
-    export(store, folder, models, list(dict.fromkeys(each.setting for each in scored)))
+    export(store, folder, models, settings_beside(store, [each.setting for each in scored]))

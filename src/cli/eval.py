@@ -132,19 +132,20 @@ def command(
     use_files(given)
     set_up_logging(verbose, lambda line: click.echo(line, err=True))
     options = _options(given, verbose)
-    exported = None
-    if clip_cc is not None:
-        asked = translate(clip_cc, base_dir, models, eval_settings, predictions)
-        models, eval_settings, exported = asked.models, asked.eval_settings, asked.results
-        options = asked.options(options)
-    _require(models, eval_settings, base_dir if clip_cc is None else None)
+    bench = translate(clip_cc, base_dir, models, predictions) if clip_cc is not None else None
+    if bench is not None:
+        models, options = bench.models, bench.options(options)
+    else:
+        _require(models, eval_settings, base_dir)
     registry.load(options.plugins)
+    if bench is not None and not eval_settings:
+        eval_settings = bench.settings(registry, given["scorers"])
     chosen_models = select(registry.models, registry.model_collections, models)
     chosen_settings = as_tasks(select(registry.eval_settings, registry.eval_setting_collections, eval_settings), given)
     chosen_settings = as_scored(registry, chosen_settings, given["scorers"], given["scoring"])
     if dry_run:
         return show_plan(registry, options, chosen_models, chosen_settings, as_json)
-    after = {"heads": given["save_clf"], "exported": exported}
+    after = {"heads": given["save_clf"], "exported": bench.results if bench is not None else None}
     if db:
         return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, **after)
     with tempfile.TemporaryDirectory(prefix="testbed-") as folder:

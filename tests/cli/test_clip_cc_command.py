@@ -11,7 +11,8 @@ from scored_captions import put_scored, row
 from testbed.cli import clip_cc
 from testbed.cli.clip_cc import export_run, translate
 from testbed.db.store import Store
-from testbed.errors import DefinitionError, RunError
+from testbed.errors import DefinitionError, RunError, UnknownNameError
+from testbed.registry import registry
 from testbed.runner.options import RunOptions
 from testbed.runner.report import Outcome
 from testbed.runner.resources import choose_devices
@@ -68,8 +69,8 @@ def config_file(bench, *changes):
     return path
 
 
-def asked(bench, *changes, base_dir=None, models=(), eval_settings=(), predictions=None):
-    return translate(config_file(bench, *changes), base_dir, models, eval_settings, predictions)
+def asked(bench, *changes, base_dir=None, models=(), predictions=None):
+    return translate(config_file(bench, *changes), base_dir, models, predictions)
 
 
 def replay(bench, *names):
@@ -79,24 +80,23 @@ def replay(bench, *names):
 def test_the_file_by_itself(bench):
     found = asked(bench)
     assert found.models == replay(bench, "internvl", "llava_next_video")
-    assert found.eval_settings == ("clip-cc-bench@nv-embed",)
+    assert found.settings(registry) == ["clip-cc-bench@nv-embed"]
     assert found.results == bench / "results"
     assert os.environ["TESTBED_CLIP_CC_GROUND_TRUTH"] == str(bench / "data/ground_truth/clip_cc_dataset.json")
     assert os.environ["TESTBED_PREDICTIONS"] == str(bench / "data" / "models")
 
 
-def test_models_settings_and_predictions_can_be_given(bench, tmp_path, monkeypatch):
+def test_models_and_predictions_can_be_given(bench, tmp_path, monkeypatch):
     (tmp_path / "names.txt").write_text("longva\n# nobody\noryx\n")
     (bench / "data" / "models" / "oryx.jsonl").write_text("")
     words = ["internvl", str(tmp_path / "names.txt"), "replay:/x/a.json", "b.json", "l*"]
-    found = asked(bench, models=words, eval_settings=["clip-cc-bench.clip_score@x"])
+    found = asked(bench, models=words)
     lines = f"replay:{bench / 'data' / 'models' / 'oryx.jsonl'}"
     assert found.models == (
         *replay(bench, "internvl", "longva"),
         *(lines, "replay:/x/a.json", "replay:b.json"),
         *replay(bench, "l*"),
     )
-    assert found.eval_settings == ("clip-cc-bench.clip_score@x",)
     monkeypatch.chdir(tmp_path)
     found = asked(bench, models=["internvl"], predictions="mine")
     assert found.models == (f"replay:{tmp_path / 'mine' / 'internvl.json'}",)
@@ -128,7 +128,16 @@ def test_another_base_folder(bench, tmp_path):
     ],
 )
 def test_how_sentences_are_compared_is_part_of_the_settings_name(bench, changes, setting):
-    assert asked(bench, *changes).eval_settings == (setting,)
+    assert asked(bench, *changes).settings(registry) == [setting]
+
+
+def test_further_decoders(bench):
+    registry.load()
+    found = asked(bench, ("enabled: true", "enabled: false"))
+    both = ["clip-cc-bench.coarse@nv-embed", "clip-cc-bench.coarse@digits-clip"]
+    assert found.settings(registry, ["digits-clip", "digits-cli?"]) == both
+    with pytest.raises(UnknownNameError, match="unknown model 'digits-klip'"):
+        found.settings(registry, ["digits-klip"])
 
 
 def test_what_the_file_says_of_the_run(bench, monkeypatch):
@@ -172,6 +181,8 @@ def test_the_files_are_written_after_a_run(tmp_path, capsys):
         outcomes = [Outcome(model, setting, "complete") for setting in ("clip-cc-bench", *settings)]
         export_run(store, outcomes, tmp_path / "results")
         assert "2 evaluations by gte, nv-embed: 7 files written to" in capsys.readouterr().err
+        export_run(store, outcomes[:2], tmp_path / "again")
+        assert "2 evaluations by gte, nv-embed" in capsys.readouterr().err  # the ranking is that of all decoders
         export_run(store, outcomes[:1], tmp_path / "more")
     assert "no captioner was scored, so that nothing is written to" in capsys.readouterr().err
     assert not (tmp_path / "more").exists()
