@@ -71,6 +71,8 @@ def save_logits(
 
 def write_run(store: Store, evaluation_ids: Iterable[int], folder: Path) -> int:
     """Writes ``metrics.json`` and the outputs of evaluations, as ImageNet-testbed's ``--logdir``; returns how many."""
+    from testbed.db import export_texts
+
     folder.mkdir(parents=True, exist_ok=True)
     metrics, files = [], 0
     for evaluation_id in evaluation_ids:
@@ -86,6 +88,11 @@ def write_run(store: Store, evaluation_ids: Iterable[int], folder: Path) -> int:
             path.parent.mkdir(parents=True, exist_ok=True)
             entry["outputs"] = str(path.relative_to(folder))
             _write(store, evaluation, path, "npz")
+            files += 1
+        elif export_texts.TEXT in store.kinds(evaluation_id) and evaluation.origin == "run":
+            path = folder / safe_name(evaluation.eval_setting) / f"{safe_name(evaluation.model)}.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            entry["outputs"] = str(export_texts.write_texts(store, evaluation, path).relative_to(folder))
             files += 1
         metrics.append(entry)
     write_atomically(folder / "metrics.json", to_json(metrics).encode())

@@ -20,9 +20,9 @@ _OPTIONS = (
         "--models",
         cls=ManyWords,
         metavar="NAME",
-        help="With --save-logits, --rescore, --grid, --rank, --agreement, --hardest, --confusions, --groups,"
+        help="With --save-logits, --save-texts, --rescore, --grid, --rank, --agreement, --hardest, --confusions, --groups,"
         " --borda and --export-clip-cc: only"
-        " these models; names, and patterns but for --save-logits.",
+        " these models; names, and patterns but for --save-logits and --save-texts.",
     ),
     click.option(
         "--eval-settings",

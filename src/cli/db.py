@@ -44,6 +44,9 @@ LOGIT_FORMS = ("npz", "csv", "parquet")
     "--list-parent-eval-settings-registry", is_flag=True, help="List the eval settings that are not part of another."
 )
 @click.option(
+    "--save-texts", nargs=2, metavar="SETTING DIR", help="Write the captions of all models on a setting to JSON files."
+)
+@click.option(
     "--save-logits", nargs=2, metavar="SETTING DIR", help="Write the logits of all models on a setting to files."
 )
 @analysis_options
@@ -216,6 +219,24 @@ def _save_logits(given: dict[str, Any]) -> int:
     return 0
 
 
+def _save_texts(given: dict[str, Any]) -> int:
+    from testbed.db.export_texts import save_texts
+    from testbed.db.store import Store
+
+    setting, folder = given["save_texts"]
+    with Store.open(given["db_url"]) as store:
+        try:
+            files = save_texts(store, setting, Path(folder), list(given["models"]) or None)
+        except OSError as error:
+            raise TestbedError(f"the texts cannot be written to {folder}: {error.strerror or error}") from error
+    if given["as_json"]:
+        print_json([str(file) for file in files])
+    else:
+        for file in files:
+            click.echo(file)
+    return 0
+
+
 def _rescore(given: dict[str, Any]) -> int:
     from testbed.cli.rescore import rescore_as_asked
 
@@ -344,6 +365,7 @@ _ACTIONS: dict[str, Any] = {
     **ANALYSES,
     "rescore": _rescore,
     "save_logits": _save_logits,
+    "save_texts": _save_texts,
     "export_csv": _export,
     "export_clip_benchmark": _export_clip_benchmark,
     "export_clip_cc": _export_clip_cc,

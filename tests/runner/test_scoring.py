@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,12 @@ import toy
 from toy import WORK, ToyImages, toy_model
 from toy_towers import Targets, ToyTower, tokenize, toy_encoder
 
+from testbed.data.predictions import read_predictions
 from testbed.data.sentences import get_splitter
 from testbed.data.source import Source
+from testbed.db.export import write_run
+from testbed.db.export_texts import save_texts
+from testbed.errors import UnknownNameError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.identity import digest_bytes
 from testbed.metrics.caption_similarity import SimilarityOptions, score_captions, texts_of
@@ -572,3 +577,24 @@ def test_another_name_of_the_same_captioner_answers_once(lab: Any, work: Any) ->
     assert [each.status for each in report.outcomes] == ["scored", "scored"]
     assert work["answers"] == COUNT
     np.testing.assert_array_equal(scores(lab, "vary", SIMILAR)["hm_cf"], scores(lab, "again", SIMILAR)["hm_cf"])
+
+
+# Files ------------------------------------------------------------------------------------------------------------
+
+
+def test_captions_are_written_as_recorded_predictions_read_them(lab: Any, tmp_path: Path) -> None:
+    def patchy(number: int) -> str | Generation:
+        return Generation("", "missing") if number == 3 else "" if number == 4 else f"Käse {number} \ud83d"
+
+    lab.run(catalog(setting(), captioner("patchy", patchy)))
+    with lab.open() as store:
+        (path,) = save_texts(store, SETTING, tmp_path / "said")
+        assert write_run(store, [evaluation(lab, "patchy", SETTING).id], tmp_path / "log") == 1
+        with pytest.raises(UnknownNameError, match="no texts of other on shown"):
+            save_texts(store, SETTING, tmp_path, ["other"])
+    assert path.name == "patchy.json"
+    assert (tmp_path / "log" / SETTING / "patchy.json").read_bytes() == path.read_bytes()
+    read = read_predictions(path)
+    assert read.texts["toy/0000"] == "Käse 0 ?"
+    assert read.absent == {"toy/0003"}
+    assert read.texts["toy/0004"] == ""

@@ -1,0 +1,57 @@
+"""Writing what models said in files: captions, a JSON file for each model, as ``replay:FILE`` reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from testbed.db.entities import Evaluation
+from testbed.db.export import safe_name
+from testbed.db.store import Store
+from testbed.errors import StoreError, UnknownNameError
+from testbed.jsontext import to_json
+from testbed.paths import write_atomically
+
+TEXT = "text"  # the kind of outputs
+
+
+def save_texts(store: Store, eval_setting: str, folder: Path, models: Sequence[str] | None = None) -> list[Path]:
+    """Writes the texts of models on a setting: a file for each, an object of sample ids to texts.
+
+    The text of a sample without an answer is null.
+
+    Args:
+        store: Where they are.
+        eval_setting: The setting.
+        folder: Made if missing.
+        models: Which models; None means all that were evaluated on it.
+
+    Raises:
+        UnknownNameError: If the setting, or one of the models on it, has no stored texts.
+    """
+    store.require_name("eval setting", eval_setting)
+    ids = sorted({each.evaluation_id for each in store.results(models, [eval_setting]) if each.origin != "imported"})
+    found = [each for each in map(store.evaluation, ids) if TEXT in store.kinds(each.id)]
+    missing = [name for name in models or () if name not in {each.model for each in found}]
+    if missing or not found:
+        raise UnknownNameError(f"the store has no texts {f'of {missing[0]} ' if missing else ''}on {eval_setting}")
+    folder.mkdir(parents=True, exist_ok=True)
+    return [write_texts(store, each, folder / f"{safe_name(each.model)}.json") for each in found]
+
+
+def write_texts(store: Store, evaluation: Evaluation, path: Path) -> Path:
+    """Writes the texts of one evaluation."""
+    if evaluation.dataset_id is None:
+        raise StoreError(f"evaluation {evaluation.id} has no samples")
+    samples = store.dataset(evaluation.dataset_id).samples
+    values = store.read_outputs(evaluation.id, TEXT)
+    said = {sample.id: _text(value) for sample, value in zip(samples, values, strict=True)}
+    write_atomically(path, to_json(said).encode("utf-8", "replace"))
+    return path
+
+
+def _text(value: dict[str, str | None] | None) -> str | None:
+    """What was said; None for a sample that could not be read, has no answer, or an error for one."""
+    if value is None or str(value["finish_reason"]).startswith(("missing", "error")):
+        return None
+    return value["text"]
