@@ -20,9 +20,8 @@ _OPTIONS = (
         "--models",
         cls=ManyWords,
         metavar="NAME",
-        help="With --save-logits, --save-texts, --rescore, --grid, --rank, --agreement, --hardest, --confusions, --groups,"
-        " --borda and --export-clip-cc: only"
-        " these models; names, and patterns but for --save-logits and --save-texts.",
+        help="With --save-logits, --save-texts, --rescore, --grid, --rank, --agreement, --hardest, --confusions,"
+        " --groups, --borda and --export-clip-cc: only these models; names, and patterns but with --save-….",
     ),
     click.option(
         "--eval-settings",
