@@ -1,7 +1,7 @@
 """Texts that are longer than a text tower takes: whether there are any, and how they are cut.
 
-CLIP reads a text's embedding off its end token. A text that is cut with its end token lost has the embedding of
-something else; torchmetrics cuts so, and 75 words "x" score 10 points less there than 74.
+CLIP reads a text's embedding off its end token. A text that is cut with its end token lost, as torchmetrics cuts it,
+has the embedding of something else, and its score falls by many points from one word to the next.
 """
 
 from __future__ import annotations

@@ -272,6 +272,19 @@ def test_a_loaded_dual_encoder(towers):
     assert CLIPScore(loaded).processor is tokenize
 
 
+def test_the_model_follows_the_first_image(towers, monkeypatch):
+    asked = []
+    monkeypatch.setattr(clip_encoders.LoadedEncoder, "to", lambda self, device: asked.append(str(device)))
+    idle = str(clip_encoders.idle_device())
+    CLIPScore(definition(towers)).update(axis(1), IMAGE)
+    CLIPScore(definition(towers)).update(axis(1), axis(1))
+    assert asked == ["cpu", idle]
+    CLIPScore(definition(towers).load(LoadOptions())).update(axis(1), IMAGE)
+    assert asked == ["cpu", idle]  # it stays where it is
+    CLIPScore(definition(towers).load(LoadOptions()), device="cpu").update(axis(1), axis(1))
+    assert asked == ["cpu", idle, "cpu"]
+
+
 def test_a_model_that_embeds_texts_alone():
     class Loaded:
         def embed_text(self, texts, language=None):
