@@ -1,4 +1,4 @@
-"""The options of ``eval.py`` that have captions scored: ``--scorers A B`` is ``X@A X@B`` for each captioning setting X."""
+"""The options of ``eval.py`` that have captions scored: ``--scorers A`` makes ``X@A`` of each captioning setting X."""
 
 from __future__ import annotations
 

@@ -303,14 +303,15 @@ def _shown(value: Any) -> str:
 # YAML -------------------------------------------------------------------------------------------------------------
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
     """Builds plain values alone; a key that is there twice is an error, not the last one's."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
         """A mapping, each key once."""
         for key in _repeated(node):
             raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} is there twice", key.start_mark)
-        return super().construct_mapping(node, deep)
+        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep)
+        return mapping
 
 
 def _repeated(node: Any) -> Iterator[Any]:

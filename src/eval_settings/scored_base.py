@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DefinitionError, unknown_name
+from testbed.eval_settings.benchmark_names_base import CLIP_SCORE, PHOTO_DEPICTS, PREFIX
 from testbed.eval_settings.eval_setting_base import EvalSetting, Scoring
 from testbed.tasks.image_embedding import SUFFIX
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from testbed.registry.table import Registry
 
 MARK = "@"
-CLIP_SCORE = "clip_score"
-DEPICTS = "A photo depicts "  # what Hessel et al. (2021) put in front of captions
 # Words of caption similarity, in the order in which they are written, and the options that they stand for.
 WORDS: Mapping[str, tuple[str, Any]] = {
     "coarse": ("fine", False),
@@ -34,7 +33,6 @@ WORDS: Mapping[str, tuple[str, Any]] = {
     "baseline": ("rescale", "baseline"),
     "zero": ("missing", "zero"),
 }
-PREFIX = "prefix"  # of CLIPScore
 _WORD = re.compile("|".join([*WORDS, CLIP_SCORE, PREFIX]))
 
 
@@ -99,7 +97,7 @@ class ScoredSettings:
     def _setting(self, text: str) -> tuple[str, tuple[str, ...]] | None:
         """The setting that a text names, and the words that follow its name."""
         base, words = text, set[str]()
-        while (known := self._settings.canonical(base)) is None or MARK in known:
+        while (known := self._settings.canonical(base)) is None or self.parse(base) is not None:
             base, dot, word = base.rpartition(".")
             if not dot or not _WORD.fullmatch(word) or word in words:
                 return None
@@ -146,7 +144,7 @@ def _options(name: str, words: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
         if others or CLIP_SCORE not in words:
             wrong = others[0] if others else PREFIX
             raise DefinitionError(f"{name}: '{wrong}' does not go with {'clip_score' if others else 'similarity'}")
-        return "caption_clip_score", {"prefix": DEPICTS} if PREFIX in words else {}
+        return "caption_clip_score", {"prefix": PHOTO_DEPICTS} if PREFIX in words else {}
     given: dict[str, Any] = {}
     for word in words:
         option, value = WORDS[word]

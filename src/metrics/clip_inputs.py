@@ -138,5 +138,5 @@ def to_picture(image: torch.Tensor) -> Image.Image:
 
 
 def _digest(image: torch.Tensor) -> tuple[Any, ...]:
-    content = memoryview(image.contiguous().view(-1).view(torch.uint8).numpy())
+    content = image.contiguous().view(-1).view(torch.uint8).numpy().tobytes()
     return image.dtype, tuple(image.shape), hashlib.blake2b(content, digest_size=16).digest()

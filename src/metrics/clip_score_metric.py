@@ -44,7 +44,7 @@ class _Pairs:
     zero_norms: int
 
 
-class CLIPScore(_Base):
+class CLIPScore(_Base):  # type: ignore[misc]
     """The mean of 100 · cosine of embeddings of images and texts, of two images, or of two texts.
 
     A pair of which an embedding is zero has the cosine 0, and `zero_norms` counts it. Where an embedding is not finite
@@ -247,7 +247,10 @@ def clip_score(
 
 
 class _Scorer:
-    """From sources and targets to cosines."""
+    """From sources and targets to cosines.
+
+    Copies of a metric share it, and with it the network. Pickled with the name of a model, it loads that anew.
+    """
 
     def __init__(
         self, model: Any, truncation: Truncation, data_range: float, batch_size: int, device: str | torch.device | None
@@ -258,12 +261,27 @@ class _Scorer:
             raise ValueError(f"data_range is 255 or 1, not {data_range!r}")
         if not isinstance(batch_size, int) or batch_size < 1:
             raise ValueError(f"batch_size is an integer larger than 0, not {batch_size!r}")
+        self.model = model
+        self.truncation: Truncation = truncation
         self.data_range = data_range
         self.batch_size = batch_size
         self.device = None if device is None else torch.device(device)
         self.image_device = torch.device("cpu")
         self.encoder: Encoder = encoder_of(model, truncation, self.device)
         self._warned = False
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Scorer:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        named = isinstance(self.model, str)
+        # What is not named: the encoder alone, since the function or definition that it is from may be a local one.
+        return {**vars(self), "encoder": None} if named else {**vars(self), "model": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if state["encoder"] is None:
+            self.encoder = encoder_of(self.model, self.truncation, self.device)
 
     def __call__(self, source: Given, target: Given) -> _Pairs:
         sides = [read_side("source", source, self.data_range), read_side("target", target, self.data_range)]

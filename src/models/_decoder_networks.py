@@ -163,7 +163,7 @@ class Attending(nn.Module):
 
     def _split(self, states: torch.Tensor) -> torch.Tensor:
         """[B, T, heads · D] to [B, heads, T, D]."""
-        return states.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        return states.reshape(*states.shape[:2], self.heads, -1).transpose(1, 2)
 
 
 class Gate(nn.Module):
@@ -259,8 +259,8 @@ def load(name: str, kind: DecoderKind, folder: Path, given: dict[str, Any], dtyp
         config=config,
         local_files_only=True,
         use_safetensors=True,
-        torch_dtype=getattr(torch, dtype),
         output_loading_info=True,
+        **{_dtype_argument(): getattr(torch, dtype)},
         **({"device_map": place} if shared else {}),
     )
     wrong = [*sorted(report["missing_keys"]), *(str(each) for each in report.get("mismatched_keys", ()))]
@@ -269,6 +269,13 @@ def load(name: str, kind: DecoderKind, folder: Path, given: dict[str, Any], dtyp
             f"{name}: the weights do not fit its architecture: {wrong[0]} is missing or of another shape"
         )
     return Decoder(name, kind, tokenizer_of(name, folder), network if shared else network.to(place or "cpu"))
+
+
+def _dtype_argument() -> str:
+    """What transformers calls the precision of the weights; later versions warn of the old name."""
+    import transformers
+
+    return "dtype" if tuple(int(part) for part in transformers.__version__.split(".")[:2]) >= (4, 56) else "torch_dtype"
 
 
 def untrained(name: str, kind: DecoderKind, folder: Path, given: dict[str, Any], place: str) -> Decoder:

@@ -18,7 +18,7 @@ from testbed.data.clip_cc_config import ClipCcConfig, Decoder, read_config
 from testbed.errors import DefinitionError
 from testbed.models.decoder_kinds_base import KINDS
 from testbed.models.folder_encoder_base import FolderEncoder, decoder, sentence_encoder
-from testbed.models.hub_folder_base import HubFolder
+from testbed.models.hub_folder_base import HubFolder, trusted_by_user
 from testbed.models.sentence_transformers_models import MINILM, minilm_folder, source_of
 from testbed.models.transformers_clip import REPOSITORY
 from testbed.registry.table import Source
@@ -91,16 +91,17 @@ def _folder(config: ClipCcConfig) -> str | None:
 
 
 def _sentence_files(path: Path, given: Decoder, folder: str | None) -> HubFolder:
+    code = given.trust_remote_code or trusted_by_user(given.name)
     if given.type == MINILM:
         if given.path is not None and folder is None:
             raise DefinitionError(
                 f"{path}: there is no folder {given.path!r}; without 'decoder.path' the package is used"
             )
-        return HubFolder(given.name, folder) if folder else minilm_folder(given.name)
+        return HubFolder(given.name, folder, code) if folder else minilm_folder(given.name)
     if given.path is None:
         raise DefinitionError(
             f"{path}: the type {SENTENCES!r} needs 'decoder.path': a folder, or owner/name on the hub"
         )
     if folder is None and not REPOSITORY.fullmatch(source_of(given.path)):
         raise DefinitionError(f"{path}: 'decoder.path' is {given.path!r}, which is neither a folder nor owner/name")
-    return HubFolder(given.name, folder or source_of(given.path), code=given.trust_remote_code)
+    return HubFolder(given.name, folder or source_of(given.path), code)

@@ -45,6 +45,7 @@ class FolderEncoder(TextEncoder):
     def spec(self) -> dict[str, Any]:
         """What decides the embeddings besides the weights."""
         self.require_library()
+        self.folder.require_no_code()
         network = {"library": self.library, **self.about, "config": self.folder.configuration()}
         return {"arch": self.arch, "instruction": self.instruction, "max_length": self.max_length, "network": network}
 
@@ -53,8 +54,11 @@ class FolderEncoder(TextEncoder):
 
         Raises:
             MissingExtraError: If the package that it needs is not installed.
+            WeightsError: If the folder brings code that may not be run; before anything large is fetched.
         """
         self.require_library()
+        if fetch:
+            self.folder.require_no_code()
         return super().weights(random_seed, fetch)
 
     def load(self, options: LoadOptions) -> Any:
@@ -174,7 +178,7 @@ def sentence_encoder(
     """A model as sentence-transformers saves it: modules one after another.
 
     Args:
-        files: Its folder.
+        files: Its folder, which says whether code that it brings may be run.
         instruction: What stands in front of each text; None for what the folder says itself, if it does.
         max_length: The most tokens of a text; None for what the folder says.
         text_batch_size: How many texts at once.
@@ -214,9 +218,9 @@ def _modules(definition: FolderEncoder, options: LoadOptions) -> Any:
 
     files = definition.folder
     random = options.random_seed is not None
+    files.require_no_code()
     folder = files.folder(weights=not random)
     assert folder is not None
-    files.require_no_code()
     _require_positions(definition, folder)
     with tempfile.TemporaryDirectory() as temporary:
         if random:
@@ -226,7 +230,7 @@ def _modules(definition: FolderEncoder, options: LoadOptions) -> Any:
         return SentenceTransformer(
             str(folder),
             device="cpu",
-            trust_remote_code=files.code,
+            trust_remote_code=bool(files.code),
             local_files_only=True,
             model_kwargs={"use_safetensors": True},
         ).float()
@@ -258,7 +262,7 @@ def _untrained(files: HubFolder, folder: Path, copy: Path) -> Path:
         shutil.copyfile(path, place)
     for path in copy.rglob("*.safetensors.index.json"):
         path.unlink()
-    config = library.AutoConfig.from_pretrained(copy, local_files_only=True, trust_remote_code=files.code)
-    network = library.AutoModel.from_config(config, trust_remote_code=files.code)
+    config = library.AutoConfig.from_pretrained(copy, local_files_only=True, trust_remote_code=bool(files.code))
+    network = library.AutoModel.from_config(config, trust_remote_code=bool(files.code))
     network.save_pretrained(copy, safe_serialization=True)
     return copy

@@ -37,12 +37,12 @@ class HubFolder:
     Attributes:
         name: The model, for messages.
         source: The absolute path of a folder, or ``owner/name`` on the Hugging Face hub.
-        code: Whether the code that the folder brings, if any, may be run.
+        code: Whether the code that the folder brings, if any, may be run; None where nobody would run it.
     """
 
     name: str
     source: str
-    code: bool = False
+    code: bool | None = None
 
     def folder(self, fetch: bool = True, weights: bool = True) -> Path | None:
         """The folder, fetched if need be.
@@ -63,7 +63,7 @@ class HubFolder:
                 raise WeightsError(f"{self.name}: there is no folder {folder}")
             return folder
         found = self._cached()
-        if found is not None and (not weights or not missing_weights(found)):
+        if found is not None and not self._lacks_code(found) and (not weights or not missing_weights(found)):
             return found
         return self._fetched(found, weights) if fetch else None
 
@@ -76,6 +76,11 @@ class HubFolder:
             return None
         return found if (found / "config.json").is_file() else None
 
+    def _lacks_code(self, found: Path) -> bool:
+        """Whether code is to be run that was not fetched, as when it was not trusted before."""
+        references = code_references(found) if self.code else ()
+        return any(not (found / f"{each.rpartition('.')[0]}.py").is_file() for each in references if "--" not in each)
+
     def _fetched(self, found: Path | None, weights: bool) -> Path:
         from huggingface_hub import constants, snapshot_download
 
@@ -85,7 +90,7 @@ class HubFolder:
             f"the Hugging Face cache, {constants.HF_HUB_CACHE}{lacking} ('hf download {self.source}' does both), or put"
             " config.json, the tokenizer's files and *.safetensors into a folder that a decoder's file names"
         )
-        patterns = [each for each in WANTED if weights or each != "*.safetensors"] + ["*.py"] * self.code
+        patterns = [each for each in WANTED if weights or each != "*.safetensors"] + (["*.py"] if self.code else [])
         try:
             require_host(self.name, url, place)
             folder = snapshot_download(self.source, allow_patterns=patterns, ignore_patterns=list(UNWANTED))
@@ -142,11 +147,13 @@ class HubFolder:
         )
 
     def require_no_code(self) -> None:
-        """Refuses a folder with code of its own, unless it may be run.
+        """Refuses a folder with code of its own, unless it may be run, or nobody would run it. Needs small files alone.
 
         Raises:
             WeightsError: If it may not, or would be fetched from yet another repository.
         """
+        if self.code is None:
+            return
         folder = self.folder(weights=False)
         assert folder is not None
         for reference in code_references(folder):

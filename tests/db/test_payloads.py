@@ -340,3 +340,46 @@ def test_purging_leaves_the_files_of_another_store(
         outside.hide_evaluations("net", "val")
         outside.purge_hidden()
         assert other.read_outputs(theirs.id, "logits").tobytes() == values.tobytes()
+
+
+# Text -------------------------------------------------------------------------------------------------------------
+
+
+SAID = [
+    {"text": "Käse 🧀\n", "finish_reason": "stop"},
+    None,
+    {"text": "half a pair \ud83d", "n": [1, 2.5]},
+    "plain",
+    3,
+    [],
+]
+
+
+def test_json_values_come_back_as_they_were() -> None:
+    payload = encode(SAID)
+    assert (payload.dtype, payload.count, payload.shape) == ("json", len(SAID), ())
+    assert payload.checksum == digest_bytes(payload.data)
+    back = decode(bytes(payload.data), payload.dtype, payload.count, payload.shape)
+    assert back.dtype.hasobject
+    assert result_dtype("json").hasobject
+    assert list(back) == SAID
+
+
+@pytest.mark.parametrize("value", [float("nan"), {1, 2}, object()])
+def test_what_json_has_no_word_for_is_refused(value: Any) -> None:
+    with pytest.raises(StoreError, match="JSON values"):
+        encode([value])
+
+
+def test_text_is_stored_in_chunks_and_read_as_one(store: Store, build: Any) -> None:
+    begun = build.begin("captioner", size=6)
+    store.append([Chunk(begun.id, "text", 0, SAID[:2])])
+    store.append([Chunk(begun.id, "text", 2, SAID[2:])])
+    assert list(store.read_outputs(begun.id, "text")) == SAID
+    assert store.kinds(begun.id) == {"text": "json"}
+
+
+def test_text_of_unreadable_samples_is_none(store: Store, build: Any) -> None:
+    begun = build.begin("captioner", size=3)
+    store.append([Chunk(begun.id, "text", 0, ["a", "b"])], {begun.id: {2: "broken"}})
+    assert list(store.read_outputs(begun.id, "text")) == ["a", "b", None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import pickle
 import sys
 import warnings
 
@@ -352,6 +353,18 @@ def test_copies(metric):
     other = copy.deepcopy(metric)
     other.update(axis(1), axis(1))
     assert (metric.compute().item(), other.compute().item()) == (pytest.approx(60), pytest.approx(80))
+    assert other.model is metric.model
+
+
+def test_pickles(monkeypatch, towers):
+    monkeypatch.setattr(registry, "contains_model", lambda name: name == "toy-clip")
+    monkeypatch.setattr(registry, "get_model", lambda name: definition(towers))
+    named, made = CLIPScore("toy-clip"), CLIPScore(lambda: (Plain(), processor))
+    for metric, text, other in ((named, axis(1), axis(0, 1)), (made, "a", "b")):
+        metric.update(text, text)
+        again = pickle.loads(pickle.dumps(metric))
+        again.update(text, other)
+        assert (metric.compute().item(), again.compute().item()) == (100, 50)
 
 
 # A model with a processor, as torchmetrics takes it ---------------------------------------------------------------
@@ -386,6 +399,16 @@ def processor(text=None, images=None, return_tensors=None, padding=None):
     mask = [[1] * len(row) + [0] * (longest - len(row)) for row in rows]
     ids = [row + [0] * (longest - len(row)) for row in rows]
     return {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(mask)}
+
+
+class Plain(torch.nn.Module):
+    """A text's first letter as an embedding."""
+
+    def get_image_features(self, pixel_values):
+        return pixel_values.flatten(2).mean(2)
+
+    def get_text_features(self, input_ids, attention_mask):
+        return torch.nn.functional.one_hot(input_ids[:, 0], 9).float()
 
 
 def test_a_text_that_is_cut_keeps_its_end():

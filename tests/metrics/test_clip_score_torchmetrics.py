@@ -217,13 +217,11 @@ def test_unsupported_names(monkeypatch):
 
 
 def test_names_of_openai_come_from_transformers(monkeypatch):
-    from testbed.models.transformers_clip import TransformersFamily
+    from testbed.registry import registry
 
-    built = []
-    monkeypatch.setattr(TransformersFamily, "build", lambda self, name: built.append(name) or name)
+    monkeypatch.setattr(registry, "get_model", lambda name: name)
     for name in clip_encoders.OPENAI:
         assert clip_encoders.definition_of(name) == f"transformers/{name}"
-    assert len(built) == 4
 
 
 def as_open_clip_has_them(weights, layers):

