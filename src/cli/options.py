@@ -73,7 +73,8 @@ def store_options(function: F) -> F:
         "plugins",
         cls=ManyWords,
         metavar="FILE",
-        help="Python files that define models or eval settings; files written for ImageNet-testbed run unchanged.",
+        help="Python files that define models or eval settings (files written for ImageNet-testbed run unchanged), or"
+        " YAML files of CLIP-CC-Bench, which define decoders.",
     )(function)
     return click.option(
         "--db-url",
