@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ ENDS = ("in the rain", "at night", "without a word", "as the sun sets", "while p
 
 
 def split(text: str) -> list[str]:
-    return [f"{part.strip('.')}." for part in text.split(". ")]
+    return re.split(r"(?<=\.) ", text)
 
 
 @pytest.fixture(scope="module")
