@@ -23,6 +23,7 @@ from testbed.metrics.clip_tokens import TRUNCATIONS, Truncation
 
 DEFAULT_MODEL = "openai/clip-vit-large-patch14"
 CLAMPS = ("mean", "pair")
+_SUMS = ("total", "pairwise_total", "n_samples", "zero_norms", "not_finite")
 _ONE = 2**32  # of a cosine; sums of whole numbers are the same in any order and over any number of processes
 
 
@@ -106,7 +107,7 @@ class CLIPScore(_Base):  # type: ignore[misc]
         self.clamp = clamp
         self.keep_cosines = keep_cosines
         self._scorer = _Scorer(model_name_or_path, truncation, data_range, batch_size, device)
-        for name in ("total", "pairwise_total", "n_samples", "zero_norms", "not_finite"):
+        for name in _SUMS:
             self.add_state(name, torch.tensor(0, dtype=torch.int64), dist_reduce_fx="sum")
         if keep_cosines:
             self.add_state("kept", [], dist_reduce_fx="cat")
@@ -132,6 +133,10 @@ class CLIPScore(_Base):  # type: ignore[misc]
             raise ValueError("the cosines are not kept: make the metric with keep_cosines=True")
         parts = [self.kept] if isinstance(self.kept, torch.Tensor) else self.kept
         return torch.cat([torch.zeros(0), *(part.float().cpu() for part in parts)])
+
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], exclude_state: Sequence[str] = "") -> Any:
+        """As torchmetrics', but that `set_dtype` leaves the sums whole numbers: no float type has room for them."""
+        return super()._apply(fn, _SUMS if self._dtype_convert else exclude_state)
 
     def update(self, source: Given, target: Given) -> None:
         """Adds pairs: the first of source with the first of target, and so on.
