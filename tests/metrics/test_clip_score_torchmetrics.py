@@ -324,6 +324,27 @@ def test_it_is_a_metric_of_torchmetrics(make):
     assert other.compute() == copied.compute()
 
 
+@pytest.mark.filterwarnings("ignore:.*longer than the:UserWarning")
+def test_a_collection_lets_only_metrics_of_one_setup_share_their_sums(make, tmp_path):
+    other = save_clip(tmp_path, positions=30)
+    made = {
+        "plain": lambda: CLIPScore(make),
+        "pairs": lambda: CLIPScore(make, clamp="pair"),
+        "cut": lambda: CLIPScore(make, truncation="upstream"),
+        "other": lambda: CLIPScore(lambda: other),
+    }
+    collection = torchmetrics.MetricCollection({name: one() for name, one in made.items()})
+    batches = [(["a cat"], ["a cat"]), (["a dog " * 9, "three owls"], ["a dog", "b"])]
+    for batch in batches:
+        collection.update(*batch)
+    for name, one in made.items():
+        metric = one()
+        for batch in batches:
+            metric.update(*batch)
+        assert collection[name].compute() == metric.compute()
+    assert sorted(map(sorted, collection.compute_groups.values())) == [["cut"], ["other"], ["pairs", "plain"]]
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
 def test_another_type_leaves_the_sums_whole(make, dtype):
     expected = clip_score(TEXTS, TEXTS[::-1], make)
