@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -52,6 +53,15 @@ class PlainMetric:
 
     def _set(self, name: str, value: Any) -> None:
         setattr(self, name, value.clone() if isinstance(value, torch.Tensor) else list(value))
+
+    def to(self, device: str | torch.device) -> PlainMetric:
+        """Puts what is computed on a device from now on; the sums stay where they are."""
+        self.device = torch.device(device)
+        return self
+
+    def clone(self) -> PlainMetric:
+        """A copy with sums of its own."""
+        return deepcopy(self)
 
     def reset(self) -> None:
         """Forgets all pairs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,13 +52,14 @@ def caption_similarity(
         the texts. The names are explained at `testbed.metrics.caption_similarity.SimilarityScores`.
 
     Raises:
-        DataError: If a sample has no reference or a blank one, or embeddings do not fit the texts.
+        DataError: If something else is given than lists of texts, a sample has no reference or a blank one, or
+            embeddings do not fit the texts.
         DefinitionError: If an option has a value that is not known.
         UnknownNameError: If there is no model of that name.
         UnsupportedError: If the model embeds no texts.
     """
     chosen = SimilarityOptions(**options)
-    several = [[each] if isinstance(each, str) else list(each) for each in references]
+    captions, several = _texts_given(captions, references)
     splitter = get_splitter(chosen.chunking, language) if chosen.fine else None
     texts = texts_of(captions, several, splitter, chosen)
     embeddings = _embedded(_embedder(scorer, language, device, dtype), texts)
@@ -66,6 +67,26 @@ def caption_similarity(
     scores = score_captions(captions, several, rows, embeddings, splitter, chosen)
     means = {metric.name: metric.value for metric in similarity_metrics(scores)}
     return {**means, "per_sample": scores.scores, "baselines": scores.baselines, "splitter": scores.splitter}
+
+
+def _texts_given(captions: Any, references: Any) -> tuple[list[str | None], list[list[str]]]:
+    """Captions, and for each the list of its references."""
+    for name, given in (("captions", captions), ("references", references)):
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise DataError(f"{name} are a list, one for each sample, got {given!r}")
+    texts, several = list(captions), [_several(place, each) for place, each in enumerate(references, 1)]
+    for place, text in enumerate(texts, 1):
+        if not isinstance(text, str | None):
+            raise DataError(f"the caption of sample number {place} is {text!r}; expected a text, or None")
+    return texts, several
+
+
+def _several(place: int, given: Any) -> list[str]:
+    found = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
+    for text in found:
+        if not isinstance(text, str):
+            raise DataError(f"a reference of sample number {place} is {text!r}; expected a text or a list of texts")
+    return found
 
 
 def _embedder(scorer: Any, language: str, device: str | None, dtype: str) -> Embed:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import torch
 
 from testbed.errors import DefinitionError, MissingExtraError, UnknownNameError, UnsupportedError
-from testbed.metrics.clip_inputs import to_picture
+from testbed.metrics.clip_inputs import in_colour, to_picture
 from testbed.metrics.clip_tokens import Ruler, Truncation, cut
 
 # As torchmetrics names them, and where open_clip has the same weights.
@@ -211,7 +211,8 @@ class ProcessorEncoder:
 
     def images(self, images: Sequence[torch.Tensor]) -> torch.Tensor:
         """As the processor makes them, resized and normalized."""
-        pixels = self.processor(images=list(images), return_tensors="pt", padding=True)["pixel_values"]
+        given = [in_colour(image) for image in images]
+        pixels = self.processor(images=given, return_tensors="pt", padding=True)["pixel_values"]
         with _evaluating(self.network):
             return _tensor(self.network.get_image_features(pixels.to(self.device)))
 

@@ -137,6 +137,15 @@ def to_picture(image: torch.Tensor) -> Image.Image:
     return Pillow.fromarray(channels_last.numpy()).convert("RGB")
 
 
+def in_colour(image: torch.Tensor) -> torch.Tensor:
+    """An image [C, H, W] as processors of transformers take it, [3, H, W]: grey is repeated, alpha dropped.
+
+    One in bfloat16, which numpy does not have, becomes one in float32.
+    """
+    coloured = image.expand(3, -1, -1) if image.shape[0] == 1 else image[:3]
+    return coloured.float() if coloured.dtype == torch.bfloat16 else coloured
+
+
 def _digest(image: torch.Tensor) -> tuple[Any, ...]:
     content = image.contiguous().view(-1).view(torch.uint8).numpy().tobytes()
     return image.dtype, tuple(image.shape), hashlib.blake2b(content, digest_size=16).digest()

@@ -6,6 +6,7 @@ and reduces over processes.
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from testbed.metrics.clip_tokens import TRUNCATIONS, Truncation
 
 DEFAULT_MODEL = "openai/clip-vit-large-patch14"
 CLAMPS = ("mean", "pair")
+_SUMS = ("total", "pairwise_total", "n_samples", "zero_norms", "not_finite")
+_SETUP = "setup"
 _ONE = 2**32  # of a cosine; sums of whole numbers are the same in any order and over any number of processes
 
 
@@ -106,8 +109,11 @@ class CLIPScore(_Base):  # type: ignore[misc]
         self.clamp = clamp
         self.keep_cosines = keep_cosines
         self._scorer = _Scorer(model_name_or_path, truncation, data_range, batch_size, device)
-        for name in ("total", "pairwise_total", "n_samples", "zero_norms", "not_finite"):
+        for name in _SUMS:
             self.add_state(name, torch.tensor(0, dtype=torch.int64), dist_reduce_fx="sum")
+        if not isinstance(self, PlainMetric):
+            # A collection has metrics whose states are equal after the first update share them from then on.
+            self.add_state(_SETUP, torch.tensor(self._scorer.setup(), dtype=torch.int64), dist_reduce_fx="max")
         if keep_cosines:
             self.add_state("kept", [], dist_reduce_fx="cat")
 
@@ -132,6 +138,10 @@ class CLIPScore(_Base):  # type: ignore[misc]
             raise ValueError("the cosines are not kept: make the metric with keep_cosines=True")
         parts = [self.kept] if isinstance(self.kept, torch.Tensor) else self.kept
         return torch.cat([torch.zeros(0), *(part.float().cpu() for part in parts)])
+
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], exclude_state: Sequence[str] = "") -> Any:
+        """As torchmetrics', but that `set_dtype` leaves the sums whole numbers: no float type has room for them."""
+        return super()._apply(fn, (*_SUMS, _SETUP) if self._dtype_convert else exclude_state)
 
     def update(self, source: Given, target: Given) -> None:
         """Adds pairs: the first of source with the first of target, and so on.
@@ -269,6 +279,12 @@ class _Scorer:
         self.image_device = torch.device("cpu")
         self.encoder: Encoder = encoder_of(model, truncation, self.device)
         self._warned = False
+
+    def setup(self) -> int:
+        """A number that tells apart what gives other cosines: another model, truncation or range."""
+        model = self.model if isinstance(self.model, str) else id(self.model)
+        described = repr((model, self.truncation, float(self.data_range))).encode()
+        return int.from_bytes(hashlib.blake2b(described, digest_size=5).digest(), "big")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _Scorer:
         return self

@@ -19,7 +19,7 @@ class Decoder:
     Args:
         name: The model, for messages.
         kind: What it does to a text.
-        tokenizer: transformers'; a fast one.
+        tokenizer: transformers'.
         network: Gives ``last_hidden_state``. It is on its device already, or on several.
 
     Raises:
@@ -37,8 +37,6 @@ class Decoder:
         self.end = None if kind.end is None else tokenizer.convert_tokens_to_ids(kind.end)
         if kind.end is not None and (self.end is None or self.end == tokenizer.unk_token_id):
             raise WeightsError(f"{name}: its tokenizer has no token {kind.end!r}, which should end each text")
-        if kind.pooling == "latent" and not tokenizer.is_fast:
-            raise WeightsError(f"{name}: its tokenizer is not one of the package tokenizers; tokenizer.json is missing")
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """The network's weights."""
@@ -100,14 +98,10 @@ class Decoder:
 
     def _row(self, text: str, instruction: str) -> tuple[list[int], list[int]]:
         """The tokens of a text, and which of them count in a mean."""
-        apart = self.kind.pooling == "latent"
         most = self.max_seq_length
-        made = self.tokenizer(instruction + text, truncation=True, max_length=most, return_offsets_mapping=apart)
-        ids: list[int] = list(made["input_ids"])
-        # Tokens without a place in the text, such as the one that begins it, go with the instruction.
-        own = [int(stop > len(instruction)) for _, stop in made["offset_mapping"]] if apart else [1] * len(ids)
-        if apart and not instruction:
-            own = [1] * len(ids)
+        ids: list[int] = list(self.tokenizer(instruction + text, truncation=True, max_length=most)["input_ids"])
+        apart = self._left_out(instruction)
+        own = [int(place >= apart) for place in range(len(ids))]
         if self.end is not None and ids[-1:] != [self.end]:
             ids, own = [*ids[: most - 1], self.end], [*own[: most - 1], 1]
         if not ids:  # a tokenizer that makes nothing of an empty text
@@ -115,6 +109,16 @@ class Decoder:
         if not any(own):
             own[-1] = 1
         return ids, own
+
+    def _left_out(self, instruction: str) -> int:
+        """How many tokens at the beginning do not count in a mean.
+
+        NV-Embed's authors leave out as many as the instruction has, cut by itself. Its last one is the space at its
+        end, which a word that follows takes in; the token that begins the text makes up for that.
+        """
+        if self.kind.pooling != "latent" or not instruction:
+            return 0
+        return len(self.tokenizer(instruction, add_special_tokens=False)["input_ids"])
 
 
 def both_ways(seen: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

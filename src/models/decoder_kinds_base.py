@@ -7,8 +7,9 @@ from typing import Any
 
 from testbed.errors import UnsupportedError
 
-# What their authors ask them, where texts are compared with texts and neither is a question.
+# What is asked where texts are compared with texts and neither is a question, as it was worded for E5-Mistral.
 SYMMETRIC = "Retrieve semantically similar text."
+UNSTOPPED = SYMMETRIC.rstrip(".")  # as those of Nemotron and of Qwen3 write it in their evaluations
 EVAL_BATCH_SIZE = 8
 
 
@@ -26,6 +27,7 @@ class DecoderKind:
         padding: At which side shorter texts of a batch are padded.
         end: The token that ends each text; None for none.
         causal: Whether a token sees only what comes before it.
+        task: What it is told to do unless something else is said.
         max_length: The most tokens of a text, instruction and all.
     """
 
@@ -37,6 +39,7 @@ class DecoderKind:
     padding: str
     end: str | None
     causal: bool
+    task: str = SYMMETRIC
     max_length: int = 32768
 
     def instruction(self, task: str | None = None) -> str:
@@ -45,7 +48,7 @@ class DecoderKind:
         Args:
             task: What it is told to do; None for the usual, ``""`` for nothing in front.
         """
-        task = SYMMETRIC if task is None else task
+        task = self.task if task is None else task
         return self.template.replace("{}", task) if task else ""
 
     def spec(self) -> dict[str, Any]:
@@ -85,6 +88,7 @@ KINDS = {
         padding="left",
         end=None,
         causal=False,
+        task=UNSTOPPED,
     ),
     "qwen3": DecoderKind(
         hub="Qwen/Qwen3-Embedding-8B",
@@ -95,6 +99,7 @@ KINDS = {
         padding="left",
         end="<|endoftext|>",
         causal=True,
+        task=UNSTOPPED,
     ),
 }
 

@@ -17,11 +17,13 @@ from testbed.models.weights_base import cannot_fetch, plain, require_host
 ENV_TRUST = "TESTBED_TRUST_REMOTE_CODE"
 INDEX = "model.safetensors.index.json"
 MODULES = "modules.json"
+ADAPTER = "adapter_config.json"
 LIBRARY = "sentence_transformers."
 WANTED = ("*.json", "*.txt", "*.model", "*.safetensors")
 UNWANTED = ("onnx/*", "openvino/*", "original/*", ".*")
 # Files whose content decides embeddings besides weights and tokenizer. Others tell about training.
-CONFIGURATIONS = ("config.json", "config_sentence_transformers.json", "sentence_bert_config.json", MODULES)
+CONFIGURATIONS = ("config.json", "config_sentence_transformers.json", "sentence_*_config.json", MODULES)
+ADDED_TOKENS = "added_tokens.json"  # what tokenizers once had besides `TOKENIZER_FILES`; transformers reads it still
 
 
 def trusted_by_user(name: str) -> bool:
@@ -104,19 +106,21 @@ class HubFolder:
         """The weights, what the tokenizer is made from, and the code that may be run.
 
         Raises:
-            WeightsError: If they cannot be had, or are there in another form than safetensors.
+            WeightsError: If they cannot be had, are in another form than safetensors, or are not all in the folder.
         """
         folder = self.folder(fetch)
         if folder is None:
             return None
+        self._require_all_within(folder)
         lacking = missing_weights(folder)
         if lacking:
             raise WeightsError(
                 f"{self.name}: {folder} lacks {lacking}; other forms of weights than safetensors are not read (in"
                 " transformers, model.save_pretrained(FOLDER) writes them)"
             )
+        tokenizer_files = (*TOKENIZER_FILES, ADDED_TOKENS)
         files = weight_files(folder)
-        files += [path for part in parts(folder) for each in TOKENIZER_FILES if (path := part / each).is_file()]
+        files += [path for part in parts(folder) for each in tokenizer_files if (path := part / each).is_file()]
         return [*files, *sorted(folder.glob("*.py"))] if self.code else files
 
     def configuration(self) -> dict[str, Any]:
@@ -129,12 +133,24 @@ class HubFolder:
         assert folder is not None
         content = {}
         for part in parts(folder):
-            for each in CONFIGURATIONS:
-                if (part / each).is_file():
-                    content[str((part / each).relative_to(folder))] = self._plain(part / each)
+            for path in (path for pattern in CONFIGURATIONS for path in sorted(part.glob(pattern))):
+                content[str(path.relative_to(folder))] = self._plain(path)
         if not content:
             raise WeightsError(f"{self.name}: {folder} has no config.json; it should be as save_pretrained writes it")
         return content
+
+    def _require_all_within(self, folder: Path) -> None:
+        """Refuses what would be loaded in part from elsewhere, which no identity would know."""
+        for module in _modules(folder):
+            path = str(module.get("path", ""))
+            if not _is_within(path):
+                raise WeightsError(f"{self.name}: {folder / MODULES} names {path!r}, which is not in that folder")
+        for part in parts(folder):
+            if (part / ADAPTER).is_file():
+                raise WeightsError(
+                    f"{self.name}: {part / ADAPTER} makes it an adapter of another model; save the two as one (in peft,"
+                    " merge_and_unload())"
+                )
 
     def _plain(self, path: Path) -> Any:
         try:
@@ -196,8 +212,12 @@ class PackageFolder(HubFolder):
 def parts(folder: Path) -> list[Path]:
     """The folder, and those below it that sentence-transformers' list of modules names."""
     named = [str(module.get("path", "")) for module in _modules(folder)]
-    found = [folder / each for each in named if each and ".." not in Path(each).parts and not Path(each).is_absolute()]
+    found = [folder / each for each in named if each and _is_within(each)]
     return [folder, *(each for each in found if each.is_dir())]
+
+
+def _is_within(path: str) -> bool:
+    return ".." not in Path(path).parts and not Path(path).is_absolute()
 
 
 def _modules(folder: Path) -> list[dict[str, Any]]:

@@ -116,6 +116,21 @@ def test_options_reach_the_scores():
         caption_similarity(**CALL, scorer=of_letters, combining="mean")
 
 
+@pytest.mark.parametrize(
+    ("captions", "references", "said"),
+    [
+        ("ab", ["a", "b"], r"captions are a list, one for each sample, got 'ab'"),
+        (["a"], "a", r"references are a list, one for each sample, got 'a'"),
+        (["a", float("nan")], ["a", "b"], r"the caption of sample number 2 is nan; expected a text, or None"),
+        (["a", "b"], ["a", None], r"a reference of sample number 2 is None; expected a text or a list of texts"),
+        (["a"], [["a", 3]], r"a reference of sample number 1 is 3"),
+    ],
+)
+def test_what_is_no_list_of_texts(captions, references, said):
+    with pytest.raises(DataError, match=said):
+        caption_similarity(captions, references, lambda texts: np.ones((len(texts), 2)))
+
+
 def test_nothing_to_embed():
     found = caption_similarity([], [], of_letters)
     assert found["hm_cf"] is None

@@ -542,6 +542,17 @@ def test_without_torchmetrics(plain, monkeypatch):
         metric.compute()
 
 
+def test_copies_and_devices_without_torchmetrics(plain):
+    metric = plain.CLIPScore(definition(), keep_cosines=True)
+    metric.update(axis(1), axis(3, 4))
+    other = metric.clone()
+    other.update(axis(1), axis(1))
+    assert (metric.n_samples, len(metric.cosines), other.n_samples, len(other.cosines)) == (1, 1, 2, 2)
+    assert other.model is metric.model
+    assert metric.to("meta").compute().device.type == "meta"
+    assert metric.to(torch.device("cpu")).compute().item() == pytest.approx(60)
+
+
 def test_the_package_is_light_until_it_is_asked():
     import subprocess
 

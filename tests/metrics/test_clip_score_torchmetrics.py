@@ -97,6 +97,18 @@ def test_a_folder_of_testbeds_family_gives_the_same(kind, folder, make):
     assert clip_score(source, target, f"transformers/{folder}").item() == pytest.approx(expected, abs=2e-3)
 
 
+def test_forms_that_the_processor_does_not_take(make):
+    expected = clip_score(pixels(2), TEXTS[:2], make)
+    alpha = torch.full((2, 1, *pixels(2).shape[2:]), 7)
+    assert clip_score(torch.cat([pixels(2), alpha], 1), TEXTS[:2], make) == expected
+    grey = pixels(2)[:, :1]
+    in_three = clip_score(grey.expand(-1, 3, -1, -1), TEXTS[:2], make)
+    assert clip_score(grey, TEXTS[:2], make) == in_three
+    assert clip_score([grey[0], grey[1].expand(3, -1, -1)], TEXTS[:2], make) == in_three
+    rounded = pixels(2).bfloat16()
+    assert clip_score(rounded, TEXTS[:2], make) == clip_score(rounded.float(), TEXTS[:2], make)
+
+
 def test_accumulated_over_batches(make):
     ours, theirs = CLIPScore(make, batch_size=2), UpstreamCLIPScore(make)
     for start, end in ((0, 4), (4, 5), (5, 6)):
@@ -310,6 +322,41 @@ def test_it_is_a_metric_of_torchmetrics(make):
     other.update(pixels(2, 5), TEXTS[:2])
     other.merge_state(metric)
     assert other.compute() == copied.compute()
+
+
+@pytest.mark.filterwarnings("ignore:.*longer than the:UserWarning")
+def test_a_collection_lets_only_metrics_of_one_setup_share_their_sums(make, tmp_path):
+    other = save_clip(tmp_path, positions=30)
+    made = {
+        "plain": lambda: CLIPScore(make),
+        "pairs": lambda: CLIPScore(make, clamp="pair"),
+        "cut": lambda: CLIPScore(make, truncation="upstream"),
+        "other": lambda: CLIPScore(lambda: other),
+    }
+    collection = torchmetrics.MetricCollection({name: one() for name, one in made.items()})
+    batches = [(["a cat"], ["a cat"]), (["a dog " * 9, "three owls"], ["a dog", "b"])]
+    for batch in batches:
+        collection.update(*batch)
+    for name, one in made.items():
+        metric = one()
+        for batch in batches:
+            metric.update(*batch)
+        assert collection[name].compute() == metric.compute()
+    assert sorted(map(sorted, collection.compute_groups.values())) == [["cut"], ["other"], ["pairs", "plain"]]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
+def test_another_type_leaves_the_sums_whole(make, dtype):
+    expected = clip_score(TEXTS, TEXTS[::-1], make)
+    metric = CLIPScore(make, keep_cosines=True)
+    metric.update(TEXTS, TEXTS[::-1])
+    metric.set_dtype(dtype)
+    assert metric.compute() == expected
+    metric.reset()
+    metric.update(TEXTS, TEXTS[::-1])
+    assert metric.compute() == expected
+    assert metric.n_samples.dtype == torch.int64
+    assert metric.kept[0].dtype == dtype
 
 
 def test_plots(make):

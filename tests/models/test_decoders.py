@@ -108,7 +108,7 @@ def test_nv_embed_averages_the_texts_own_tokens_after_attention_to_latents(folde
             rows.append(of[f"{second}fn.net.2.weight"] @ gated + of[f"{second}fn.net.2.bias"] + state)
         return torch.stack(rows)
 
-    instructed = ids_of(folders["nvembed"], INSTRUCTED).shape[1]  # with the token that begins it
+    instructed = ids_of(folders["nvembed"], INSTRUCTED).shape[1] - 1  # as the authors count: not <s>
     for text, found in zip(TEXTS, embedded(folders, "nvembed"), strict=True):
         with torch.no_grad():
             states = network(ids_of(folders["nvembed"], INSTRUCTED + text, "</s>")).last_hidden_state[0]
@@ -147,9 +147,54 @@ def test_the_tokens_that_reach_the_network(folders, kind, expected):
         [0] if KINDS[kind].padding == "right" else []
     )
     if kind == "nvembed":
-        assert pooled.tolist() == [[0] * 7 + [1, 1, 0], [0] * 7 + [1, 1, 1]]
+        # Whole words: no token of the instruction's is the space at its end, so its colon counts, as with the authors.
+        assert pooled.tolist() == [[0] * 6 + [1, 1, 1, 0], [0] * 6 + [1, 1, 1, 1]]
     else:
         assert torch.equal(pooled, seen)
+
+
+def test_what_counts_in_a_mean_where_spaces_are_parts_of_tokens(folders, tmp_path):
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    words = ["<s>", "</s>", "<unk>", "▁Instruct", ":", "▁judge", "▁text", "▁Query", "▁", "▁two", "2", "dogs", "▁dogs"]
+    made = Tokenizer(models.BPE({word: at for at, word in enumerate(words)}, [], unk_token="<unk>", ignore_merges=True))
+    made.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split("\n", "removed"),
+            pre_tokenizers.Split(":", "isolated"),
+            pre_tokenizers.Split(" ", "merged_with_next"),
+            pre_tokenizers.Split("2", "isolated"),
+            pre_tokenizers.Metaspace(prepend_scheme="first"),
+        ]
+    )
+    made.post_processor = processors.TemplateProcessing("<s> $A", special_tokens=[("<s>", 0)])
+    moved = shutil.copytree(folders["nvembed"], tmp_path / "moved")
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, eos_token="</s>", unk_token="<unk>", bos_token="<s>"
+    ).save_pretrained(moved)
+    encoder = decoder("tiny", "nvembed", str(moved), task=TASK).load(CPU).encoder
+
+    def counted(text, instruction):
+        ids, _, pooled = encoder.tokens([text], instruction)
+        kept = [int(token) for token, counts in zip(ids[0], pooled[0], strict=True) if counts]
+        return encoder.tokenizer.convert_ids_to_tokens(kept)
+
+    assert counted("two dogs", INSTRUCTED) == ["▁two", "▁dogs", "</s>"]
+    assert counted("2 dogs", INSTRUCTED) == ["▁", "2", "▁dogs", "</s>"]
+    assert counted("two dogs", "") == ["<s>", "▁two", "▁dogs", "</s>"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("nvembed", "Instruct: Retrieve semantically similar text.\nQuery: "),
+        ("gte", "Instruct: Retrieve semantically similar text.\nQuery: "),
+        ("nemotron", "Instruct: Retrieve semantically similar text\nQuery: "),
+        ("qwen3", "Instruct: Retrieve semantically similar text\nQuery:"),
+    ],
+)
+def test_what_each_is_told(kind, expected):
+    assert decoder("tiny", kind).instruction == expected
 
 
 def test_a_text_is_cut_before_the_token_that_ends_it(folders):

@@ -122,6 +122,30 @@ def test_identity_is_content(folder, prompted, tmp_path):
     assert len({identity(folder), identity(moved), identity(prompted)}) == 3
 
 
+@pytest.mark.parametrize("name", ["sentence_bert_config.json", "sentence_roberta_config.json", "added_tokens.json"])
+def test_files_that_change_what_becomes_of_a_text_are_part_of_the_identity(folder, tmp_path, name):
+    def identity(content):
+        (moved / name).write_text(json.dumps(content))
+        return digest([model_of(moved).spec(), model_of(moved).weights().id])
+
+    moved = shutil.copytree(folder, tmp_path / "moved")
+    assert identity({"max_seq_length": 8}) != identity({"max_seq_length": 4})
+
+
+def test_a_folder_that_needs_another_one(folder, tmp_path):
+    moved = shutil.copytree(folder, tmp_path / "moved")
+    modules = (moved / "modules.json").read_text()
+    (moved / "modules.json").write_text(modules.replace("1_Pooling", f"../{folder.name}/1_Pooling"))
+    for call in (lambda: model_of(moved).weights(), lambda: model_of(moved).load(CPU)):
+        with pytest.raises(WeightsError, match=r"1_Pooling', which is not in that folder"):
+            call()
+    (moved / "modules.json").write_text(modules)
+    (moved / "adapter_config.json").write_text("{}")
+    for call in (lambda: model_of(moved).weights(), lambda: model_of(moved).load(CPU)):
+        with pytest.raises(WeightsError, match=r"adapter_config\.json makes it an adapter of another model"):
+            call()
+
+
 def test_faults_of_folders(folder, tmp_path):
     with pytest.raises(WeightsError, match="there is no folder /nowhere/mine"):
         model_of("/nowhere/mine").weights()
