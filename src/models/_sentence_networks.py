@@ -53,6 +53,6 @@ class Sentences(nn.Module):
         taken = len(tokenizer(own if self.prompt is None else self.prompt)["input_ids"])
         if taken >= most:
             raise RunError(
-                f"the instruction and the tokens that begin and end each text are {taken}, of at most {most}, which leaves"
-                " none for a text; raise max_length or shorten the instruction"
+                f"the instruction and the tokens that begin and end each text are {taken}, of at most {most}, which"
+                " leaves none for a text; raise max_length or shorten the instruction"
             )
