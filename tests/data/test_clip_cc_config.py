@@ -114,7 +114,11 @@ def test_the_base_folder(tmp_path, monkeypatch):
         ("batch_size: 8", "batch_size: true", "'decoder.batch_size' should be an integer larger than 0; it is True"),
         ("max_length: 32768", "max_length: '9'", "'decoder.max_length' should be an integer .* it is '9'"),
         ('name: "nv-embed"', "name: 7", "'decoder.name' should be a text that is not blank and has no '@'"),
-        ('name: "nv-embed"', "name: a@b", "and has no '@', which stands between a setting and its decoder; it is 'a@b'"),
+        (
+            'name: "nv-embed"',
+            "name: a@b",
+            "and has no '@', which stands between a setting and its decoder; it is 'a@b'",
+        ),
         ('name: "nv-embed"', "name:", "between a setting and its decoder; it is empty"),
         ('type: "nvembed"', "", "'decoder.type' should be a text that is not blank; it is missing"),
         ('device_map: "auto"', "device_map: gpu", "'decoder.device_map' should be one of auto, .* it is 'gpu'"),
