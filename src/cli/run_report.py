@@ -53,6 +53,7 @@ def print_report(
     """
     _print_table(report, results, models, settings)
     _print_unreadable(report, unreadable)
+    _print_uncovered(results)
     _print_disagreements(report)
     _print_summary(report, override, where)
 
@@ -99,6 +100,19 @@ def _print_unreadable(report: Report, unreadable: Mapping[int, int]) -> None:
         click.echo(f"Unreadable: {each.model} on {each.setting}: {samples} could not be read and counted as wrong")
     if len(cells) > SHOWN_REASONS:
         click.echo(f"Unreadable: samples of {len(cells) - SHOWN_REASONS} more cells; db.py --print-eval shows them")
+
+
+def _print_uncovered(results: Sequence[Any]) -> None:
+    """Who has no caption for some samples, so that a mean is not of all of them."""
+    cells = [each for each in results if (each.metric, each.slice) == ("coverage", OVERALL) and (each.value or 0) < 1]
+    for each in cells[:SHOWN_REASONS]:
+        lacking = round((each.n or 0) * (1 - (each.value or 0)))
+        click.echo(
+            f"Without a caption: {each.model} on {each.eval_setting}: {lacking:,} of {count(each.n or 0, 'sample')},"
+            " missing or an error"
+        )
+    if len(cells) > SHOWN_REASONS:
+        click.echo(f"Without a caption: samples of {len(cells) - SHOWN_REASONS} more cells; see the metric coverage")
 
 
 def _print_disagreements(report: Report) -> None:
