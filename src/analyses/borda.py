@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +52,7 @@ def borda_ranking(
     models: Sequence[str] = (),
     metric: str = HM_CF,
     tell: Tell = lambda note: None,
+    first: Collection[int] = (),
 ) -> BordaRanking:
     """Ranks models by the sum of the points that they get on each setting.
 
@@ -62,12 +63,13 @@ def borda_ranking(
         models: Names or patterns; none means all.
         metric: The metric that orders models on a setting; larger is better but for ``nll``.
         tell: Called with notes on models that not all settings have, and on means that are not of the same samples.
+        first: Ids of evaluations that stand before the ones that count.
 
     Raises:
         StoreError: If no setting has the metric, or no model has it on all settings.
     """
     named = matching_settings(store, settings) if settings else _scored(store, metric)
-    found: Chosen = {setting: evaluations_on(store, setting) for setting in named}
+    found: Chosen = {setting: evaluations_on(store, setting, first) for setting in named}
     values = _values(store, found, metric)
     every = {model for on in values.values() for model in on}
     wanted = sorted(matching_names("model", models, every)) if every else []

@@ -6,7 +6,7 @@ Samples are told apart by id and content, so that models which saw different par
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -108,8 +108,13 @@ def evaluation_of(store: Store, model: str, setting: str) -> Evaluation:
     return current(own)[0]
 
 
-def evaluations_on(store: Store, setting: str) -> dict[str, Evaluation]:
+def evaluations_on(store: Store, setting: str, first: Collection[int] = ()) -> dict[str, Evaluation]:
     """Of each model the evaluation on a setting that counts, in the order of the models' names.
+
+    Args:
+        store: Where they are.
+        setting: The setting.
+        first: Ids of evaluations that stand before the ones that count.
 
     Raises:
         StoreError: If there is none.
@@ -122,7 +127,10 @@ def evaluations_on(store: Store, setting: str) -> dict[str, Evaluation]:
         raise StoreError(
             f"the store has no outputs on {setting}; run: python eval.py --models MODEL… --eval-settings '{setting}'"
         )
-    return {model: current(by_model[model])[0] for model in sorted(by_model)}
+    return {
+        model: current([each for each in by_model[model] if each.id in first] or by_model[model])[0]
+        for model in sorted(by_model)
+    }
 
 
 def _own(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
@@ -221,7 +229,8 @@ def no_score(evaluation: Evaluation, score: str, names: Iterable[str]) -> StoreE
     """The error for an evaluation that has other scores only."""
     return StoreError(
         f"{evaluation.model} on {evaluation.eval_setting} has no per-sample score {score!r}; it has"
-        f" {', '.join(sorted(set(names))) or 'none'} (python db.py --rescore computes those of today)"
+        f" {', '.join(sorted(set(names))) or 'none'} (--score chooses one; python db.py --rescore computes"
+        " those of today)"
     )
 
 
