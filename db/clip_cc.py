@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,6 +80,7 @@ def export_clip_cc(
     settings: Sequence[str] = (),
     scale: str = "unit",
     tell: Tell = lambda note: None,
+    first: Collection[int] = (),
 ) -> Written:
     """Writes what is stored of captioners that decoders have scored.
 
@@ -90,11 +91,12 @@ def export_clip_cc(
         settings: Names or patterns of settings ``<setting>@<decoder>``; none means all that have such scores.
         scale: ``"unit"``: (x + 1) / 2; ``"raw"``: cosines as they are.
         tell: Called with notes.
+        first: Ids of evaluations that stand before the ones that count: those of a run that is to be written.
 
     Raises:
         StoreError: If there is nothing to write, two evaluations would have the same files, or they cannot be written.
     """
-    scored = _scored(store, models, settings, SCALES[scale], tell)
+    scored = _scored(store, models, settings, SCALES[scale], tell, first)
     results, summaries = folder / "decoders" / "individual_results" / "csv", folder / "decoders" / "aggregated_results"
     files: dict[Path, str] = {}
     for each in scored:
@@ -120,12 +122,14 @@ def export_clip_cc(
 # Which ------------------------------------------------------------------------------------------------------------
 
 
-def _scored(store: Store, models: Sequence[str], settings: Sequence[str], suffix: str, tell: Tell) -> list[Scored]:
+def _scored(
+    store: Store, models: Sequence[str], settings: Sequence[str], suffix: str, tell: Tell, first: Collection[int]
+) -> list[Scored]:
     """The evaluations that count, by decoder and captioner."""
     from testbed.analyses.side_by_side import evaluations_on, matching_settings
 
     words = matching_settings(store, settings) if settings else _settings_with_decoder(store)
-    found = [each for setting in words if MARK in setting for each in evaluations_on(store, setting).values()]
+    found = [each for setting in words if MARK in setting for each in evaluations_on(store, setting, first).values()]
     names = store.score_names(each.id for each in found)
     found = [each for each in found if f"{COLUMNS[0]}{suffix}" in names[each.id]]
     if found and models:
@@ -290,8 +294,9 @@ def _ranking(store: Store, scored: Sequence[Scored], metric: str, tell: Tell) ->
 
     captioners = {each.evaluation.model: each.captioner for each in scored}
     decoders = {each.evaluation.eval_setting: each.decoder for each in scored}
+    chosen = {each.evaluation.id for each in scored}
     try:
-        found = borda_ranking(store, sorted(decoders), sorted(captioners), metric, tell)
+        found = borda_ranking(store, sorted(decoders), sorted(captioners), metric, tell, chosen)
     except StoreError as error:
         tell(f"no ranking is written: {error}")
         return None

@@ -38,6 +38,7 @@ def put_scored(
     rows: Mapping[str, dict[str, float] | int],
     fine: bool = True,
     sample_limit: int | None = None,
+    view: str = "",
 ) -> Evaluation:
     """A complete evaluation.
 
@@ -48,6 +49,7 @@ def put_scored(
         rows: For each sample its scores (see `row`), or its status if it has none; a blank one scores 0.
         fine: Whether sentences were compared.
         sample_limit: As a run with ``--limit`` says.
+        view: How it was scored: by which version of the decoder, say.
     """
     samples = [SampleInfo(name, f"content of {name}", [f"Reference of {name}."]) for name in rows]
     info = DatasetInfo("captions", f"{list(rows)}", samples)
@@ -56,7 +58,7 @@ def put_scored(
         size=len(samples),
         sample_limit=sample_limit,
         dtype="float32",
-        identity={},
+        identity={"view": {"by": view}},
     )
     evaluation = store.begin(record, store.ensure_dataset(info), {}, {})
     names = [f"{name}{suffix}" for suffix in ("", "_raw") for name in (NAMES if fine else NAMES[:1])]

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from testbed.analyses.side_by_side import LARGER_IS_BETTER, Chosen, Tell, evaluations_on, matching_settings
-from testbed.db.entities import OVERALL
+from testbed.analyses.side_by_side import (
+    LARGER_IS_BETTER,
+    SCORER_MARK,
+    Chosen,
+    Tell,
+    evaluations_on,
+    matching_settings,
+    odd_ones,
+    tell_of_other_scorers,
+)
+from testbed.db.entities import OVERALL, Result
 from testbed.db.names import matching_names
 from testbed.db.store import Store
 from testbed.errors import StoreError
 from testbed.metrics.borda import BordaPlace, borda
 
-SCORER_MARK = "@"  # in the name of a setting, before the model that scores it
 HM_CF = "hm_cf"
 
 
@@ -44,6 +52,7 @@ def borda_ranking(
     models: Sequence[str] = (),
     metric: str = HM_CF,
     tell: Tell = lambda note: None,
+    first: Collection[int] = (),
 ) -> BordaRanking:
     """Ranks models by the sum of the points that they get on each setting.
 
@@ -53,13 +62,14 @@ def borda_ranking(
             setting's.
         models: Names or patterns; none means all.
         metric: The metric that orders models on a setting; larger is better but for ``nll``.
-        tell: Called with notes on models that not all settings have.
+        tell: Called with notes on models that not all settings have, and on means that are not of the same samples.
+        first: Ids of evaluations that stand before the ones that count.
 
     Raises:
         StoreError: If no setting has the metric, or no model has it on all settings.
     """
     named = matching_settings(store, settings) if settings else _scored(store, metric)
-    found: Chosen = {setting: evaluations_on(store, setting) for setting in named}
+    found: Chosen = {setting: evaluations_on(store, setting, first) for setting in named}
     values = _values(store, found, metric)
     every = {model for on in values.values() for model in on}
     wanted = sorted(matching_names("model", models, every)) if every else []
@@ -70,7 +80,10 @@ def borda_ranking(
         tell(f"left out: {'; '.join(out)}")
     if not left:
         raise StoreError(f"no model has {metric} on all of {', '.join(named)}")
-    table = np.array([[values[setting][model] for model in left] for setting in named])
+    compared = {setting: {model: found[setting][model] for model in left} for setting in named}
+    tell_of_other_scorers(compared, tell)
+    _tell_of_other_samples(compared, values, tell)
+    table = np.array([[values[setting][model].value for model in left] for setting in named])
     places = borda(table, LARGER_IS_BETTER.get(metric, True), left)
     return BordaRanking(
         metric,
@@ -103,13 +116,29 @@ def _scored(store: Store, metric: str) -> list[str]:
     return names
 
 
-def _values(store: Store, found: Chosen, metric: str) -> dict[str, dict[str, float]]:
-    """Setting → model → value, where there is one."""
+def _values(store: Store, found: Chosen, metric: str) -> dict[str, dict[str, Result]]:
+    """Setting → model → result, where there is one."""
     cells = {each.id: (setting, model) for setting, on in found.items() for model, each in on.items()}
-    values: dict[str, dict[str, float]] = {setting: {} for setting in found}
+    values: dict[str, dict[str, Result]] = {setting: {} for setting in found}
     for result in store.results_of(cells):
         known = result.metric == metric and result.slice == OVERALL
         if known and result.value is not None and math.isfinite(result.value):
             setting, model = cells[result.evaluation_id]
-            values[setting][model] = result.value
+            values[setting][model] = result
     return values
+
+
+def _tell_of_other_samples(compared: Chosen, values: dict[str, dict[str, Result]], tell: Tell) -> None:
+    """Tells where the means of a setting are not of the same samples."""
+    for setting, on in compared.items():
+        odd = odd_ones({model: each.dataset_id for model, each in on.items()})
+        if odd:
+            tell(f"on {setting}, {odd} evaluated on other samples or references than most; run all of them again")
+    counts = [(result.n or 0, model, setting) for setting in compared for model, result in values[setting].items()]
+    fewest, model, setting = min(each for each in counts if each[1] in compared[each[2]])
+    most = max(values[setting][model].n or 0 for model in compared[setting])
+    if fewest < most:
+        tell(
+            f"means on {setting} are over {fewest:,} ({model}) to {most:,} samples: those with a score; db.py --rank"
+            f" '{setting}' compares models on the samples that all of them have"
+        )

@@ -5,7 +5,8 @@ Samples are told apart by id and content, so that models which saw different par
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -26,6 +27,7 @@ Chosen = dict[str, dict[str, Evaluation]]  # setting → model → evaluation, t
 LARGER_IS_BETTER = {"top1": True, "top5": True, "nll": False}
 _SIMILARITIES = ("coarse_similarity", "fine_precision", "fine_recall", "fine_f1", "hm_cf")
 LARGER_IS_BETTER |= {f"{name}{scale}": True for name in _SIMILARITIES for scale in ("", "_raw")}
+SCORER_MARK = "@"  # in the name of a setting, before the model that scores it
 _NAMED = 5  # models that a note names
 
 
@@ -106,8 +108,13 @@ def evaluation_of(store: Store, model: str, setting: str) -> Evaluation:
     return current(own)[0]
 
 
-def evaluations_on(store: Store, setting: str) -> dict[str, Evaluation]:
+def evaluations_on(store: Store, setting: str, first: Collection[int] = ()) -> dict[str, Evaluation]:
     """Of each model the evaluation on a setting that counts, in the order of the models' names.
+
+    Args:
+        store: Where they are.
+        setting: The setting.
+        first: Ids of evaluations that stand before the ones that count.
 
     Raises:
         StoreError: If there is none.
@@ -120,7 +127,10 @@ def evaluations_on(store: Store, setting: str) -> dict[str, Evaluation]:
         raise StoreError(
             f"the store has no outputs on {setting}; run: python eval.py --models MODEL… --eval-settings '{setting}'"
         )
-    return {model: current(by_model[model])[0] for model in sorted(by_model)}
+    return {
+        model: current([each for each in by_model[model] if each.id in first] or by_model[model])[0]
+        for model in sorted(by_model)
+    }
 
 
 def _own(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
@@ -173,7 +183,29 @@ def choose(
             f"{_words(at_least)} needed on {', '.join(settings)}; {len(left)} can be had{which}"
             + (f" ({'; '.join(sorted(set(lacking.values())))})" if lacking else "")
         )
-    return {setting: {model: found[setting][model] for model in left} for setting in settings}
+    chosen = {setting: {model: found[setting][model] for model in left} for setting in settings}
+    tell_of_other_scorers(chosen, tell)
+    return chosen
+
+
+def tell_of_other_scorers(chosen: Chosen, tell: Tell) -> None:
+    """Tells of models that a setting's scorer has scored in another way than most: in another version, say."""
+    for setting, on in chosen.items():
+        if SCORER_MARK in setting:
+            odd = odd_ones({model: (each.identity or {}).get("view") for model, each in on.items()})
+            if odd:
+                tell(
+                    f"on {setting}, {odd} scored by another version of the scorer, or by other rules, than most; to"
+                    " compare them run all of them again: what is up to date is not computed again"
+                )
+
+
+def odd_ones(ways: Mapping[str, Hashable]) -> str:
+    """The models for which something is not as for most, for a message; an empty text where there are none."""
+    usual = Counter(ways.values()).most_common(1)[:1]
+    odd = [model for model, way in ways.items() if way != usual[0][0]]
+    more = f" and {len(odd) - _NAMED} more" if len(odd) > _NAMED else ""
+    return f"{', '.join(odd[:_NAMED])}{more} {'was' if len(odd) == 1 else 'were'}" if odd else ""
 
 
 def _words(number: int) -> str:
@@ -197,7 +229,8 @@ def no_score(evaluation: Evaluation, score: str, names: Iterable[str]) -> StoreE
     """The error for an evaluation that has other scores only."""
     return StoreError(
         f"{evaluation.model} on {evaluation.eval_setting} has no per-sample score {score!r}; it has"
-        f" {', '.join(sorted(set(names))) or 'none'} (python db.py --rescore computes those of today)"
+        f" {', '.join(sorted(set(names))) or 'none'} (--score chooses one; python db.py --rescore computes"
+        " those of today)"
     )
 
 

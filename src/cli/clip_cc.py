@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -173,8 +173,15 @@ def _device(config: ClipCcConfig) -> dict[str, Any]:
 # Results ----------------------------------------------------------------------------------------------------------
 
 
-def export(store: Store, folder: Path, models: Sequence[str], settings: Sequence[str], scale: str = "unit") -> None:
-    """Writes CLIP-CC-Bench's files and says what was written.
+def export(
+    store: Store,
+    folder: Path,
+    models: Sequence[str],
+    settings: Sequence[str],
+    scale: str = "unit",
+    first: Collection[int] = (),
+) -> None:
+    """Writes CLIP-CC-Bench's files and says what was written; see `testbed.db.clip_cc.export_clip_cc`.
 
     Raises:
         StoreError: If there is nothing to write, or it cannot be written.
@@ -182,7 +189,7 @@ def export(store: Store, folder: Path, models: Sequence[str], settings: Sequence
     from testbed.cli.analyses import note
     from testbed.db.clip_cc import export_clip_cc
 
-    written = export_clip_cc(store, folder, models, settings, scale, note)
+    written = export_clip_cc(store, folder, models, settings, scale, note, first)
     click.echo(
         f"{count(written.captioners, 'evaluation')} by {', '.join(written.decoders)}: {count(written.files, 'file')}"
         f" written to {folder}",
@@ -199,4 +206,5 @@ def export_run(store: Store, outcomes: Sequence[Outcome], folder: Path) -> None:
         click.echo(f"note: no captioner was scored, so that nothing is written to {folder}", err=True)
         return
     models = list(dict.fromkeys(each.model for each in scored))
-    export(store, folder, models, settings_beside(store, [each.setting for each in scored]))
+    own = {each.evaluation_id for each in scored if each.evaluation_id is not None}
+    export(store, folder, models, settings_beside(store, [each.setting for each in scored]), first=own)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from testbed.runner.report import Report
 
 SHOWN_REASONS = 10
+SHOWN_MODELS = 3
 FINISHED = ("complete", "stored", "derived", "scored")  # how cells end that have results
 # The metric of a setting that stands in the table: the first of these that it has.
 HEADLINES = (
@@ -53,6 +54,7 @@ def print_report(
     """
     _print_table(report, results, models, settings)
     _print_unreadable(report, unreadable)
+    _print_uncovered(results)
     _print_disagreements(report)
     _print_summary(report, override, where)
 
@@ -99,6 +101,20 @@ def _print_unreadable(report: Report, unreadable: Mapping[int, int]) -> None:
         click.echo(f"Unreadable: {each.model} on {each.setting}: {samples} could not be read and counted as wrong")
     if len(cells) > SHOWN_REASONS:
         click.echo(f"Unreadable: samples of {len(cells) - SHOWN_REASONS} more cells; db.py --print-eval shows them")
+
+
+def _print_uncovered(results: Sequence[Any]) -> None:
+    """Who has no caption for some samples, so that a mean is not of all of them; once, whoever scored the captions."""
+    lacking: dict[tuple[int, int], dict[str, None]] = {}
+    for each in results:
+        if (each.metric, each.slice) == ("coverage", OVERALL) and each.n and (each.value or 0) < 1:
+            lacking.setdefault((round(each.n * (1 - (each.value or 0))), each.n), {})[each.model] = None
+    for (number, samples), models in sorted(lacking.items(), reverse=True)[:SHOWN_REASONS]:
+        names = ", ".join([*models][:SHOWN_MODELS])
+        more = f" and {len(models) - SHOWN_MODELS} more" if len(models) > SHOWN_MODELS else ""
+        click.echo(f"Without a caption, missing or an error: {number:,} of {count(samples, 'sample')} of {names}{more}")
+    if len(lacking) > SHOWN_REASONS:
+        click.echo("Without a caption: samples of more models; db.py --print-eval shows the metric coverage")
 
 
 def _print_disagreements(report: Report) -> None:

@@ -153,7 +153,7 @@ def _decoder(section: _Section) -> Decoder:
     fine = section.section("fine_grained")
     fine.only("enabled", "chunking_method")
     return Decoder(
-        name=section.needed("name", _word),
+        name=section.needed("name", _name),
         type=section.needed("type", _word),
         path=section.get("path", _word, None),
         batch_size=section.get("batch_size", _count, None),
@@ -200,6 +200,11 @@ Check = Callable[[Any], str | None]  # what a value should be, or None when it i
 
 def _word(value: Any) -> str | None:
     return None if isinstance(value, str) and value.strip() else "a text that is not blank"
+
+
+def _name(value: Any) -> str | None:
+    good = _word(value) is None and "@" not in value
+    return None if good else "a text that is not blank and has no '@', which stands between a setting and its decoder"
 
 
 def _text(value: Any) -> str | None:

@@ -72,7 +72,8 @@ class ReferenceCaptions:
         path = self.get_root()
         if not path.is_file():
             way = f"; it comes from CLIP-CC-Bench, or name it in {ENV_CLIP_CC_GROUND_TRUTH}" if not self.path else ""
-            raise DataError(f"data set {self.name!r}: the file of references {path.absolute()} does not exist{way}")
+            fault = "is a folder" if path.is_dir() else "does not exist"
+            raise DataError(f"data set {self.name!r}: the file of references {path.absolute()} {fault}{way}")
         return reference_captions(path, self.name)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from testbed.errors import RunError
+
 
 class Sentences(nn.Module):
     """A model of sentence-transformers.
@@ -32,8 +34,25 @@ class Sentences(nn.Module):
         self.network.max_seq_length = length
 
     def encode(self, texts: list[str], instruction: str) -> torch.Tensor:
-        """One batch of texts to embeddings [B, D]; the instruction is the prompt, which is known already."""
+        """One batch of texts to embeddings [B, D]; the instruction is the prompt, which is known already.
+
+        Raises:
+            RunError: If the prompt leaves no room for a text.
+        """
+        self._require_room()
         embeddings: torch.Tensor = self.network.encode(
             texts, prompt=self.prompt, batch_size=len(texts), show_progress_bar=False, convert_to_tensor=True
         )
         return embeddings
+
+    def _require_room(self) -> None:
+        tokenizer, most = getattr(self.network, "tokenizer", None), self.max_seq_length
+        if not most or not callable(tokenizer):  # one that is not transformers'
+            return
+        own = self.network.prompts.get(self.network.default_prompt_name) or ""
+        taken = len(tokenizer(own if self.prompt is None else self.prompt)["input_ids"])
+        if taken >= most:
+            raise RunError(
+                f"the instruction and the tokens that begin and end each text are {taken}, of at most {most}, which"
+                " leaves none for a text; raise max_length or shorten the instruction"
+            )

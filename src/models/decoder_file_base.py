@@ -82,11 +82,11 @@ def _folder(config: ClipCcConfig) -> str | None:
     path = Path(written).expanduser()
     candidates = dict.fromkeys([base.parent / path, base / path, config.path.parent / path])
     found = next((each for each in candidates if each.is_dir()), None)
-    if found is None and config.decoder.type in KINDS:
+    hub = KINDS[config.decoder.type].hub if config.decoder.type in KINDS else source_of(written)
+    if found is None and config.decoder.type != MINILM and REPOSITORY.fullmatch(hub):
         log.warning(
-            "%s: there is no folder %s; %s of the Hugging Face hub is taken",
-            config.path, base.parent / path, KINDS[config.decoder.type].hub,
-        )  # fmt: skip
+            "%s: there is no folder %s; %s of the Hugging Face hub is taken", config.path, base.parent / path, hub
+        )
     return str(found.absolute()) if found is not None else None
 
 

@@ -128,7 +128,8 @@ def path_of(name: str) -> Path:
     if is_path(given):
         path = Path(given).expanduser()
         if not path.is_file():
-            raise WeightsError(f"{name}: the file of predictions {path.absolute()} does not exist")
+            fault = "is a folder" if path.is_dir() else "does not exist"
+            raise WeightsError(f"{name}: the file of predictions {path.absolute()} {fault}")
         return path
     folder = predictions_root()
     if folder is None:

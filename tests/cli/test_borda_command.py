@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from scored_captions import put_scored, row
+from scored_captions import MISSING, put_scored, row
 
 from testbed.db.store import Store
 
@@ -59,6 +59,27 @@ def test_who_lacks_a_decoder_is_named(store, ask):
     done = ask("--borda", "--json")
     assert "note: left out: replay:d (no hm_cf on clip-cc-bench@nv-embed)" in done.stderr
     assert [each["model"] for each in json.loads(done.stdout)] == ["replay:b", "replay:a", "replay:c"]
+
+
+def test_means_of_other_samples_are_told(store, ask):
+    assert "note" not in ask("--borda").stderr
+    put_scored(store, "replay:d", "clip-cc-bench@gte", {"v1": row(1, 1, 1), "v2": row(1, 1, 1)})
+    put_scored(store, "replay:e", "clip-cc-bench@gte", {"v1": row(1, 1, 1), "v2": MISSING})
+    said = ask("--borda", "clip-cc-bench@gte", "--models", "replay:d", "replay:e").stderr
+    assert (
+        "note: means on clip-cc-bench@gte are over 1 (replay:e) to 2 samples: those with a score; db.py --rank" in said
+    )
+    assert "evaluated on other" not in said
+    said = ask("--borda", "clip-cc-bench@gte", "--models", "replay:a", "replay:b", "replay:d").stderr
+    assert "on clip-cc-bench@gte, replay:d was evaluated on other samples or references than most; run all" in said
+
+
+@pytest.mark.parametrize("command", [["--borda"], ["--rank", "clip-cc-bench@gte", "--score", "hm_cf"]])
+def test_another_version_of_a_decoder_is_told(store, ask, command):
+    put_scored(store, "replay:a", "clip-cc-bench@gte", {"v1": row(1, 1, 1)}, view="an instruction")
+    said = ask(*command).stderr
+    assert said.count("another version") == 1
+    assert "note: on clip-cc-bench@gte, replay:a was scored by another version of the scorer, or by other" in said
 
 
 def test_different_captions_are_not_mixed_unasked(store, ask, refusal):

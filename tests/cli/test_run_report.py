@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -45,3 +46,14 @@ def test_the_main_metric_is_shown(results: list[Any], lines: list[str], capsys: 
     print_report(report, results, {}, ["net"], [setting], override=False, where=None)
     shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert [line for line in shown if line and line[0] in "nt"] == lines, shown
+
+
+def test_samples_without_a_caption_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    results = [result("cc@gte", "hm_cf", 0.9), result("cc@gte", "coverage", 0.875), result("cc@nv", "coverage", 0.875)]
+    results += [dataclasses.replace(results[1], model=name) for name in "abc"]
+    results += [result("all@gte", "coverage", 1.0)]
+    results = [dataclasses.replace(each, n=40) for each in results]
+    report = Report(Plan(), [Outcome("net", "cc@gte", "scored", evaluation_id=1)], passes=1)
+    print_report(report, results, {}, ["net"], ["cc@gte", "cc@nv", "all@gte"], override=False, where=None)
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Without a caption")]
+    assert said == ["Without a caption, missing or an error: 5 of 40 samples of net, a, b and 1 more"]

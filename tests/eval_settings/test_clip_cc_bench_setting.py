@@ -47,6 +47,10 @@ def test_any_file_of_references_is_a_setting(tmp_path: Path, monkeypatch: pytest
     assert (setting.name, setting.task) == (names[0], "captioning")
     assert setting.dataset.open().targets == [["A dog runs. It barks."]]
     own.unlink()
+    own.mkdir()
+    with pytest.raises(DataError, match=rf"the file of references {own} is a folder$"):
+        setting.dataset.open()
+    own.rmdir()
     with pytest.raises(DataError, match=rf"the file of references {own} does not exist$"):
         setting.dataset.open()
 

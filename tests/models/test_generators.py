@@ -186,6 +186,9 @@ def test_a_file_with_brackets_in_its_name_is_that_file(folder: Path) -> None:
 def test_what_recorded_predictions_cannot_do(folder: Path) -> None:
     with pytest.raises(WeightsError, match=r"the file of predictions .*/absent\.json does not exist"):
         model(folder / "absent.json").weights()
+    (folder / "absent.json").mkdir()
+    with pytest.raises(WeightsError, match=r"the file of predictions .*/absent\.json is a folder"):
+        model(folder / "absent.json").weights()
     with pytest.raises(WeightsError, match="recorded predictions have no weights; leave out --random-weights"):
         model(folder / "longva.json").load(LoadOptions(random_seed=0))
     (folder / "longva.json").write_text('{"v1": ')

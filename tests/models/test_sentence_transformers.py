@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 
-from testbed.errors import DefinitionError, MissingExtraError, WeightsError
+from testbed.errors import DefinitionError, MissingExtraError, RunError, WeightsError
 from testbed.identity import digest
 from testbed.models.folder_encoder_base import sentence_encoder
 from testbed.models.hub_folder_base import HubFolder
@@ -177,6 +177,20 @@ def test_one_length_too_many(folder):
     assert np.allclose(short[0], short[1], atol=1e-6) is False
     cut = sentence_encoder(files, max_length=3).load(CPU).embed_text(["a cat sat", "a cat dog"])
     assert np.allclose(cut[0], cut[1], atol=1e-6)
+
+
+def test_no_room_for_a_text(folder, prompted):
+    def embedded(folder, instruction, most):
+        files = HubFolder("tiny", str(folder), code=False)
+        return sentence_encoder(files, instruction=instruction, max_length=most).load(CPU).embed_text(["a", "dog"])
+
+    for instruction, most in ((None, 1), ("a cat sat on the mat ", 7), ("a cat " * 100, None)):
+        with pytest.raises(RunError, match=r"leaves none for a text; raise max_length or shorten the instruction"):
+            embedded(folder, instruction, most)
+    with pytest.raises(RunError, match="each text are 3, of at most 3"):
+        embedded(prompted, None, 3)
+    first, second = embedded(folder, "a cat sat on the mat ", 8)
+    assert not np.allclose(first, second, atol=1e-3)
 
 
 # Code -------------------------------------------------------------------------------------------------------------
