@@ -60,7 +60,8 @@ class TextRun:
             values = embed_texts(loaded, texts, one_pass.language).to("cpu")
         if values.ndim != 2 or len(values) != len(texts):
             raise ValueError(f"embeddings [{len(texts)}, D] were expected, got {list(values.shape)}")
-        self.worker.store.put_text_embeddings(one_pass.encoder, texts, values)
+        again = self.worker.job.options.override
+        self.worker.store.put_text_embeddings(one_pass.encoder, texts, values, replace=again)
         self._clear(len(texts))
         self.worker.channel.progress(one_pass.id, len(texts))
 
