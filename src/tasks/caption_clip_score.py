@@ -12,7 +12,7 @@ from testbed.metrics.clip_pairs import clip_score_metrics, pair_cosines, ref_cli
 from testbed.tasks.caption_similarity import references_of
 from testbed.tasks.captioning import require_some, shares
 from testbed.tasks.generation_base import EMPTY, ERROR, SCORED, texts_and_status
-from testbed.tasks.scorer_base import ScorerTask
+from testbed.tasks.scorer_base import ScorerTask, require_scored
 from testbed.tasks.task_base import Outputs
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ class CaptionClipScore(ScorerTask):
         cosines[scored] = pair_cosines(images.values[scored], own)
         nearest = np.where((status == EMPTY) & np.array([bool(each) for each in references]), 0.0, np.nan)
         nearest[scored] = [_nearest(caption, several) for caption, several in zip(own, others, strict=True)]
+        status[(status == SCORED) & np.isnan(cosines)] = ERROR  # an embedding is not finite
+        require_scored(status, setting)
         combined = ref_clip_score(cosines, nearest[:, None])
         scores = [Score("cosine", cosines, SCORER), Score("status", status, SCORER)]
         referred = any(references)
