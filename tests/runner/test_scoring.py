@@ -423,6 +423,33 @@ def test_a_part_of_the_samples_takes_the_captions_of_all(lab: Any, work: Any) ->
     assert lab.metrics("vary", SIMILAR)["hm_cf"].n == 10
 
 
+def test_captions_that_are_derived_themselves_are_scored(lab: Any, work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from testbed.tasks import captioning
+
+    part = EvalSetting(
+        name="part", dataset=Targets("captions", count=COUNT), size=3, idx_subsample_list=[3, 1, 7], task="captioning"
+    )
+    made = world(part, captioner("vary", vary).under_name("again"))
+    lab.run(made, ["vary"], [SETTING])
+    assert lab.run(made, ["vary", "again"], [SETTING, "part"]).of("derived")
+    lab.run(made, ["vary"], [SETTING], limit=5)
+    report = lab.run(made, ["vary", "again"], ["part@hash", SIMILAR, "part.clip_score@tower"])
+    assert {each.status for each in report.outcomes} == {"scored"}
+    report = lab.run(made, ["vary"], [SIMILAR], limit=5)
+    assert {each.status for each in report.outcomes} == {"scored"}
+    assert work["answers"] == COUNT
+    whole = scores(lab, "again", SIMILAR)["hm_cf"]
+    np.testing.assert_array_equal(scores(lab, "vary", "part@hash")["hm_cf"], whole[[3, 1, 7]])
+    monkeypatch.setattr(captioning, "SCORER", "captioning@2")
+    with Store.open(lab.url, "write") as store:
+        assert {each.status for each in rescore(store, made, eval_settings=[SETTING])} == {"rescored"}
+    assert lab.run(made, ["vary"], ["shown.coarse@hash"]).of("scored")
+    with lab.open() as store:
+        sources = {each.derived_from for each in store.evaluations() if each.origin == "derived"}
+        assert {store.evaluation(each).origin for each in sources} == {"run"}
+        assert list(store.check()) == []
+
+
 def test_scoring_again_runs_no_model(lab: Any, work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from testbed.tasks import caption_similarity
 
