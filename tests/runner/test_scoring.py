@@ -723,6 +723,22 @@ def test_images_are_embedded_once_in_one_run(lab: Any, work: Any) -> None:
     )
 
 
+def test_image_embeddings_that_were_asked_for_are_made_once(lab: Any, work: Any) -> None:
+    report = lab.run(world(), ["vary", "tower"], [CLIP, "shown.image_embeddings"])
+    assert [(each.model, each.setting) for each in report.of("scored", "complete")] == [
+        ("vary", CLIP),
+        ("tower", "shown.image_embeddings"),
+    ]
+    assert work["images embedded"] == COUNT
+    assert not report.plan.prerequisites[1:]  # the captions alone
+
+
+def test_a_prefix_that_is_no_text_is_named(lab: Any) -> None:
+    made = world(setting("odd", task_options={"prefix": 5}))
+    (failed,) = lab.run(made, ["vary"], ["odd.clip_score@tower"]).of("failed")
+    assert failed.reason.endswith("prefix is a text that goes in front of captions, not 5")
+
+
 def test_clip_score_without_references_needs_none(lab: Any) -> None:
     class Bare(Targets):
         def open(self) -> ToyImages:
@@ -735,6 +751,19 @@ def test_clip_score_without_references_needs_none(lab: Any) -> None:
     assert set(lab.metrics("vary", "bare.clip_score@tower")) == {
         "clip_score", "clip_score_pairwise", "coverage", "empty",
     }  # fmt: skip
+
+
+def test_blank_captions_without_references_need_no_embedding_of_a_text(lab: Any) -> None:
+    class Bare(Targets):
+        def open(self) -> ToyImages:
+            source = super().open()
+            source.targets = [[] for _ in source.ids]
+            return source
+
+    bare = EvalSetting(name="bare", dataset=Bare("captions", count=COUNT), size=COUNT, task="captioning")
+    lab.run(catalog(bare, captioner("blank", lambda number: " "), toy_encoder()), ["blank"], ["bare.clip_score@tower"])
+    metrics = lab.metrics("blank", "bare.clip_score@tower")
+    assert (metrics["clip_score"].value, metrics["clip_score"].n, metrics["empty"].value) == (0, COUNT, 1)
 
 
 def test_an_image_that_only_the_scorer_reads_and_cannot_is_not_scored(lab: Any) -> None:
