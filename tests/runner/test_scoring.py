@@ -523,6 +523,22 @@ def test_a_run_that_is_stopped_stores_the_batches_that_were_answered(
     assert [each["text"] for each in texts(lab, "vary")] == [vary(number) for number in range(COUNT)]
 
 
+def test_a_run_that_is_stopped_stores_the_texts_that_were_embedded(
+    lab: Any, work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.run(world(), ["vary"], [SETTING])
+    with monkeypatch.context() as patched:
+        patched.setattr(InlineChannel, "stopping", lambda channel: work["texts hashed"] > 0)
+        with pytest.raises(RunError, match="ended before all was done"):
+            lab.run(world(), ["vary"], [SIMILAR])
+    assert work["texts hashed"] == 64
+    lab.run(world(), ["vary"], [SIMILAR])
+    wanted = texts_of([vary(number) for number in range(COUNT)], REFERENCES, get_splitter(), SimilarityOptions())
+    assert work["texts hashed"] == len(wanted) > 64
+    found = expected([vary(number) for number in range(COUNT)], SimilarityOptions())
+    np.testing.assert_array_equal(scores(lab, "vary", SIMILAR)["hm_cf"], found["hm_cf"])
+
+
 def test_captions_are_handed_out_in_pieces_for_several_workers() -> None:
     from testbed.runner.passes import generation_pass, tasks_of
 
