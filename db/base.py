@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import sqlalchemy as sa
 from sqlalchemy.engine import URL, Engine
 from sqlalchemy.orm import Session
 
@@ -77,6 +78,19 @@ def insert_new(session: Session, table: type[Any], rows: Sequence[dict[str, Any]
         from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
         session.execute(sqlite_insert(table).on_conflict_do_nothing(), list(rows))
+
+
+def insert_or_replace(session: Session, table: type[Any], rows: Sequence[dict[str, Any]]) -> None:
+    """Inserts rows in the place of those that have the same key."""
+    if not rows:
+        return
+    from sqlalchemy.dialects import postgresql, sqlite
+
+    insert: Any = postgresql.insert if session.get_bind().dialect.name == "postgresql" else sqlite.insert
+    keys = [column.name for column in sa.inspect(table).primary_key]
+    statement = insert(table)
+    taken = {name: statement.excluded[name] for name in rows[0] if name not in keys}
+    session.execute(statement.on_conflict_do_update(index_elements=keys, set_=taken), list(rows))
 
 
 def in_parts(values: Iterable[Any]) -> Iterator[list[Any]]:

@@ -166,6 +166,11 @@ class Evaluation:
     environment: dict[str, Any] | None = field(default=None, compare=False)
     identity: dict[str, Any] | None = field(default=None, compare=False)
 
+    @property
+    def root(self) -> int:
+        """The evaluation that has its outputs: itself, or the one from which it is derived."""
+        return self.id if self.derived_from is None else self.derived_from
+
 
 def current(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
     """Of the complete visible evaluations of one cell those that count, as the view ``results`` chooses them.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 BFLOAT16 = "bfloat16"  # numpy has no such type: it travels as uint16 and is widened to float32, exactly, when read
+REPAIR = "removing the evaluation and running it again repairs it"
 JSON = "json"  # a list of JSON values; an array of objects when read
 
 
@@ -79,8 +80,14 @@ def result_dtype(dtype: str) -> np.dtype[Any]:
     return np.dtype(np.float32) if dtype == BFLOAT16 else np.dtype(dtype)
 
 
-def verify(data: bytes | memoryview, checksum: str, what: str) -> None:
+def verify(data: bytes | memoryview, checksum: str, what: str, repair: str = REPAIR) -> None:
     """Raises if bytes are not those that were stored.
+
+    Args:
+        data: The bytes.
+        checksum: Of what was stored.
+        what: For the message: what they are.
+        repair: For the message: what to do.
 
     Raises:
         CorruptOutputError: If the checksum differs.
@@ -88,7 +95,7 @@ def verify(data: bytes | memoryview, checksum: str, what: str) -> None:
     if digest_bytes(data) != checksum:
         raise CorruptOutputError(
             f"{what}: the stored bytes differ from their checksum, so the disk or a foreign program changed them;"
-            " python db.py --check lists all such outputs, and removing the evaluation and running it again repairs it"
+            f" python db.py --check lists all such outputs, and {repair}"
         )
 
 

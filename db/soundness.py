@@ -21,6 +21,7 @@ from testbed.db.tables import (
     ScoreRow,
     TextEmbeddingRow,
 )
+from testbed.db.text_embeddings import AGAIN
 from testbed.errors import CorruptOutputError, StoreError
 
 
@@ -73,7 +74,7 @@ class Soundness(StoreBase):
     def _check_text_embeddings(self) -> Iterator[str]:
         with self.reading() as session:
             for row in session.scalars(sa.select(TextEmbeddingRow).execution_options(yield_per=64)):
-                yield from _changed(f"the embedding of the text {row.digest}", row.checksum, row.payload)
+                yield from _changed(f"the embedding of the text {row.digest}", row.checksum, row.payload, repair=AGAIN)
 
     def _check_metrics(self) -> Iterator[str]:
         has_metrics = sa.exists().where(MetricRow.evaluation_id == EvaluationRow.id)
@@ -123,8 +124,10 @@ def _complete() -> Any:
     return with_names().where(EvaluationRow.status == "complete")
 
 
-def _changed(what: str, checksum: str, payload: bytes | None, uri: str | None = None) -> Iterator[str]:
+def _changed(
+    what: str, checksum: str, payload: bytes | None, uri: str | None = None, repair: str = payloads.REPAIR
+) -> Iterator[str]:
     try:
-        payloads.verify(payloads.read_uri(uri) if uri else payload or b"", checksum, what)
+        payloads.verify(payloads.read_uri(uri) if uri else payload or b"", checksum, what, repair)
     except CorruptOutputError as error:
         yield str(error)

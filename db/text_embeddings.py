@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from testbed.db import payloads
-from testbed.db.base import StoreBase, in_parts, insert_new
+from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
 from testbed.db.tables import TextEmbeddingRow
-from testbed.errors import StoreError
+from testbed.errors import LackingEmbeddingsError
 from testbed.identity import digest_bytes
 
 if TYPE_CHECKING:
     import numpy as np
+
+AGAIN = "eval.py with the same model and setting and --override embeds its texts again"
 
 
 class TextEmbeddings(StoreBase):
@@ -37,13 +39,14 @@ class TextEmbeddings(StoreBase):
                 known.update(session.scalars(rows))
         return [text for digest, text in digests.items() if digest not in known]
 
-    def put_text_embeddings(self, encoder: str, texts: Sequence[str], values: Any) -> None:
+    def put_text_embeddings(self, encoder: str, texts: Sequence[str], values: Any, replace: bool = False) -> None:
         """Keeps embeddings; of a text that is embedded already, the first stays.
 
         Args:
             encoder: As in `lacking_texts`.
             texts: Different ones.
             values: Array or CPU tensor [len(texts), D].
+            replace: Whether these take the place of what is there.
         """
         rows = []
         for text, value in zip(texts, values, strict=True):
@@ -61,13 +64,13 @@ class TextEmbeddings(StoreBase):
         # In one order, as every writer has it: else two runs could wait for each other.
         rows.sort(key=lambda row: str(row["digest"]))
         with self.writing() as session:
-            insert_new(session, TextEmbeddingRow, rows)
+            (insert_or_replace if replace else insert_new)(session, TextEmbeddingRow, rows)
 
     def read_text_embeddings(self, encoder: str, texts: Sequence[str]) -> np.ndarray[Any, Any]:
         """The embeddings of some texts, in their order: array [len(texts), D].
 
         Raises:
-            StoreError: If one is not stored.
+            LackingEmbeddingsError: If one is not stored, or they are not all of one width.
             CorruptOutputError: If one differs from its checksum.
         """
         import numpy as np
@@ -83,15 +86,20 @@ class TextEmbeddings(StoreBase):
             for part in in_parts(places):
                 rows = sa.select(*columns).where(table.encoder == encoder, table.digest.in_(part))
                 for digest, dtype, width, checksum, payload in session.execute(rows):
-                    payloads.verify(payload, checksum, f"the embedding of the text {digest}")
+                    payloads.verify(payload, checksum, f"the embedding of the text {digest}", AGAIN)
                     if values is None:
                         values = np.empty((len(texts), width), dtype=payloads.result_dtype(dtype))
+                    if width != values.shape[1]:
+                        raise LackingEmbeddingsError(
+                            f"the scorer's stored embeddings of texts have {values.shape[1]} numbers, others {width};"
+                            f" they are of one model and must have as many: {AGAIN}"
+                        )
                     values[places[digest]] = payloads.decode(payload, dtype, width, ())
                     found += 1
         if found != len(places):
-            raise StoreError(
+            raise LackingEmbeddingsError(
                 f"{len(places) - found} of {len(places)} texts have no stored embedding of the scorer; run eval.py"
-                " with the same models and settings and --override, which embeds what is missing"
+                " with the same model and setting, which embeds what is missing"
             )
         return np.zeros((0, 0), dtype=np.float32) if values is None else values
 

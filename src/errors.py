@@ -88,6 +88,10 @@ class CorruptOutputError(StoreError):
     """A stored payload differs from its checksum."""
 
 
+class LackingEmbeddingsError(StoreError):
+    """Embeddings of a scorer that a cell needs are not in the store."""
+
+
 def unknown_name(noun: str, name: str, known: Sequence[str], where: str, command: str) -> UnknownNameError:
     """Builds the error for an unknown name: the nearest names, then what there is.
 

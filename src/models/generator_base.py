@@ -98,6 +98,11 @@ class LoadedGenerator:
         for answer in answers:
             if not isinstance(answer, Generation) or not isinstance(answer.text, str):
                 raise RunError(f"{self.definition.name}: a Generation with a text was expected, got {answer!r:.80}")
+            if not isinstance(answer.finish_reason, str):
+                raise RunError(
+                    f"{self.definition.name}: the finish_reason of a Generation is a text, got"
+                    f" {answer.finish_reason!r:.80}"
+                )
         return list(answers)
 
     def _precision(self) -> contextlib.AbstractContextManager[Any]:

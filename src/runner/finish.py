@@ -6,7 +6,7 @@ import logging
 from functools import partial
 
 from testbed.db.store import Store
-from testbed.errors import StoreError, TestbedError
+from testbed.errors import CorruptOutputError, LackingEmbeddingsError, StoreError, TestbedError
 from testbed.registry.catalog import Catalog
 from testbed.runner.cells import model_identity
 from testbed.runner.scorers import scorer_of
@@ -32,6 +32,8 @@ def finish(store: Store, catalog: Catalog, evaluation_id: int) -> str | None:
     """
     try:
         scores, metrics = _score(store, catalog, evaluation_id)
+    except (LackingEmbeddingsError, CorruptOutputError) as error:  # others may be whole
+        reason = str(error)
     except StoreError:
         raise
     except TestbedError as error:

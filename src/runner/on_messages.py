@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("testbed")
 
 READERS = 2  # threads that read the images of the next batch while the model answers
+HOPELESS = 8  # samples that fail, one by one, before a model that never answered is given up
 
 
 class GenerationRun:
@@ -38,6 +39,7 @@ class GenerationRun:
         self.size = one_pass.batch_size
         self._loaded: Any = None
         self._answered = False  # whether the model ever has
+        self._tried = self._failed = 0  # samples, before it has
 
     def run(self) -> None:
         """Computes tasks of the pass until none is left."""
@@ -59,7 +61,14 @@ class GenerationRun:
                         failed = self._fail(error)
                     except Exception as error:  # models and settings are users' code: what they raise ends their cell
                         failed = self._fail(error)
-                self.worker.writer.submit(task.id, chunks, {self.cell.evaluation_id: errors} if errors else {})
+                unread = {self.cell.evaluation_id: errors} if errors else {}
+                if (
+                    chunks and len(chunks[0].values) < task.count
+                ):  # the run is being stopped: the rest is for another one
+                    if self._answered:
+                        self.worker.store.append(chunks, unread)
+                    return
+                self.worker.writer.submit(task.id, chunks, unread)
 
     def _fail(self, error: Exception) -> bool:
         log.debug("%s on %s failed", self.cell.model, self.cell.setting, exc_info=True)
@@ -68,18 +77,27 @@ class GenerationRun:
         return True
 
     def _compute(self, task: Task, readers: ThreadPoolExecutor, errors: dict[int, str]) -> Chunk:
-        """The outputs of a task; ``errors`` gets the places of samples that cannot be read."""
+        """The outputs of a task; ``errors`` gets the places of samples that cannot be read.
+
+        Where the run is being stopped they are those of the task's first batches.
+        """
         loaded = self._model()
         values: list[dict[str, Any] | None] = [None] * task.count
-        for places, messages in self._batches(task, readers, errors):
+        done = 0
+        for size, places, messages in self._batches(task, readers, errors):
             if errors and self.worker.job.options.strict:
                 raise RunError(f"{next(iter(errors.values()))} (and --strict is given)")
             for place, output in zip(places, self._answers(loaded, messages), strict=True):
                 values[place - task.start] = output
-            if messages and not self._answered:
-                raise RunError(f"it fails on every sample: {_reason(values[places[0] - task.start])}")
+            if not self._answered:
+                self._tried, self._failed = self._tried + size, self._failed + len(places)
+                if places and (self._failed >= HOPELESS or self._tried >= len(self.one_pass.positions)):
+                    raise RunError(f"it fails on every sample: {_reason(values[places[0] - task.start])}")
             self.worker.channel.progress(self.one_pass.id, len(places))
-        return Chunk(self.cell.evaluation_id, KIND, task.start, values)
+            done = min(done + size, task.count)
+            if self.worker.channel.stopping():
+                break
+        return Chunk(self.cell.evaluation_id, KIND, task.start, values[:done])
 
     def _model(self) -> Any:
         if self._loaded is None:
@@ -96,8 +114,11 @@ class GenerationRun:
 
     def _batches(
         self, task: Task, readers: ThreadPoolExecutor, errors: dict[int, str]
-    ) -> Iterator[tuple[list[int], list[Message]]]:
-        """The places and messages of each batch; the images of the next one are read meanwhile."""
+    ) -> Iterator[tuple[int, list[int], list[Message]]]:
+        """The size of each batch, its places that can be read, and their messages.
+
+        The images of the next one are read meanwhile.
+        """
         starts = range(task.start, task.stop, self.size)
         parts = [range(start, min(start + self.size, task.stop)) for start in starts]
         ahead = [readers.submit(self._message, place) for place in parts[0]] if parts else []
@@ -112,7 +133,7 @@ class GenerationRun:
                     places.append(place)
                 except SampleError as error:
                     errors[place] = str(error)
-            yield places, messages
+            yield len(part), places, messages
 
     def _message(self, place: int) -> Message:
         source, position = self.one_pass.source, self.one_pass.positions[place]

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("testbed")
 
+PIECE = 64  # texts, at least, between two looks at whether the run is being stopped
+
 
 class TextRun:
     """Like `PassRun`, for a pass that embeds texts. What fails here fails for all cells that the scorer scores."""
@@ -36,7 +38,8 @@ class TextRun:
             channel.task_begun(task.id)
             if not failed:
                 try:
-                    self._embed(task)
+                    if not self._embed(task):
+                        return  # the run is being stopped: the rest is for another one
                 except StoreError:
                     raise
                 except Exception as error:  # models are users' code: what they raise ends their cells
@@ -50,19 +53,29 @@ class TextRun:
                         raise DeviceError(first) from error
             self.worker.writer.submit(task.id, [], {})
 
-    def _embed(self, task: Task) -> None:
+    def _embed(self, task: Task) -> bool:
+        """Embeds and stores the texts of a task; whether all of them, else the run is being stopped."""
         loaded = self.worker.load([self.scorer])[self.scorer]
         if isinstance(loaded, Exception):
             raise loaded
-        one_pass = self.one_pass
+        one_pass, channel = self.one_pass, self.worker.channel
         texts = list(one_pass.texts[task.start : task.stop])
-        with torch.no_grad():
-            values = embed_texts(loaded, texts, one_pass.language).to("cpu")
-        if values.ndim != 2 or len(values) != len(texts):
-            raise ValueError(f"embeddings [{len(texts)}, D] were expected, got {list(values.shape)}")
-        self.worker.store.put_text_embeddings(one_pass.encoder, texts, values)
-        self._clear(len(texts))
-        self.worker.channel.progress(one_pass.id, len(texts))
+        size = max(PIECE, getattr(getattr(loaded, "definition", None), "text_batch_size", PIECE))
+        parts: list[torch.Tensor] = []
+        done = 0
+        while done < len(texts) and not (parts and channel.stopping()):
+            piece = texts[done : done + size]
+            with torch.no_grad():
+                values = embed_texts(loaded, piece, one_pass.language).to("cpu")
+            if values.ndim != 2 or len(values) != len(piece):
+                raise ValueError(f"embeddings [{len(piece)}, D] were expected, got {list(values.shape)}")
+            parts.append(values)
+            done += len(piece)
+            channel.progress(one_pass.id, len(piece))
+        again = self.worker.job.options.override
+        self.worker.store.put_text_embeddings(one_pass.encoder, texts[:done], torch.cat(parts), replace=again)
+        self._clear(done)
+        return done == len(texts)
 
     def _clear(self, texts: int) -> None:
         interval = self.worker.job.options.clear_cache_interval

@@ -11,6 +11,7 @@ from testbed.identity import digest
 from testbed.runner.cells import Cell, Pass, PassCell, PassKind, Task
 
 MIN_CHUNK = 256  # samples whose outputs are stored together, at least: databases like few and large values
+GENERATED_CHUNK = 32  # the same, for what models say: that takes its time, and is to be shared out
 EMBEDDED_CHUNK = 8192  # the same, for outputs that are made from stored embeddings
 TEXT_CHUNK = 512  # texts that a worker embeds at a time
 MAX_PASS_CELLS = 256  # bounds the memory of the outputs that wait to be stored
@@ -19,9 +20,9 @@ MAX_PASS_CELLS = 256  # bounds the memory of the outputs that wait to be stored
 MAX_PASS_WEIGHTS = 2 << 30
 
 
-def chunk_size(batch_size: int) -> int:
-    """The smallest multiple of the batch size that is at least `MIN_CHUNK`."""
-    return batch_size * math.ceil(MIN_CHUNK / batch_size)
+def chunk_size(batch_size: int, least: int = MIN_CHUNK) -> int:
+    """The smallest multiple of the batch size that is at least ``least``."""
+    return batch_size * math.ceil(least / batch_size)
 
 
 def group(cells: Sequence[tuple[Cell, int]], batch_size: int | None, share: bool) -> list[Pass]:
@@ -148,7 +149,7 @@ def generation_pass(number: int, cell: Cell, evaluation_id: int, batch_size: int
         positions=opened.positions,
         targets=(),
         batch_size=size,
-        chunk=chunk_size(size),
+        chunk=chunk_size(size, GENERATED_CHUNK),
         kind=PassKind.MESSAGES,
     )
 

@@ -14,7 +14,7 @@ from testbed.db.store import Store
 from testbed.errors import TestbedError, UnsupportedError
 from testbed.identity import describe, digest
 from testbed.registry.catalog import Catalog
-from testbed.runner.cells import Action, Cell, OpenedModel, OpenedSetting, weights_identity
+from testbed.runner.cells import Action, Cell, Need, OpenedModel, OpenedSetting, weights_identity
 from testbed.runner.embeddings import EmbeddingPlanner, only_images
 from testbed.runner.options import RunOptions
 from testbed.runner.scorers import ScorerPlanner
@@ -91,7 +91,7 @@ class Planner:
         to_run = [cell for cell in (*plan.cells, *captions) if cell.action is Action.RUN]
         self._find_sources([cell for cell in to_run if self._task(cell).has_outputs])
         prerequisites = [*self.embeddings.find(plan), *self._scorers.settle(plan)]
-        plan.prerequisites = list({id(cell): cell for cell in prerequisites}.values())
+        plan.prerequisites = _not_asked_for(plan, list({id(cell): cell for cell in prerequisites}.values()))
         return plan
 
     # Opening ------------------------------------------------------------------------------------------------------
@@ -276,6 +276,22 @@ class Planner:
         if dataset.fingerprint not in self._keys:
             self._keys[dataset.fingerprint] = _keys_of(dataset)
         return self._keys[dataset.fingerprint]
+
+
+def _not_asked_for(plan: Plan, prerequisites: Sequence[Cell]) -> list[Cell]:
+    """Prerequisites without those that somebody asked for, too; cells take from the asked ones instead."""
+    asked = {(cell.model, cell.setting, cell.fingerprint): cell for cell in plan.of(Action.RUN)}
+    kept = []
+    for cell in prerequisites:
+        twin = asked.get((cell.model, cell.setting, cell.fingerprint))
+        if twin is None:
+            kept.append(cell)
+            continue
+        for other in plan.cells:
+            other.source = twin if other.source is cell else other.source
+            for role, need in other.needs.items():
+                other.needs[role] = Need(need.opened, twin) if need.source is cell else need
+    return kept
 
 
 def _keys_of(dataset: DatasetInfo) -> frozenset[tuple[str, str]]:

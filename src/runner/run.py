@@ -86,7 +86,7 @@ class Run:
         self.resources = choose_resources(options)
         self.report = Report(Plan())
         self._evaluations: dict[int, Cell] = {}  # evaluation id → the cell that is run
-        self._ids: dict[int, int] = {}  # id(cell) → evaluation id
+        self._ids: dict[int, int] = {}  # id(cell) → the evaluation that has its outputs
         self._outcomes: dict[int, Outcome] = {}  # id(cell) → outcome
         self._environment: dict[str, Any] = {}
         self._scheduler: Scheduler | None = None
@@ -154,10 +154,7 @@ class Run:
     def _begin_embedded(self, cell: Cell) -> list[tuple[Cell, int]]:
         """Begins a cell that takes image embeddings from the store, and makes its pass."""
         needs = {
-            role: (
-                self._ids[id(need.source)] if isinstance(need.source, Cell) else need.source.id,
-                self.store.ensure_dataset(need.opened.dataset),
-            )
+            role: (self._holder(need.source), self.store.ensure_dataset(need.opened.dataset))
             for role, need in cell.needs.items()
         }
         own_outputs = get_task(self.catalog.get_eval_setting(cell.setting).task).has_outputs
@@ -173,7 +170,7 @@ class Run:
         assert opened is not None
         dataset_id = self.store.ensure_dataset(opened.dataset)
         evaluation = self.store.begin(self._record(cell, derived_from), dataset_id, *_columns(self.catalog, cell))
-        self._ids[id(cell)] = evaluation.id
+        self._ids[id(cell)] = evaluation.root
         self._evaluations[evaluation.id] = cell
         if evaluation.status == "complete":
             self._end(cell, "stored", evaluation_id=evaluation.id)
@@ -343,8 +340,11 @@ class Run:
                 return None
         if self.options.override:
             self._set_aside([cell])
-        source = cell.source
-        return self._begin(cell, derived_from=self._ids[id(source)] if isinstance(source, Cell) else source.id)
+        return self._begin(cell, derived_from=self._holder(cell.source))
+
+    def _holder(self, source: Evaluation | Cell) -> int:
+        """The evaluation that has the outputs of a source: not one that is derived itself."""
+        return self._ids[id(source)] if isinstance(source, Cell) else source.root
 
     def _score(self, cells: Sequence[Cell]) -> None:
         """Completes cells that are scored by a model: it embeds the texts that it has not embedded yet."""

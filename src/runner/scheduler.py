@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from testbed.runner.cells import Pass, Task
+from testbed.runner.cells import Pass, PassKind, Task
 
 # A task that was under way when its worker died is tried again; alone with one cell it is given up after so many.
 MAX_ATTEMPTS = 3
@@ -115,13 +115,12 @@ class Scheduler:
             task.attempts += task.id == begun
             if task.id != begun:
                 self._waiting[task.pass_id].appendleft(task)
-            elif task.attempts >= MAX_ATTEMPTS and len(task.cells) == 1:
+            elif task.attempts >= MAX_ATTEMPTS and (len(task.cells) == 1 or self._is_one(task)):
                 self._close(task)
-                where = f"on samples {task.start} to {task.stop - 1}" if task.count else "preparing it"
-                reason = f"the worker died {task.attempts} times {where}"
-                given_up.append(GivenUp(task.cells[0], reason))
-                self._failed.add(task.cells[0])
-            elif task.attempts >= SPLIT_AFTER and len(task.cells) > 1:
+                reason = f"the worker died {task.attempts} times {self._where(task)}"
+                given_up += [GivenUp(evaluation_id, reason) for evaluation_id in task.cells]
+                self._failed.update(task.cells)
+            elif task.attempts >= SPLIT_AFTER and len(task.cells) > 1 and not self._is_one(task):
                 self._waiting[task.pass_id].extendleft(self._split(task))
             else:
                 self._waiting[task.pass_id].appendleft(task)
@@ -136,6 +135,15 @@ class Scheduler:
         """An id that no task has."""
         self._next_id += 1
         return self._next_id - 1
+
+    def _is_one(self, task: Task) -> bool:
+        """Whether a task is the same work for each of its cells: a scorer's texts."""
+        return self.passes[task.pass_id].kind is PassKind.TEXTS
+
+    def _where(self, task: Task) -> str:
+        if self._is_one(task):
+            return f"while the scorer {self.passes[task.pass_id].models[0]} embedded texts"
+        return f"on samples {task.start} to {task.stop - 1}" if task.count else "preparing it"
 
     def _split(self, task: Task) -> list[Task]:
         parts = []

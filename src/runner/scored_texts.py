@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 
 from testbed.db.store import Store
-from testbed.errors import StoreError, TestbedError
+from testbed.errors import CorruptOutputError, StoreError, TestbedError
 from testbed.runner.cells import Cell, Pass
 from testbed.runner.options import RunOptions
 from testbed.runner.passes import TEXT_CHUNK, text_pass
 from testbed.runner.scorers import scorer_of
 from testbed.tasks.scorer_base import ScorerTask
 from testbed.tasks.task_base import get_task
+
+log = logging.getLogger("testbed")
 
 
 def text_passes(
@@ -28,35 +31,53 @@ def text_passes(
     Raises:
         StoreError: If the store cannot be read.
     """
-    members: dict[tuple[str, str, str], list[tuple[Cell, int]]] = {}
-    texts: dict[tuple[str, str, str], dict[str, None]] = {}
+    # By encoder and language: another name of the same scorer has the same embeddings.
+    members: dict[tuple[str, str], list[tuple[Cell, int]]] = {}
+    texts: dict[tuple[str, str], dict[str, None]] = {}
     for cell, evaluation_id in cells:
+        reason = ""
         try:
             found = _texts(store, cell, evaluation_id)
+        except CorruptOutputError as error:
+            reason = str(error)
         except StoreError:
             raise
         except TestbedError as error:
-            give_up(evaluation_id, str(error))
+            reason = str(error)
+        except Exception as error:  # what cuts texts into sentences is a library's code
+            log.debug("the texts of %s cannot be told", cell.name, exc_info=True)
+            first = (str(error).strip().splitlines() or [""])[0]
+            reason = f"its texts cannot be told: {type(error).__name__}: {first}"
+        if reason:
+            give_up(evaluation_id, reason)
             continue
-        key = _scorer(cell)
+        key = _encoder(cell)
         members.setdefault(key, []).append((cell, evaluation_id))
         texts.setdefault(key, {}).update(dict.fromkeys(found))
     passes: list[Pass] = []
     chunk = min(TEXT_CHUNK, options.clear_cache_interval or TEXT_CHUNK)
-    for key, scored in members.items():
-        scorer, encoder, language = key
-        lacking = store.lacking_texts(encoder, texts[key])
+    for (encoder, language), scored in members.items():
+        wanted = texts[encoder, language]
+        # A run that repeats what is stored repairs it, too.
+        lacking = list(wanted) if options.override else store.lacking_texts(encoder, wanted)
+        scorer = _scorer(scored[0][0])
         passes.append(text_pass(len(passes), scorer, scored, lacking, encoder, language, chunk))
     return passes
 
 
-def _scorer(cell: Cell) -> tuple[str, str, str]:
-    """The scorer's name, the name under which its text embeddings are stored, and the language of the texts."""
+def _encoder(cell: Cell) -> tuple[str, str]:
+    """The name under which the scorer's text embeddings are stored, and the language of the texts."""
     opened, scorer = cell.opened_setting, scorer_of(cell.identity)
     assert opened is not None
-    assert opened.setting.scoring is not None
     assert scorer is not None
-    return opened.setting.scoring.by, scorer["encoder"], opened.setting.language
+    return scorer["encoder"], opened.setting.language
+
+
+def _scorer(cell: Cell) -> str:
+    """The scorer's name."""
+    assert cell.opened_setting is not None
+    assert cell.opened_setting.setting.scoring is not None
+    return cell.opened_setting.setting.scoring.by
 
 
 def _texts(store: Store, cell: Cell, evaluation_id: int) -> list[str]:

@@ -104,7 +104,7 @@ class ScorerPlanner:
         for cell in self._scored(plan):
             captions = self._captions[cell.model, self._scoring(cell).of]
             if captions.action in (Action.FAILED, Action.UNSUPPORTED):
-                cell.action, cell.reason = Action.FAILED, f"its captions cannot be had: {captions.reason}"
+                cell.action, cell.reason = captions.action, f"its captions cannot be had: {captions.reason}"
                 continue
             opened = cell.opened_setting
             assert opened is not None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from testbed.db.store import Store
-from testbed.errors import StoreError
+from testbed.errors import CorruptOutputError, LackingEmbeddingsError, StoreError
 from testbed.tasks import image_embedding
 from testbed.tasks.task_base import EmbeddedImages
 
@@ -44,14 +44,16 @@ def embedded_images_of(store: Store, forward: str, dataset_id: int) -> EmbeddedI
         dataset_id: The data set.
 
     Raises:
-        StoreError: If no evaluation has all of them.
+        LackingEmbeddingsError: If no evaluation has all of them.
     """
     for evaluation in store.sources({forward}):
         try:
             return embedded_images(store, evaluation.id, dataset_id)
+        except CorruptOutputError:
+            raise
         except StoreError:
             continue  # it has other images, or not all of them
-    raise StoreError(
-        "the scorer's embeddings of the images are not in the store; run eval.py with the same models and settings"
-        " and --override, which makes them again"
+    raise LackingEmbeddingsError(
+        "the scorer's embeddings of the images are not in the store; run eval.py with the same model and setting, which"
+        " makes them again"
     )

@@ -11,8 +11,9 @@ from testbed.db.entities import Metric, SampleInfo, Score
 from testbed.metrics.clip_pairs import clip_score_metrics, pair_cosines, ref_clip_score
 from testbed.tasks.caption_similarity import references_of
 from testbed.tasks.captioning import require_some, shares
+from testbed.tasks.clip_score import SCORER, prefix
 from testbed.tasks.generation_base import EMPTY, ERROR, SCORED, texts_and_status
-from testbed.tasks.scorer_base import ScorerTask
+from testbed.tasks.scorer_base import ScorerTask, require_scored
 from testbed.tasks.task_base import Outputs
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from testbed.models.model_base import ModelDefinition
 
     Array = np.ndarray[Any, Any]
-
-SCORER = "clip_score@1"
 
 
 class CaptionClipScore(ScorerTask):
@@ -32,15 +31,15 @@ class CaptionClipScore(ScorerTask):
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
         """The scorer's formulas, and what is put in front of captions."""
-        return {"scorer": SCORER, "prefix": prefix_of(setting)}
+        return {"scorer": SCORER, "prefix": prefix(setting)}
 
     def texts(self, setting: EvalSetting, values: Iterable[Any], samples: Sequence[SampleInfo]) -> list[str]:
         """Captions and references."""
         captions, _ = texts_and_status(values)
-        prefix = prefix_of(setting)
+        before = prefix(setting)
         given = [caption for caption in captions if caption]
         given += [each.strip() for several in references_of(setting, samples) for each in several]
-        return list(dict.fromkeys(prefix + text for text in given))
+        return list(dict.fromkeys(before + text for text in given))
 
     def score(
         self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
@@ -62,14 +61,17 @@ class CaptionClipScore(ScorerTask):
         status[list(images.errors)] = ERROR
         texts = self.texts(setting, outputs.values, outputs.samples)
         embedded, row = outputs.texts(texts), {text: place for place, text in enumerate(texts)}
-        prefix, scored = prefix_of(setting), np.flatnonzero(status == SCORED)
-        own = embedded[[row[prefix + str(captions[place])] for place in scored]]
+        before, scored = prefix(setting), np.flatnonzero(status == SCORED)
+        own = embedded[[row[before + str(captions[place])] for place in scored]]
         references = references_of(setting, outputs.samples)
-        others = [embedded[[row[prefix + each.strip()] for each in references[place]]] for place in scored]
+        others = [embedded[[row[before + each.strip()] for each in references[place]]] for place in scored]
         cosines = np.where(status == EMPTY, 0.0, np.nan)
-        cosines[scored] = pair_cosines(images.values[scored], own)
+        if len(scored):
+            cosines[scored] = pair_cosines(images.values[scored], own)
         nearest = np.where((status == EMPTY) & np.array([bool(each) for each in references]), 0.0, np.nan)
         nearest[scored] = [_nearest(caption, several) for caption, several in zip(own, others, strict=True)]
+        status[(status == SCORED) & np.isnan(cosines)] = ERROR  # an embedding is not finite
+        require_scored(status, setting)
         combined = ref_clip_score(cosines, nearest[:, None])
         scores = [Score("cosine", cosines, SCORER), Score("status", status, SCORER)]
         referred = any(references)
@@ -84,12 +86,6 @@ def _nearest(caption: Array, references: Array) -> float:
     if not len(references):
         return float("nan")
     return float(pair_cosines(np.repeat(caption[None], len(references), axis=0), references).max())
-
-
-def prefix_of(setting: EvalSetting) -> str:
-    """What is put in front of each text: nothing, or what the task option ``prefix`` says."""
-    given: str = setting.task_options.get("prefix", "")
-    return given
 
 
 task = CaptionClipScore()

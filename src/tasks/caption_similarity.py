@@ -18,7 +18,7 @@ from testbed.metrics.caption_similarity import (
 )
 from testbed.tasks.captioning import require_some
 from testbed.tasks.generation_base import ERROR, texts_and_status
-from testbed.tasks.scorer_base import ScorerTask
+from testbed.tasks.scorer_base import ScorerTask, require_scored
 from testbed.tasks.task_base import Outputs
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class CaptionSimilarity(ScorerTask):
         scores = score_captions(
             captions, references, rows, outputs.texts(texts), splitter, options, errors=status == ERROR, ids=ids
         )
+        require_scored(scores.scores["status"], setting)
         baselines = [
             Metric(f"{name}_baseline", value, options.baseline_pairs, unit="", scorer=SCORER)
             for name, value in scores.baselines.items()

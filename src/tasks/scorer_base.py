@@ -6,15 +6,20 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from testbed.db.entities import SampleInfo
+from testbed.errors import DataError
 from testbed.models.capability_base import EMBED_IMAGE, EMBED_TEXT
 from testbed.tasks.captioning import task as captioning
-from testbed.tasks.generation_base import KIND
+from testbed.tasks.generation_base import EMPTY, KIND, SCORED
 from testbed.tasks.task_base import BoundCell, PrepareContext, Task, require
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.models.model_base import ModelDefinition
+
+    Array = np.ndarray[Any, Any]
 
 
 class ScorerTask(Task):
@@ -62,3 +67,22 @@ class ScorerTask(Task):
             values: The stored outputs of the captioner.
             samples: The samples, with their references.
         """
+
+
+def require_scored(status: Array, setting: EvalSetting) -> None:
+    """Checks that embeddings are such that any caption could be scored.
+
+    Args:
+        status: Of each sample, after scoring.
+        setting: The setting.
+
+    Raises:
+        DataError: If none could.
+    """
+    if np.isin(status, (SCORED, EMPTY)).any():
+        return
+    scorer = setting.scoring.by if setting.scoring is not None else "the scorer"
+    raise DataError(
+        f"{setting.name}: none of the {len(status)} captions can be scored: embeddings of {scorer} are not finite. At"
+        " another --dtype they may be; --override embeds the texts again"
+    )

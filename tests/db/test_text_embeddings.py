@@ -65,6 +65,16 @@ def test_a_text_that_is_not_embedded_is_an_error_that_says_what_to_do(store: Sto
         store.read_text_embeddings("clip", ["a", "b"])
 
 
+def test_embeddings_may_take_the_place_of_others(store: Store) -> None:
+    store.put_text_embeddings("clip", ["a", "b"], values(2))
+    store.put_text_embeddings("clip", ["b", "c"], values(2) + 7)
+    store.put_text_embeddings("clip", ["c", "a"], -values(2)[:, :3], replace=True)
+    np.testing.assert_array_equal(store.read_text_embeddings("clip", ["c", "a"]), -values(2)[:, :3])
+    np.testing.assert_array_equal(store.read_text_embeddings("clip", ["b"]), values(2)[1:])
+    with pytest.raises(StoreError, match="of one model and must have as many"):
+        store.read_text_embeddings("clip", ["a", "b"])
+
+
 def test_no_texts_are_no_embeddings(store: Store) -> None:
     assert store.read_text_embeddings("clip", []).shape == (0, 0)
     store.put_text_embeddings("clip", [], values(0))

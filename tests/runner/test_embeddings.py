@@ -378,3 +378,13 @@ def test_options_that_make_no_sense_are_told_before_anything_runs(
     assert outcome.status == "failed"
     assert message in outcome.reason
     assert work["images embedded"] == 0
+
+
+def test_embeddings_that_are_derived_themselves_serve_other_tasks(lab: Any, work: Any) -> None:
+    made = toy_catalog(toy_encoder(), *everything())
+    images = ["shown.image_embeddings"]
+    lab.run(made, ["tower"], images)
+    assert lab.run(made, ["tower"], images, limit=9).of("derived")
+    report = lab.run(made, ["tower"], ["captions", "choices"], limit=9)
+    assert [each.status for each in report.outcomes] == ["complete", "complete"]
+    assert work["images embedded"] == 90

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from testbed.runner.cells import Pass, PassCell, Task
+from testbed.runner.cells import Pass, PassCell, PassKind, Task
 from testbed.runner.scheduler import WAIT, Scheduler
 
 
@@ -165,3 +165,21 @@ def test_whatever_dies_every_cell_completes_once_or_is_given_up():
             elif (task := scheduler.next_task(worker, 0)) is not None:
                 held[worker].append(task.id)
         assert sorted(complete) == sorted(set(cells) - given_up)
+
+
+def test_texts_of_a_scorer_that_kills_its_workers_are_given_up_for_all_cells_at_once():
+    cells = tuple(PassCell(each, "scorer", "setting", "") for each in range(1, 21))
+    texts = Pass(
+        0, cells, source=None, positions=range(20), targets=[], batch_size=10, chunk=10, kind=PassKind.TEXTS,
+        outputs=False, texts=["text"] * 20,
+    )  # fmt: skip
+    scheduler = Scheduler([texts], make_tasks(0, range(1, 21), [(0, 10), (10, 20)]))
+    deaths, given_up = 0, []
+    while not scheduler.finished:
+        scheduler.next_pass(deaths)
+        scheduler.task_begun(deaths, scheduler.next_task(deaths, 0).id)
+        given_up += scheduler.worker_lost(deaths)
+        deaths += 1
+    assert deaths == 3
+    assert sorted(each.evaluation_id for each in given_up) == list(range(1, 21))
+    assert given_up[0].reason == "the worker died 3 times while the scorer scorer embedded texts"

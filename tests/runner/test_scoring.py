@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 import torch
 import toy
 from toy import WORK, ToyImages, toy_model
@@ -18,7 +19,9 @@ from testbed.data.sentences import get_splitter
 from testbed.data.source import Source
 from testbed.db.export import write_run
 from testbed.db.export_texts import save_texts
-from testbed.errors import UnknownNameError
+from testbed.db.store import Store
+from testbed.db.tables import TextEmbeddingRow
+from testbed.errors import RunError, UnknownNameError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.identity import digest_bytes
 from testbed.metrics.caption_similarity import SimilarityOptions, score_captions, texts_of
@@ -28,6 +31,7 @@ from testbed.models.generator_base import Generator
 from testbed.models.text_encoder_base import TextEncoder
 from testbed.registry import Catalog
 from testbed.runner.cells import Action
+from testbed.runner.inline import InlineChannel
 from testbed.runner.options import RunOptions
 from testbed.runner.rescore import rescore
 from testbed.runner.run import make_plan
@@ -215,8 +219,6 @@ def test_a_batch_that_does_not_fit_is_halved(lab: Any) -> None:
 
 
 def test_strict_stops_at_an_image_that_cannot_be_read(lab: Any) -> None:
-    from testbed.errors import RunError
-
     with pytest.raises(RunError, match="toy/0006 is broken"):
         lab.run(catalog(captioner("repeat", repeat), setting(broken=[6])), strict=True)
 
@@ -421,6 +423,33 @@ def test_a_part_of_the_samples_takes_the_captions_of_all(lab: Any, work: Any) ->
     assert lab.metrics("vary", SIMILAR)["hm_cf"].n == 10
 
 
+def test_captions_that_are_derived_themselves_are_scored(lab: Any, work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from testbed.tasks import captioning
+
+    part = EvalSetting(
+        name="part", dataset=Targets("captions", count=COUNT), size=3, idx_subsample_list=[3, 1, 7], task="captioning"
+    )
+    made = world(part, captioner("vary", vary).under_name("again"))
+    lab.run(made, ["vary"], [SETTING])
+    assert lab.run(made, ["vary", "again"], [SETTING, "part"]).of("derived")
+    lab.run(made, ["vary"], [SETTING], limit=5)
+    report = lab.run(made, ["vary", "again"], ["part@hash", SIMILAR, "part.clip_score@tower"])
+    assert {each.status for each in report.outcomes} == {"scored"}
+    report = lab.run(made, ["vary"], [SIMILAR], limit=5)
+    assert {each.status for each in report.outcomes} == {"scored"}
+    assert work["answers"] == COUNT
+    whole = scores(lab, "again", SIMILAR)["hm_cf"]
+    np.testing.assert_array_equal(scores(lab, "vary", "part@hash")["hm_cf"], whole[[3, 1, 7]])
+    monkeypatch.setattr(captioning, "SCORER", "captioning@2")
+    with Store.open(lab.url, "write") as store:
+        assert {each.status for each in rescore(store, made, eval_settings=[SETTING])} == {"rescored"}
+    assert lab.run(made, ["vary"], ["shown.coarse@hash"]).of("scored")
+    with lab.open() as store:
+        sources = {each.derived_from for each in store.evaluations() if each.origin == "derived"}
+        assert {store.evaluation(each).origin for each in sources} == {"run"}
+        assert list(store.check()) == []
+
+
 def test_scoring_again_runs_no_model(lab: Any, work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from testbed.tasks import caption_similarity
 
@@ -428,7 +457,6 @@ def test_scoring_again_runs_no_model(lab: Any, work: Any, monkeypatch: pytest.Mo
     before = scores(lab, "vary", SIMILAR)
     work.clear()
     monkeypatch.setattr(caption_similarity, "SCORER", "caption_similarity@2")
-    from testbed.db.store import Store
 
     unloadable = catalog(setting(), captioner("vary", vary), hash_encoder(loader=lambda: 1 / 0))
     with Store.open(lab.url, "write") as store:
@@ -445,6 +473,211 @@ def test_override_scores_again(lab: Any, work: Any) -> None:
     lab.run(world(), ["vary"], [SIMILAR])
     report = lab.run(world(), ["vary"], [SIMILAR], override=True)
     assert [each.status for each in report.outcomes] == ["scored"]
+
+
+# What goes wrong --------------------------------------------------------------------------------------------------
+
+
+def test_the_first_sample_may_fail_whatever_the_batch_size(lab: Any) -> None:
+    def moody(number: int) -> str:
+        if number in (0, 29):
+            raise ValueError("not this one")
+        return vary(number)
+
+    made = catalog(captioner("moody", moody), setting())
+    assert lab.run(made, batch_size=1).of("complete")
+    assert scores(lab, "moody", SETTING)["status"].tolist() == [3, *[0] * 28, 3]
+
+
+def test_a_captioner_that_fails_on_a_few_samples_that_are_all_is_tried_again(lab: Any, work: Any) -> None:
+    def broken(number: int) -> str:
+        raise RuntimeError("no tokenizer")
+
+    made = catalog(captioner("b", broken, architecture={"b": 1}), setting())
+    assert "it fails on every sample" in lab.run(made, limit=5, batch_size=1).of("failed")[0].reason
+    made = catalog(captioner("b", vary, architecture={"b": 1}), setting())
+    assert lab.run(made, limit=5).of("complete")
+
+
+def test_a_generation_with_a_reason_that_is_no_text_is_an_error_of_its_sample(lab: Any) -> None:
+    def odd(number: int) -> Generation:
+        return Generation(vary(number), object() if number == 3 else "stop")  # type: ignore[arg-type]
+
+    assert lab.run(catalog(captioner("odd", odd), setting())).of("complete")
+    said = texts(lab, "odd")
+    assert said[3]["text"] is None
+    assert said[3]["finish_reason"].startswith("error: RunError: odd: the finish_reason of a Generation is a text, got")
+    assert said[4] == {"text": vary(4), "finish_reason": "stop"}
+
+
+def test_a_run_that_is_stopped_stores_the_batches_that_were_answered(
+    lab: Any, work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(InlineChannel, "stopping", lambda channel: work["answers"] >= 16)
+        with pytest.raises(RunError, match="ended before all was done"):
+            lab.run(world(), ["vary"], [SETTING])
+    assert work["answers"] == 16
+    lab.run(world(), ["vary"], [SETTING], batch_size=4)
+    assert work["answers"] == COUNT
+    assert [each["text"] for each in texts(lab, "vary")] == [vary(number) for number in range(COUNT)]
+
+
+def test_a_run_that_is_stopped_stores_the_texts_that_were_embedded(
+    lab: Any, work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.run(world(), ["vary"], [SETTING])
+    with monkeypatch.context() as patched:
+        patched.setattr(InlineChannel, "stopping", lambda channel: work["texts hashed"] > 0)
+        with pytest.raises(RunError, match="ended before all was done"):
+            lab.run(world(), ["vary"], [SIMILAR])
+    assert work["texts hashed"] == 64
+    lab.run(world(), ["vary"], [SIMILAR])
+    wanted = texts_of([vary(number) for number in range(COUNT)], REFERENCES, get_splitter(), SimilarityOptions())
+    assert work["texts hashed"] == len(wanted) > 64
+    found = expected([vary(number) for number in range(COUNT)], SimilarityOptions())
+    np.testing.assert_array_equal(scores(lab, "vary", SIMILAR)["hm_cf"], found["hm_cf"])
+
+
+def test_captions_are_handed_out_in_pieces_for_several_workers() -> None:
+    from testbed.runner.passes import generation_pass, tasks_of
+
+    plan = make_plan(world(), RunOptions(db_url="sqlite:////nowhere/at.all", executor="inline"), ["vary"], [SETTING])
+    one_pass = generation_pass(0, plan.cells[0], 1, None)
+    assert one_pass.chunk == 32
+    assert generation_pass(0, plan.cells[0], 1, 5).chunk == 35
+    assert [task.count for task in tasks_of(one_pass, {}, iter(range(9)))] == [COUNT]
+
+
+def test_a_caption_whose_embedding_is_not_finite_is_an_error(lab: Any) -> None:
+    class Unsteady(ToyTower):
+        def encode_text(self, tokens: torch.Tensor) -> torch.Tensor:
+            embedded = super().encode_text(tokens)
+            return torch.where((tokens == tokenize([vary(3)])).all(dim=1, keepdim=True), float("nan"), embedded)
+
+    unsteady = toy_encoder("tower", encoder_loader=lambda: (Unsteady(), tokenize))
+    lab.run(catalog(setting(), captioner("vary", vary), unsteady), ["vary"], [CLIP])
+    found = scores(lab, "vary", CLIP)
+    assert found["status"][[2, 3, 4]].tolist() == [0, 3, 0]
+    assert np.isnan(found["cosine"][3])
+    assert lab.metrics("vary", CLIP)["coverage"].value == pytest.approx(29 / 30)
+
+
+def test_a_scorer_without_a_finite_embedding_fails_and_override_embeds_again(lab: Any, work: Any) -> None:
+    class Overflowing:
+        def encode(self, given: list[str]) -> torch.Tensor:
+            return hashed(given) * float("nan")
+
+    def made(loader: Callable[[], Any]) -> Catalog:
+        return catalog(setting(), captioner("vary", vary), hash_encoder(loader=loader))
+
+    (failed,) = lab.run(made(Overflowing), ["vary"], [SIMILAR]).of("failed")
+    assert "none of the 30 captions can be scored: embeddings of hash are not finite" in failed.reason
+    assert lab.run(made(Hash), ["vary"], [SIMILAR]).of("failed")  # of the same scorer, as far as one can tell
+    assert lab.run(made(Hash), ["vary"], [SIMILAR], override=True).of("scored")
+    wanted = expected([vary(number) for number in range(COUNT)], SimilarityOptions())
+    np.testing.assert_array_equal(scores(lab, "vary", SIMILAR)["hm_cf"], wanted["hm_cf"])
+
+
+def test_embeddings_of_several_widths_are_told(lab: Any) -> None:
+    calls: list[int] = []
+
+    class Shrinking:
+        def encode(self, given: list[str]) -> torch.Tensor:
+            calls.append(1)
+            return hashed(given)[:, len(calls) :]
+
+    made = catalog(setting(), captioner("vary", vary), hash_encoder(loader=Shrinking, text_batch_size=16))
+    (failed,) = lab.run(made, ["vary"], [SIMILAR], clear_cache_interval=16).of("failed")
+    assert "they are of one model and must have as many" in failed.reason
+
+
+def test_damaged_embeddings_fail_their_cells_alone_and_override_repairs_them(lab: Any) -> None:
+    lab.run(world(), ["vary", "repeat"], [SIMILAR])
+    with Store.open(lab.url, "write") as store, store.writing() as session:
+        damaged = sa.update(TextEmbeddingRow).where(TextEmbeddingRow.digest == digest_bytes(vary(0).encode()))
+        assert session.execute(damaged.values(payload=b"0" * 256)).rowcount == 1  # type: ignore[attr-defined]
+    report = lab.run(world(), ["vary", "repeat"], ["shown.coarse@hash"])
+    assert [each.status for each in report.outcomes] == ["failed", "scored"]
+    assert "--override embeds its texts again" in report.outcomes[0].reason
+    (fault,) = lab.open().check()
+    assert "--override embeds its texts again" in fault
+    assert lab.run(world(), ["vary"], ["shown.coarse@hash"], override=True).of("scored")
+    assert list(lab.open().check()) == []
+
+
+def test_texts_that_cannot_be_cut_fail_their_cells_alone(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from testbed.tasks import caption_similarity
+
+    class Torn:
+        id = "torn"
+
+        def split(self, text: str) -> list[str]:
+            raise LookupError("no punkt\nat all")
+
+    whole = caption_similarity.splitter_of
+    monkeypatch.setattr(caption_similarity, "splitter_of", lambda of, options: whole(of, options) and Torn())
+    report = lab.run(world(), ["vary"], [SIMILAR, "shown.coarse@hash"])
+    assert [each.status for each in report.outcomes] == ["failed", "scored"]
+    assert report.outcomes[0].reason == "its texts cannot be told: LookupError: no punkt"
+
+
+def test_scoring_again_where_other_texts_are_needed_goes_on_and_a_run_embeds_them(
+    lab: Any, work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from testbed.tasks import caption_similarity
+
+    class Halves:
+        id = "halves"
+
+        def split(self, text: str) -> list[str]:
+            return [text[:9], text[9:].strip()]
+
+    lab.run(world(), ["vary", "repeat"], [SIMILAR])
+    whole = caption_similarity.splitter_of
+    monkeypatch.setattr(caption_similarity, "splitter_of", lambda of, options: whole(of, options) and Halves())
+    with Store.open(lab.url, "write") as store:
+        done = rescore(store, world(), eval_settings=[SIMILAR])
+    assert [each.status for each in done] == ["failed", "failed"]
+    assert "have no stored embedding of the scorer; run eval.py" in done[0].reason
+    assert lab.metrics("vary", SIMILAR)["hm_cf"].n == COUNT  # the old evaluation counts
+    work.clear()
+    assert [each.status for each in lab.run(world(), ["vary"], [SIMILAR]).outcomes] == ["scored"]
+    assert work["answers"] == 0
+    assert evaluation_of_split(lab) == "halves"
+
+
+def evaluation_of_split(lab: Any) -> str:
+    with lab.open() as store:
+        (result, *_) = store.results(["vary"], [SIMILAR])
+        return str(store.identity(store.evaluation(result.evaluation_id))["view"]["splitter"])
+
+
+def test_scoring_again_without_the_scorers_images_says_so(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from testbed.tasks import caption_clip_score
+
+    lab.run(world(), ["vary"], [SIMILAR, CLIP])
+    monkeypatch.setattr(caption_clip_score, "SCORER", "clip_score@2")
+    with Store.open(lab.url, "write") as store:
+        store.hide_evaluations("tower", "shown.image_embeddings")
+        done = {each.eval_setting: each for each in rescore(store, world())}
+    assert done[CLIP].status == "failed"
+    assert done[CLIP].reason.startswith("the scorer's embeddings of the images are not in the store; run eval.py")
+    assert done[SIMILAR].status == "current"
+    assert lab.run(world(), ["vary"], [CLIP]).of("scored")
+
+
+def test_two_names_of_a_scorer_embed_once(lab: Any, work: Any) -> None:
+    lab.run(world(hash_encoder("again")), ["vary"], [SIMILAR, "shown@again"])
+    wanted = texts_of([vary(number) for number in range(COUNT)], REFERENCES, get_splitter(), SimilarityOptions())
+    assert work["texts hashed"] == len(wanted)
+    np.testing.assert_array_equal(scores(lab, "vary", SIMILAR)["hm_cf"], scores(lab, "vary", "shown@again")["hm_cf"])
+
+
+def test_captions_that_cannot_be_had_since_images_are_perturbed_are_not_supported(lab: Any) -> None:
+    made = world(setting("darker", perturbation_fn_gpu=toy.darker))
+    (found,) = lab.run(made, ["vary"], ["darker@hash"]).of("unsupported")
+    assert found.reason.startswith("its captions cannot be had: darker perturbs images")
 
 
 # CLIPScore --------------------------------------------------------------------------------------------------------
@@ -506,6 +739,22 @@ def test_images_are_embedded_once_in_one_run(lab: Any, work: Any) -> None:
     )
 
 
+def test_image_embeddings_that_were_asked_for_are_made_once(lab: Any, work: Any) -> None:
+    report = lab.run(world(), ["vary", "tower"], [CLIP, "shown.image_embeddings"])
+    assert [(each.model, each.setting) for each in report.of("scored", "complete")] == [
+        ("vary", CLIP),
+        ("tower", "shown.image_embeddings"),
+    ]
+    assert work["images embedded"] == COUNT
+    assert not report.plan.prerequisites[1:]  # the captions alone
+
+
+def test_a_prefix_that_is_no_text_is_named(lab: Any) -> None:
+    made = world(setting("odd", task_options={"prefix": 5}))
+    (failed,) = lab.run(made, ["vary"], ["odd.clip_score@tower"]).of("failed")
+    assert failed.reason.endswith("prefix is a text that goes in front of captions, not 5")
+
+
 def test_clip_score_without_references_needs_none(lab: Any) -> None:
     class Bare(Targets):
         def open(self) -> ToyImages:
@@ -518,6 +767,19 @@ def test_clip_score_without_references_needs_none(lab: Any) -> None:
     assert set(lab.metrics("vary", "bare.clip_score@tower")) == {
         "clip_score", "clip_score_pairwise", "coverage", "empty",
     }  # fmt: skip
+
+
+def test_blank_captions_without_references_need_no_embedding_of_a_text(lab: Any) -> None:
+    class Bare(Targets):
+        def open(self) -> ToyImages:
+            source = super().open()
+            source.targets = [[] for _ in source.ids]
+            return source
+
+    bare = EvalSetting(name="bare", dataset=Bare("captions", count=COUNT), size=COUNT, task="captioning")
+    lab.run(catalog(bare, captioner("blank", lambda number: " "), toy_encoder()), ["blank"], ["bare.clip_score@tower"])
+    metrics = lab.metrics("blank", "bare.clip_score@tower")
+    assert (metrics["clip_score"].value, metrics["clip_score"].n, metrics["empty"].value) == (0, COUNT, 1)
 
 
 def test_an_image_that_only_the_scorer_reads_and_cannot_is_not_scored(lab: Any) -> None:
