@@ -62,9 +62,8 @@ class GenerationRun:
                     except Exception as error:  # models and settings are users' code: what they raise ends their cell
                         failed = self._fail(error)
                 unread = {self.cell.evaluation_id: errors} if errors else {}
-                if (
-                    chunks and len(chunks[0].values) < task.count
-                ):  # the run is being stopped: the rest is for another one
+                if chunks and len(chunks[0].values) < task.count:
+                    # The run is being stopped: the rest is for another one.
                     if self._answered:
                         self.worker.store.append(chunks, unread)
                     return
