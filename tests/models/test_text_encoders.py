@@ -13,6 +13,7 @@ from testbed.identity import digest
 from testbed.models.capability_base import EMBED_TEXT, EmbedsText
 from testbed.models.model_base import LoadOptions
 from testbed.models.text_encoder_base import TextEncoder
+from testbed.models.text_runtime_base import alike
 from testbed.registry import registry
 
 CPU = LoadOptions("cpu")
@@ -60,6 +61,42 @@ def test_equal_texts_are_encoded_once_and_texts_of_like_length_together():
     loaded.encoder.batches = []
     loaded.embed_text(TEXTS[::-1])
     assert loaded.encoder.batches == batches
+
+
+class Counted(Letters):
+    """Tells how many words a text has."""
+
+    def lengths(self, texts):
+        return [len(text.split()) for text in texts]
+
+
+def test_texts_of_one_length_are_batched_together_where_the_encoder_tells_lengths():
+    texts = [f"{'ab ' * words}{number}" for words in (1, 2, 3) for number in range((40, 5, 20)[words - 1])]
+    loaded = TextEncoder("counted", Counted, text_batch_size=32).load(CPU)
+    embeddings = loaded.embed_text(texts)
+    batches = list(loaded.encoder.batches)
+    assert [[len(text.split()) for text in batch] for batch in batches] == [
+        [4] * 20,  # all of one length
+        [3] * 5 + [2] * 27,  # too few of one length for a batch of their own
+        [2] * 13,
+    ]
+    assert torch.equal(embeddings, Letters().encode(texts))
+    loaded.embed_text(texts[::-1])
+    assert loaded.encoder.batches[3:] == batches
+
+
+@pytest.mark.parametrize(
+    ("lengths", "groups"),
+    [
+        ([0], [(0, 1)]),
+        ([5, 4, 3], [(0, 3)]),
+        ([5] * 16 + [4], [(0, 16), (16, 17)]),
+        ([5] * 15 + [4] + [3], [(0, 16), (16, 17)]),
+        ([5] * 40 + [4] * 40, [(0, 40), (40, 80)]),
+    ],
+)
+def test_groups_of_like_length(lengths, groups):
+    assert [(group.start, group.stop) for group in alike(lengths)] == groups
 
 
 def test_a_batch_that_does_not_fit_is_halved_once_and_for_all(caplog):
