@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.db.entities import Evaluation
+from testbed.db.export_texts import TEXT
 from testbed.db.names import matching_names
 from testbed.db.store import Store
 from testbed.errors import StoreError
@@ -36,7 +37,6 @@ STATUS = ("scored", "missing", "empty", "error")
 DIGITS = 4
 REPLAY = "replay:"
 MARK = "@"  # in the name of a setting, before the decoder
-_KIND = "text"  # of the outputs of captioners
 
 Tell = Callable[[str], None]
 
@@ -207,20 +207,15 @@ def _columns(
     store: Store, evaluation: Evaluation, suffix: str
 ) -> tuple[list[str], dict[str, Array | None], list[str], list[str]]:
     """Of each sample its id, its scores (None where a column was not computed), its status, and why it has no score."""
-    import numpy as np
-
     if evaluation.dataset_id is None:
         raise StoreError(f"evaluation {evaluation.id} has no samples")
     ids = [sample.id for sample in store.dataset(evaluation.dataset_id).samples]
     scores = {name: values for (_, name), values in store.scores(evaluation.id).items()}
     columns = {column: scores.get(f"{column}{suffix}") for column in COLUMNS}
-    codes = scores.get("status")
-    if codes is None:
-        codes = np.where(np.isnan(_filled(columns)), 1, 0)
-    status = [STATUS[int(code)] for code in codes]
+    status = [STATUS[int(code)] for code in scores["status"]]
     reasons = [""] * len(ids)
-    if _KIND in store.kinds(evaluation.id):
-        values = store.read_outputs(evaluation.id, _KIND)
+    if TEXT in store.kinds(evaluation.id):
+        values = store.read_outputs(evaluation.id, TEXT)
         reasons = [_reason(said, value) for said, value in zip(status, values, strict=True)]
     return ids, columns, status, reasons
 

@@ -10,6 +10,7 @@ from testbed.db.export import safe_name
 from testbed.db.store import Store
 from testbed.errors import StoreError, UnknownNameError
 from testbed.jsontext import to_json
+from testbed.models.capability_base import FAILED, NO_ANSWER
 from testbed.paths import write_atomically
 
 TEXT = "text"  # the kind of outputs
@@ -52,6 +53,6 @@ def write_texts(store: Store, evaluation: Evaluation, path: Path) -> Path:
 
 def _text(value: dict[str, str | None] | None) -> str | None:
     """What was said; None for a sample that could not be read, has no answer, or an error for one."""
-    if value is None or str(value["finish_reason"]).startswith(("missing", "error")):
+    if value is None or str(value["finish_reason"]).startswith((NO_ANSWER, FAILED)):
         return None
     return value["text"]

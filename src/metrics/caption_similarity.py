@@ -24,6 +24,7 @@ import numpy as np
 from testbed.data.sentences import METHODS, Splitter, plain
 from testbed.db.entities import Metric, Score
 from testbed.errors import DataError, DefinitionError
+from testbed.metrics.caption_status import EMPTY, ERROR, MISSING, SCORED, shares
 from testbed.metrics.greedy_match import greedy_match, match_rows
 from testbed.metrics.statistics import mean_and_stderr
 
@@ -47,7 +48,6 @@ Array = np.ndarray[Any, Any]
 SCORER = "caption_similarity@1"
 FINE = ("fine_precision", "fine_recall", "fine_f1")
 METRICS = ("coarse_similarity", *FINE, "hm_cf")
-SCORED, MISSING, EMPTY, ERROR = range(4)
 
 _RAW = "_raw"
 _CHOICES = {
@@ -265,9 +265,7 @@ def similarity_metrics(scores: SimilarityScores) -> list[Metric]:
             scored = values[~np.isnan(values)]
             unit_of = "cosine" if name.endswith(_RAW) else "fraction"
             metrics.append(_metric(name, scored, unit_of))
-    status = scores.scores["status"]
-    metrics.append(_metric("coverage", np.isin(status, (SCORED, EMPTY)), "fraction"))
-    return [*metrics, _metric("empty", status == EMPTY, "fraction")]
+    return [*metrics, *shares(scores.scores["status"], SCORER)]
 
 
 def _metric(name: str, values: Array, unit_of: str) -> Metric:

@@ -54,13 +54,17 @@ class GenerationConfig:
     stop: tuple[str, ...] = ()
 
 
+NO_ANSWER = "missing"  # a finish reason
+FAILED = "error"  # how the finish reason of an answer that could not be given begins
+
+
 @dataclass(frozen=True)
 class Generation:
     """What a model said.
 
     Attributes:
         text: The text, without the prompt.
-        finish_reason: ``"stop"``, ``"length"``, or ``"error: …"``.
+        finish_reason: ``"stop"``, ``"length"``, ``"missing"`` (there is no answer), or ``"error: …"``.
     """
 
     text: str

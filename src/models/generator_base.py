@@ -11,9 +11,6 @@ from testbed.errors import DefinitionError, RunError
 from testbed.models.capability_base import GENERATE, Generation, GenerationConfig, Message
 from testbed.models.definition_base import LoadOptions, ModelDefinition
 
-MISSING = "missing"
-ERROR = "error: "
-
 
 class Generator(ModelDefinition):
     """A model that answers messages in text.

@@ -14,9 +14,9 @@ from typing import Any
 
 from testbed.data.text_records import SUFFIXES
 from testbed.errors import WeightsError
-from testbed.models.capability_base import Generation, GenerationConfig, Message
+from testbed.models.capability_base import FAILED, NO_ANSWER, Generation, GenerationConfig, Message
 from testbed.models.definition_base import LoadOptions
-from testbed.models.generator_base import ERROR, MISSING, Generator, LoadedGenerator
+from testbed.models.generator_base import Generator, LoadedGenerator
 from testbed.paths import ENV_PREDICTIONS, predictions_root
 from testbed.registry import registry
 
@@ -68,7 +68,7 @@ class Recorded:
         if text is not None:
             return Generation(text)
         fault = self.predictions.faults.get(sample)
-        return Generation("", MISSING if fault is None else f"{ERROR}{fault}")
+        return Generation("", NO_ANSWER if fault is None else f"{FAILED}: {fault}")
 
 
 class Replay(Generator):

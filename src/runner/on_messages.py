@@ -92,7 +92,7 @@ class GenerationRun:
                 self._tried, self._failed = self._tried + size, self._failed + len(places)
                 if places and (self._failed >= HOPELESS or self._tried >= len(self.one_pass.positions)):
                     raise RunError(f"it fails on every sample: {_reason(values[places[0] - task.start])}")
-            self.worker.channel.progress(self.one_pass.id, len(places))
+            self.worker.channel.progress(self.one_pass.id, size)
             done = min(done + size, task.count)
             if self.worker.channel.stopping():
                 break

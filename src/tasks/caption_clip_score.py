@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from testbed.db.entities import Metric, SampleInfo, Score
+from testbed.metrics.caption_status import EMPTY, ERROR, SCORED, shares
 from testbed.metrics.clip_pairs import clip_score_metrics, pair_cosines, ref_clip_score
 from testbed.tasks.caption_similarity import references_of
-from testbed.tasks.captioning import require_some, shares
+from testbed.tasks.captioning import require_some
 from testbed.tasks.clip_score import SCORER, prefix
-from testbed.tasks.generation_base import EMPTY, ERROR, SCORED, texts_and_status
+from testbed.tasks.generation_base import texts_and_status
 from testbed.tasks.scorer_base import ScorerTask, require_scored
 from testbed.tasks.task_base import Outputs
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.sentences import Splitter, get_splitter
 from testbed.db.entities import Metric, SampleInfo, Score
-from testbed.errors import DataError, DefinitionError
+from testbed.errors import DataError
 from testbed.metrics.caption_similarity import (
     SCORER,
     SimilarityOptions,
@@ -16,10 +15,11 @@ from testbed.metrics.caption_similarity import (
     similarity_metrics,
     texts_of,
 )
+from testbed.metrics.caption_status import ERROR
 from testbed.tasks.captioning import require_some
-from testbed.tasks.generation_base import ERROR, texts_and_status
+from testbed.tasks.generation_base import texts_and_status
 from testbed.tasks.scorer_base import ScorerTask, require_scored
-from testbed.tasks.task_base import Outputs
+from testbed.tasks.task_base import Outputs, options_as
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -74,14 +74,7 @@ def options_of(setting: EvalSetting) -> SimilarityOptions:
     Raises:
         DefinitionError: If it says something unknown.
     """
-    given = dict(setting.task_options.get("similarity", {}))
-    known = [field.name for field in fields(SimilarityOptions)]
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise DefinitionError(
-            f"{setting.name}: the task option 'similarity' has no {unknown[0]!r}; it has {', '.join(known)}"
-        )
-    return SimilarityOptions(**given)
+    return options_as(SimilarityOptions, setting, "similarity")
 
 
 def splitter_of(setting: EvalSetting, options: SimilarityOptions) -> Splitter | None:

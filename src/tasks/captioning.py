@@ -10,9 +10,10 @@ import numpy as np
 from testbed.data.decode import DECODER
 from testbed.db.entities import Metric, Score
 from testbed.errors import DataError, UnsupportedError
+from testbed.metrics.caption_status import ERROR, MISSING, shares
 from testbed.metrics.statistics import mean_and_stderr
 from testbed.models.capability_base import Message
-from testbed.tasks.generation_base import EMPTY, ERROR, MISSING, GenerationTask, texts_and_status
+from testbed.tasks.generation_base import GenerationTask, texts_and_status
 from testbed.tasks.task_base import Outputs
 
 if TYPE_CHECKING:
@@ -81,15 +82,6 @@ class Captioning(GenerationTask):
         scores = [Score("status", status, SCORER), Score("words", words, SCORER)]
         length = Metric("words", mean, len(counted), stderr, unit="words", scorer=SCORER)
         return scores, [*shares(status, SCORER), length]
-
-
-def shares(status: Array, scorer: str) -> list[Metric]:
-    """``coverage``: the share of samples with a caption, blank or not; ``empty``: the share with a blank one."""
-    found = []
-    for name, hits in (("coverage", (status != MISSING) & (status != ERROR)), ("empty", status == EMPTY)):
-        value, stderr = mean_and_stderr(hits)
-        found.append(Metric(name, value, len(status), stderr, scorer=scorer))
-    return found
 
 
 def require_some(status: Array, outputs: Outputs, setting: EvalSetting) -> None:

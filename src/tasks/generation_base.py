@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.errors import DefinitionError
-from testbed.models.capability_base import GENERATE, Generation, GenerationConfig, Message
-from testbed.tasks.task_base import BoundCell, PrepareContext, Task, require
+from testbed.metrics.caption_status import EMPTY, ERROR, MISSING, SCORED
+from testbed.models.capability_base import FAILED, GENERATE, NO_ANSWER, Generation, GenerationConfig, Message
+from testbed.tasks.task_base import BoundCell, PrepareContext, Task, options_as, require
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -20,11 +19,6 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 KIND = "text"  # of outputs: for each sample {"text": str or None, "finish_reason": str}
-MISSING_REASON = "missing"
-ERROR_PREFIX = "error"
-
-# What became of a sample; stored as the score "status".
-SCORED, MISSING, EMPTY, ERROR = 0, 1, 2, 3
 
 
 class GenerationTask(Task):
@@ -53,14 +47,7 @@ class GenerationTask(Task):
         Raises:
             DefinitionError: If it says something unknown.
         """
-        given = dict(setting.task_options.get("generation", {}))
-        known = [field.name for field in fields(GenerationConfig)]
-        unknown = sorted(set(given) - set(known))
-        if unknown:
-            raise DefinitionError(
-                f"{setting.name}: the task option 'generation' has no {unknown[0]!r}; it has {', '.join(known)}"
-            )
-        return GenerationConfig(**given)
+        return options_as(GenerationConfig, setting, "generation")
 
     def bind(self, loaded: Any, setting: EvalSetting, context: PrepareContext) -> BoundCell:
         """Never called: there is nothing to prepare."""
@@ -74,7 +61,7 @@ def output_of(generation: Generation) -> dict[str, Any]:
 
 def failure(reason: str) -> dict[str, Any]:
     """What is stored where a model could not answer."""
-    return {"text": None, "finish_reason": f"{ERROR_PREFIX}: {reason}"}
+    return {"text": None, "finish_reason": f"{FAILED}: {reason}"}
 
 
 def texts_and_status(values: Iterable[Any]) -> tuple[list[str | None], Array]:
@@ -91,11 +78,11 @@ def texts_and_status(values: Iterable[Any]) -> tuple[list[str | None], Array]:
     texts: list[str | None] = []
     status = np.zeros(len(given), dtype=np.uint8)
     for place, value in enumerate(given):
-        reason = ERROR_PREFIX if value is None else str(value["finish_reason"])
+        reason = FAILED if value is None else str(value["finish_reason"])
         text = None if value is None else value["text"]
-        if reason == MISSING_REASON:
+        if reason == NO_ANSWER:
             status[place] = MISSING
-        elif reason.startswith(ERROR_PREFIX) or not isinstance(text, str):
+        elif reason.startswith(FAILED) or not isinstance(text, str):
             status[place] = ERROR
         elif not text.strip():
             status[place] = EMPTY

@@ -10,9 +10,10 @@ import numpy as np
 
 from testbed.db.entities import SampleInfo
 from testbed.errors import DataError
+from testbed.metrics.caption_status import EMPTY, SCORED
 from testbed.models.capability_base import EMBED_IMAGE, EMBED_TEXT
 from testbed.tasks.captioning import task as captioning
-from testbed.tasks.generation_base import EMPTY, KIND, SCORED
+from testbed.tasks.generation_base import KIND
 from testbed.tasks.task_base import BoundCell, PrepareContext, Task, require
 
 if TYPE_CHECKING:

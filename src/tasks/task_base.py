@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from testbed.db.entities import Metric, SampleInfo, Score
 from testbed.errors import DefinitionError, UnsupportedError
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from testbed.models.model_base import ModelDefinition
 
     Array = np.ndarray[Any, Any]
+
+T = TypeVar("T")
 
 IMAGES = "images"  # the role of the embeddings of a setting's own images
 
@@ -187,6 +189,22 @@ def require(model: ModelDefinition, needed: set[str], setting: EvalSetting) -> N
         raise UnsupportedError(
             f"{setting.name} needs {_listed(needed)}; {model.name} has {_listed(model.capabilities)}"
         )
+
+
+def options_as(kind: Callable[..., T], setting: EvalSetting, option: str) -> T:
+    """A setting's task option, a dictionary, as an object of a dataclass.
+
+    Raises:
+        DefinitionError: If it names a field that the class does not have.
+    """
+    given = dict(setting.task_options.get(option, {}))
+    known = [field.name for field in fields(cast(Any, kind))]
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise DefinitionError(
+            f"{setting.name}: the task option {option!r} has no {unknown[0]!r}; it has {', '.join(known)}"
+        )
+    return kind(**given)
 
 
 def _listed(capabilities: set[str] | frozenset[str]) -> str:

@@ -1,0 +1,29 @@
+"""What became of each sample's caption, and how many captions there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from testbed.db.entities import Metric
+from testbed.metrics.statistics import mean_and_stderr
+
+Array = np.ndarray[Any, Any]
+
+# The values of the score ``status``: a caption, none, a blank one, an error in place of one.
+SCORED, MISSING, EMPTY, ERROR = 0, 1, 2, 3
+
+
+def shares(status: Array, scorer: str) -> list[Metric]:
+    """``coverage``: the share of samples with a caption, blank or not; ``empty``: the share with a blank one.
+
+    Args:
+        status: Array [n] of the values above.
+        scorer: What the metrics carry as theirs.
+    """
+    found = []
+    for name, hits in (("coverage", (status != MISSING) & (status != ERROR)), ("empty", status == EMPTY)):
+        value, stderr = mean_and_stderr(hits)
+        found.append(Metric(name, value, len(status), stderr, scorer=scorer))
+    return found
