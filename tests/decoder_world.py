@@ -62,7 +62,7 @@ def tokenizer(begins: bool = False):
     )  # fmt: skip
 
 
-def make(folder: Path, kind: str, seed: int = 0) -> Path:
+def make(folder: Path, kind: str, seed: int = 0, **sizes: int) -> Path:
     """A folder with a tiny model of a kind."""
     import torch
     import transformers
@@ -71,7 +71,7 @@ def make(folder: Path, kind: str, seed: int = 0) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(seed)
     tokenizer(begins=kind in ("nvembed", "nemotron")).save_pretrained(folder)
-    config = getattr(transformers, f"{TYPES[kind]}Config")(**SIZES, **({"head_dim": 8} if kind == "qwen3" else {}))
+    config = getattr(transformers, f"{TYPES[kind]}Config")(**SIZES | ({"head_dim": 8} if kind == "qwen3" else {}) | sizes)
     network = getattr(transformers, f"{TYPES[kind]}Model")(config)
     network.save_pretrained(folder)
     path = folder / "config.json"

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from testbed.errors import RunError, WeightsError
+from testbed.models._batch_invariant import make_batch_invariant
 from testbed.models.decoder_kinds_base import DecoderKind
 from testbed.models.weights_base import plain
 
@@ -34,6 +35,7 @@ class Decoder:
         for parameter in network.parameters():
             parameter.requires_grad_(False)
         self.max_seq_length = kind.max_length
+        make_batch_invariant(network)
         self.end = None if kind.end is None else tokenizer.convert_tokens_to_ids(kind.end)
         if kind.end is not None and (self.end is None or self.end == tokenizer.unk_token_id):
             raise WeightsError(f"{name}: its tokenizer has no token {kind.end!r}, which should end each text")
@@ -68,6 +70,10 @@ class Decoder:
         else:
             found = mean(states, pooled.to(states.device))
         return nn.functional.normalize(found.float(), dim=-1)
+
+    def lengths(self, texts: list[str], instruction: str) -> list[int]:
+        """How many tokens reach the network of each text, the instruction's among them."""
+        return [len(self._row(text, instruction)[0]) for text in texts]
 
     def tokens(self, texts: list[str], instruction: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """What reaches the network.

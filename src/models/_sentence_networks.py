@@ -45,20 +45,25 @@ class Sentences(nn.Module):
         )
         return embeddings
 
-    def lengths(self, texts: list[str]) -> list[int]:
-        """How many tokens each text has, its prompt apart; 0 where the tokenizer does not tell."""
+    def lengths(self, texts: list[str], instruction: str) -> list[int]:
+        """How many tokens each text has, prompt and all; 0 where the tokenizer does not tell."""
         tokenizer, most = getattr(self.network, "tokenizer", None), self.max_seq_length
         if not callable(tokenizer):
             return [0] * len(texts)
-        ids = tokenizer(texts, truncation=bool(most), max_length=most, return_attention_mask=False)["input_ids"]
+        prompted = [self._prompt() + text for text in texts]
+        ids = tokenizer(prompted, truncation=bool(most), max_length=most, return_attention_mask=False)["input_ids"]
         return [len(each) for each in ids]
+
+    def _prompt(self) -> str:
+        """What stands in front of each text."""
+        own: str = self.network.prompts.get(self.network.default_prompt_name) or ""
+        return own if self.prompt is None else self.prompt
 
     def _require_room(self) -> None:
         tokenizer, most = getattr(self.network, "tokenizer", None), self.max_seq_length
         if not most or not callable(tokenizer):  # one that is not transformers'
             return
-        own = self.network.prompts.get(self.network.default_prompt_name) or ""
-        taken = len(tokenizer(own if self.prompt is None else self.prompt)["input_ids"])
+        taken = len(tokenizer(self._prompt())["input_ids"])
         if taken >= most:
             raise RunError(
                 f"the instruction and the tokens that begin and end each text are {taken}, of at most {most}, which"

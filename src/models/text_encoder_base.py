@@ -23,10 +23,11 @@ class TextEncoder(ModelDefinition):
         encoder_loader: Called without arguments, or with the `LoadOptions` if it takes an argument ``options``. Returns
             an object with ``encode(texts)``, which maps a list of texts to embeddings: a float tensor or array [B, D].
             A `sentence_transformers.SentenceTransformer` is one. If it also has ``lengths(texts)``, the number of
-            tokens of each, texts of one length are batched together, without padding. A torch module is put on the
-            device and frozen; any other object has to see to it itself.
+            tokens of each, texts of one length are batched together, without padding; like ``encode`` it may take an
+            argument ``instruction``. A torch module is put on the device and frozen, and on a CPU its linear layers
+            are made batch-invariant; any other object has to see to it itself.
         text_batch_size: How many texts at once; halved where memory does not suffice. It does not change embeddings but
-            by rounding.
+            by rounding, and on a CPU, of an encoder with ``lengths``, not at all.
         instruction: What the model is told to do with a text. It is put in front of each, as it is written; an
             ``encode`` that takes an argument ``instruction`` is given it instead.
         max_length: The most tokens of a text, instruction and all; the encoder's attribute ``max_seq_length`` is set to

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 
 from testbed.errors import DefinitionError, RunError
+from testbed.models._batch_invariant import make_batch_invariant
 from testbed.models.runtime_base import autocast, settle
 from testbed.models.text_encoder_base import takes
 from testbed.runner.memory import InPieces, is_out_of_memory
@@ -20,21 +22,22 @@ if TYPE_CHECKING:
 log = logging.getLogger("testbed")
 
 
-LEAST = 16  # texts of different lengths are put together until they are so many
+LEAST = 16  # texts of different lengths are put together on a GPU until they are so many
 
 
-def alike(lengths: Sequence[int]) -> list[slice]:
-    """Where to cut texts, which are in the order of their lengths, so that most batches need no padding.
+def alike(lengths: Sequence[int], least: int) -> list[slice]:
+    """Where to cut texts, which are in the order of their lengths, so that few batches, or none, need padding.
 
     Args:
         lengths: In tokens, equal ones side by side.
+        least: How few texts of one length may be by themselves.
 
     Returns:
-        Slices of texts of one length, or of several where there are fewer than `LEAST` of one.
+        Slices of texts of one length, or of several where there are fewer than ``least`` of one.
     """
     starts = [0]
     for place in range(1, len(lengths)):
-        if lengths[place] != lengths[place - 1] and place - starts[-1] >= LEAST:
+        if lengths[place] != lengths[place - 1] and place - starts[-1] >= least:
             starts.append(place)
     return [slice(start, stop) for start, stop in zip(starts, [*starts[1:], len(lengths)], strict=True)]
 
@@ -66,6 +69,8 @@ class LoadedTextEncoder:
             encoder.max_seq_length = definition.max_length
         self.definition = definition
         self.encoder = settle(encoder, options.device)
+        if isinstance(encoder, nn.Module):
+            make_batch_invariant(encoder)
         self.options = options
         self._instructed = takes(encoder.encode, "instruction")
         self._pieces = InPieces(definition.text_batch_size, lambda text: log.warning("%s: %s", name, text))
@@ -73,7 +78,8 @@ class LoadedTextEncoder:
     def embed_text(self, texts: Sequence[str], language: str | None = None) -> torch.Tensor:
         """Texts to embeddings, float32 [B, D] on the device, not normalized unless the encoder does so.
 
-        Batches are of texts of like length, and the same ones in whatever order the texts come.
+        Batches are of texts of like length, and the same ones in whatever order the texts come. On a CPU, of an encoder
+        that tells lengths, an embedding is the same to the last bit whatever other texts it is computed with.
 
         Args:
             texts: At least one; equal ones are encoded once.
@@ -90,7 +96,10 @@ class LoadedTextEncoder:
         # Longest first: what does not fit shows at once.
         order = sorted(range(len(different)), key=lambda place: (-lengths[place], -len(different[place])))
         different, lengths = [different[place] for place in order], [lengths[place] for place in order]
-        parts = [self._group(different[group]) for group in alike(lengths)]
+        # A text that is padded, or one of several that are not, differs in the last bits from the same text alone. On a CPU
+        # texts of one length suffice to avoid that, since linear layers are batch-invariant there.
+        least = 1 if self.options.device == "cpu" else LEAST
+        parts = [self._group(different[group]) for group in alike(lengths, least)]
         embeddings = parts[0] if len(parts) == 1 else torch.cat(parts)
         place = {text: index for index, text in enumerate(different)}
         return embeddings[torch.tensor([place[text] for text in texts], device=embeddings.device)]
@@ -98,7 +107,12 @@ class LoadedTextEncoder:
     def _lengths(self, texts: list[str]) -> list[int]:
         """How long texts are to the encoder: in tokens, if it tells; equal for all if it does not."""
         tell = getattr(self.encoder, "lengths", None)
-        return list(tell(texts)) if callable(tell) else [0] * len(texts)
+        if not callable(tell):
+            return [0] * len(texts)
+        instruction = self.definition.instruction
+        if takes(tell, "instruction"):
+            return list(tell(texts, instruction=instruction))
+        return list(tell(texts if self._instructed else [instruction + text for text in texts]))
 
     def _group(self, texts: list[str]) -> torch.Tensor:
         """The embeddings of texts of like length, in batches that fit."""

@@ -75,28 +75,25 @@ def test_texts_of_one_length_are_batched_together_where_the_encoder_tells_length
     loaded = TextEncoder("counted", Counted, text_batch_size=32).load(CPU)
     embeddings = loaded.embed_text(texts)
     batches = list(loaded.encoder.batches)
-    assert [[len(text.split()) for text in batch] for batch in batches] == [
-        [4] * 20,  # all of one length
-        [3] * 5 + [2] * 27,  # too few of one length for a batch of their own
-        [2] * 13,
-    ]
+    assert [[len(text.split()) for text in batch] for batch in batches] == [[4] * 20, [3] * 5, [2] * 32, [2] * 8]
     assert torch.equal(embeddings, Letters().encode(texts))
     loaded.embed_text(texts[::-1])
-    assert loaded.encoder.batches[3:] == batches
+    assert loaded.encoder.batches[4:] == batches
 
 
 @pytest.mark.parametrize(
-    ("lengths", "groups"),
+    ("lengths", "least", "groups"),
     [
-        ([0], [(0, 1)]),
-        ([5, 4, 3], [(0, 3)]),
-        ([5] * 16 + [4], [(0, 16), (16, 17)]),
-        ([5] * 15 + [4] + [3], [(0, 16), (16, 17)]),
-        ([5] * 40 + [4] * 40, [(0, 40), (40, 80)]),
+        ([0], 1, [(0, 1)]),
+        ([5, 4, 4, 3], 1, [(0, 1), (1, 3), (3, 4)]),
+        ([5, 4, 3], 16, [(0, 3)]),
+        ([5] * 16 + [4], 16, [(0, 16), (16, 17)]),
+        ([5] * 15 + [4] + [3], 16, [(0, 16), (16, 17)]),
+        ([5] * 40 + [4] * 40, 16, [(0, 40), (40, 80)]),
     ],
 )
-def test_groups_of_like_length(lengths, groups):
-    assert [(group.start, group.stop) for group in alike(lengths)] == groups
+def test_groups_of_like_length(lengths, least, groups):
+    assert [(group.start, group.stop) for group in alike(lengths, least)] == groups
 
 
 def test_a_batch_that_does_not_fit_is_halved_once_and_for_all(caplog):
