@@ -1,7 +1,7 @@
 """Caption similarity of many captioners against the loop of CLIP-CC-Bench, with MiniLM as the scorer.
 
 pip install 'testbed[decoders]'
-OMP_NUM_THREADS=1 python benchmarks/bench_caption_similarity.py [--small]
+python benchmarks/bench_caption_similarity.py [--small]
 
 The loop goes over captioners and samples; for each pair it encodes four times (the whole reference, the whole caption,
 the sentences of the reference, those of the caption) in batches of 8, and compares sentences one by one in Python.

@@ -11,7 +11,8 @@ import click
 from testbed.cli.options import ManyWords, ManyWordsCommand, run_command
 from testbed.errors import TestbedError
 from testbed.plotting.frame import Grid, load_grid
-from testbed.plotting.picture import IMAGE_SUFFIXES, Choice, Picture, compute, images_problem, write, write_images
+from testbed.plotting.images import IMAGE_SUFFIXES, images_problem, write_images
+from testbed.plotting.picture import Choice, Picture, compute, write
 from testbed.plotting.stats import TRANSFORMS
 
 if TYPE_CHECKING:

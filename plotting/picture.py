@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,14 +13,13 @@ from testbed.cli.options import run_command
 from testbed.cli.output import print_json
 from testbed.errors import TestbedError
 from testbed.plotting.frame import Grid, load_grid
+from testbed.plotting.images import IMAGE_SUFFIXES, write_images
 from testbed.plotting.stats import TRANSFORMS
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-IMAGE_SUFFIXES = (".pdf", ".png", ".svg")
 SUFFIXES = (".html", *IMAGE_SUFFIXES)
-INSTALL_IMAGES = "pip install 'testbed[figures]', and a Chromium or Chrome (on Debian: apt-get install chromium)"
 
 
 @dataclass(frozen=True)
@@ -151,45 +148,3 @@ def write(figure: Figure, path: Path, plotlyjs: bool | str = True) -> None:
     except OSError as error:
         raise TestbedError(f"{path} cannot be written: {error.strerror or error}") from error
     write_images([figure], [path])
-
-
-def write_images(figures: list[Any], paths: list[Path]) -> None:
-    """Writes figures as images, all with one browser.
-
-    Raises:
-        TestbedError: If kaleido or a browser is missing; says what to install.
-    """
-    problem = images_problem()
-    if problem:
-        raise TestbedError(problem)
-    import kaleido
-    from plotly.io import write_images as plotly_write_images
-
-    kaleido.start_sync_server(silence_warnings=True)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of options that a running server does not look at
-            plotly_write_images(
-                figures,
-                paths,
-                width=[figure.layout.width for figure in figures],
-                height=[figure.layout.height for figure in figures],
-                scale=2,
-            )
-    except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise TestbedError(f"the browser could not draw {paths[0]}: {reason}") from error
-    finally:
-        kaleido.stop_sync_server(silence_warnings=True)
-
-
-def images_problem() -> str | None:
-    """Why no images can be drawn here, with what to install; None where they can."""
-    try:
-        import kaleido  # noqa: F401
-        from choreographer.browsers import Chromium
-    except ImportError:
-        return f"images need the package kaleido: {INSTALL_IMAGES}; HTML needs neither"
-    if os.environ.get("BROWSER_PATH") or Chromium.find_browser(skip_local=False):
-        return None
-    return f"images need a browser, and none was found: {INSTALL_IMAGES}; HTML needs neither"

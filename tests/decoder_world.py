@@ -71,7 +71,8 @@ def make(folder: Path, kind: str, seed: int = 0, **sizes: int) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(seed)
     tokenizer(begins=kind in ("nvembed", "nemotron")).save_pretrained(folder)
-    config = getattr(transformers, f"{TYPES[kind]}Config")(**SIZES | ({"head_dim": 8} if kind == "qwen3" else {}) | sizes)
+    sizes = SIZES | ({"head_dim": 8} if kind == "qwen3" else {}) | sizes
+    config = getattr(transformers, f"{TYPES[kind]}Config")(**sizes)
     network = getattr(transformers, f"{TYPES[kind]}Model")(config)
     network.save_pretrained(folder)
     path = folder / "config.json"

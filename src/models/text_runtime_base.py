@@ -96,8 +96,8 @@ class LoadedTextEncoder:
         # Longest first: what does not fit shows at once.
         order = sorted(range(len(different)), key=lambda place: (-lengths[place], -len(different[place])))
         different, lengths = [different[place] for place in order], [lengths[place] for place in order]
-        # A text that is padded, or one of several that are not, differs in the last bits from the same text alone. On a CPU
-        # texts of one length suffice to avoid that, since linear layers are batch-invariant there.
+        # Padding changes a text's last bits. Without it the batch makes no difference on a CPU, where linear layers are
+        # batch-invariant; elsewhere it does, and small batches cost more.
         least = 1 if self.options.device == "cpu" else LEAST
         parts = [self._group(different[group]) for group in alike(lengths, least)]
         embeddings = parts[0] if len(parts) == 1 else torch.cat(parts)

@@ -63,7 +63,7 @@ def test_elsewhere_the_layer_is_torchs():
     with torch.no_grad():
         assert layer(torch.empty(0, 31)).shape == (0, 7)
         assert layer.bfloat16()(rows.bfloat16()).dtype == torch.bfloat16
-        with pytest.raises(RuntimeError, match="shapes|size"):
+        with pytest.raises(RuntimeError, match=r"shapes|size"):
             layer(torch.randn(31, 4).bfloat16())
     _, layer = layers(31, 7)
     with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):

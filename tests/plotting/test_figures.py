@@ -28,9 +28,10 @@ from testbed.plotting import (
     ranking,
 )
 from testbed.plotting.frame import load_grid
+from testbed.plotting.images import images_problem
 from testbed.plotting.paper_plots import command as paper_plots
 from testbed.plotting.paper_plots import draw_all, pictures
-from testbed.plotting.picture import Choice, images_problem, picture_command, write
+from testbed.plotting.picture import Choice, picture_command, write
 from testbed.plotting.scatter import ScatterSpec, scatter_data, scatter_figure
 from testbed.plotting.stats import transform
 from testbed.plotting.style import TYPES, percent_ticks, type_styles

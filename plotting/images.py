@@ -1,0 +1,118 @@
+"""Figures as images, drawn by a headless browser that is stopped if it hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import TestbedError
+
+log = logging.getLogger("testbed")
+
+IMAGE_SUFFIXES = (".pdf", ".png", ".svg")
+INSTALL_IMAGES = "pip install 'testbed[figures]', and a Chromium or Chrome (on Debian: apt-get install chromium)"
+
+START_SECONDS = 60.0
+FIGURE_SECONDS = 30.0  # one takes about a second
+TRIES = 2
+
+
+def images_problem() -> str | None:
+    """Why no images can be drawn here, with what to install; None where they can."""
+    try:
+        import kaleido  # noqa: F401
+        from choreographer.browsers import Chromium
+    except ImportError:
+        return f"images need the package kaleido: {INSTALL_IMAGES}; HTML needs neither"
+    if os.environ.get("BROWSER_PATH") or Chromium.find_browser(skip_local=False):
+        return None
+    return f"images need a browser, and none was found: {INSTALL_IMAGES}; HTML needs neither"
+
+
+def write_images(figures: list[Any], paths: list[Path]) -> None:
+    """Writes figures as images, all with one browser. One that hangs is stopped, and another is tried.
+
+    Args:
+        figures: plotly's.
+        paths: Of each figure; the endings are of `IMAGE_SUFFIXES`.
+
+    Raises:
+        TestbedError: If kaleido or a browser is missing, with what to install; or the browser fails, or hangs again.
+    """
+    problem = images_problem()
+    if problem:
+        raise TestbedError(problem)
+    jobs = [_job(figure, path) for figure, path in zip(figures, paths, strict=True)]
+    limit = START_SECONDS + FIGURE_SECONDS * len(jobs)
+    for last in [False] * (TRIES - 1) + [True]:
+        try:
+            with ThreadPoolExecutor(1) as thread:  # this one may have an event loop, as in a notebook
+                thread.submit(asyncio.run, _draw(jobs, limit)).result()
+        except _HungError as error:
+            if last:
+                raise TestbedError(f"the browser could not draw {paths[0]}: {error}, {TRIES} times") from None
+            log.warning("%s; it was stopped, and another one is tried", error)
+        except Exception as error:
+            said = str(error.args[0]) if error.args else ""
+            reason = (said.strip().splitlines() or [type(error).__name__])[0]
+            raise TestbedError(f"the browser could not draw {paths[0]}: {reason}") from error
+        else:
+            return
+
+
+class _HungError(Exception):
+    """The browser does not answer."""
+
+
+def _job(figure: Any, path: Path) -> dict[str, Any]:
+    """What kaleido is to draw."""
+    from plotly.io import defaults
+
+    size = {
+        "width": figure.layout.width or defaults.default_width,
+        "height": figure.layout.height or defaults.default_height,
+    }
+    return {"fig": figure.to_dict(), "path": path, "opts": {"format": path.suffix[1:], "scale": 2, **size}}
+
+
+async def _draw(jobs: list[dict[str, Any]], limit: float) -> None:
+    """Draws with a browser of its own.
+
+    Raises:
+        _HungError: If that takes more than so many seconds.
+    """
+    from kaleido import Kaleido
+
+    browser = Kaleido()
+
+    async def work() -> None:
+        async with browser:
+            await browser.write_fig_from_object(jobs, cancel_on_error=True)
+
+    task = asyncio.ensure_future(work())
+    await asyncio.wait({task}, timeout=limit)
+    if not task.done():
+        # Its start, its drawing and its end may all hang, and kaleido guards only the second. Once the processes are
+        # gone kaleido notices, and comes to an end by itself.
+        _kill(browser)
+        ended, _ = await asyncio.wait({task}, timeout=FIGURE_SECONDS)
+        for each in ended:
+            each.exception()  # which is but what comes of the kill, and asyncio would print it
+        raise _HungError(f"the browser did not answer within {limit:g} s")
+    await task
+
+
+def _kill(browser: Any) -> None:
+    """Ends a browser's processes, which are a group of their own where there are such."""
+    process = getattr(browser, "subprocess", None)
+    if process is None:
+        return
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (AttributeError, ProcessLookupError, PermissionError):
+        process.kill()

@@ -1,0 +1,90 @@
+"""Images: browsers that hang, fail or are missing."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+
+import plotly.graph_objects as go
+import pytest
+
+from testbed.errors import TestbedError
+from testbed.plotting import images
+from testbed.plotting.images import images_problem, write_images
+
+pytest.importorskip("kaleido")
+
+
+@pytest.fixture
+def figure():
+    return go.Figure(go.Scatter(x=[0, 1], y=[0, 1]), {"width": 300, "height": 200})
+
+
+@pytest.fixture
+def browser(tmp_path, monkeypatch):
+    """Puts a script in the place of the browser; it writes down each start and its process."""
+
+    def put(does: str):
+        path = tmp_path / "browser"
+        path.write_text(f"#!/bin/sh\necho $$ >> {tmp_path}/started\n{does}\n")
+        path.chmod(0o755)
+        monkeypatch.setenv("BROWSER_PATH", str(path))
+        return tmp_path / "started"
+
+    return put
+
+
+def is_running(process: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_browser_that_hangs_is_stopped(figure, browser, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(images, "START_SECONDS", 1.0)
+    monkeypatch.setattr(images, "FIGURE_SECONDS", 2.0)
+    started = browser("exec sleep 600")
+    caplog.set_level(logging.WARNING, "testbed")
+    begin = time.monotonic()
+    with pytest.raises(TestbedError, match=r"could not draw .*f\.png: the browser did not answer within 3 s, 2 times"):
+        write_images([figure], [tmp_path / "f.png"])
+    assert time.monotonic() - begin < 60  # not a speed: that it ends at all
+    assert "another one is tried" in caplog.text
+    processes = [int(word) for word in started.read_text().split()]
+    assert len(processes) == images.TRIES
+    assert not any(is_running(process) for process in processes)
+    assert not (tmp_path / "f.png").exists()
+
+
+def test_a_browser_that_ends_at_once_is_not_tried_again(figure, browser, tmp_path):
+    started = browser("exit 3")
+    with pytest.raises(TestbedError, match=r"^the browser could not draw .*f\.png: [^\n]+$"):
+        write_images([figure], [tmp_path / "f.png"])
+    assert len(started.read_text().split()) == 1
+
+
+def test_a_browser_that_is_not_there(figure, monkeypatch, tmp_path):
+    monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "none"))
+    with pytest.raises(TestbedError, match=r"^the browser could not draw .*f\.svg: [^\n]+$"):
+        write_images([figure], [tmp_path / "f.svg"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(images_problem() is not None, reason=str(images_problem()))
+def test_after_one_that_hangs_another_one_draws(figure, browser, tmp_path, monkeypatch, caplog):
+    from choreographer.browsers import Chromium
+
+    real = os.environ.get("BROWSER_PATH") or Chromium.find_browser(skip_local=False)
+    monkeypatch.setattr(images, "START_SECONDS", 0.0)
+    monkeypatch.setattr(images, "FIGURE_SECONDS", 10.0)
+    started = browser(f'[ $(wc -l < {tmp_path}/started) = 1 ] && exec sleep 600\nexec {real} "$@"')
+    paths = [tmp_path / "f.png", tmp_path / "g.svg"]
+    write_images([figure, figure], paths)
+    assert paths[0].read_bytes().startswith(b"\x89PNG")
+    assert b'width="300" height="200"' in paths[1].read_bytes()
+    assert len(started.read_text().split()) == 2
+    assert "another one is tried" in caplog.text
