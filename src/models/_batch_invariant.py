@@ -11,8 +11,8 @@ class BatchInvariantLinear(nn.Linear):
     """`torch.nn.Linear` through oneDNN's inner product where that can be: float32 on a CPU, without gradients.
 
     torch multiplies float32 matrices with MKL, whose kernel goes by the number of rows, so that a row's last bits
-    change with the size of its batch. With oneDNN they do not, nor with the number of threads (tests/models/). On an AMD
-    processor it is faster as well, where MKL makes no use of AVX-512 (benchmarks/README.md).
+    change with the size of its batch. With oneDNN they do not, nor with the number of threads. On an AMD processor it is
+    faster as well, where MKL makes no use of AVX-512 (benchmarks/README.md).
     """
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:

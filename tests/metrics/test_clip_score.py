@@ -39,7 +39,8 @@ class Towers(torch.nn.Module):
 
     def encode_image(self, images):
         self.images.append(len(images))
-        return torch.nn.functional.adaptive_avg_pool2d(images, 4).flatten(1) @ self.weight
+        colours = torch.nn.functional.adaptive_avg_pool2d(images, 4).flatten(1)
+        return (colours.unsqueeze(2) * self.weight).sum(1)  # a product of matrices may differ by its number of rows
 
     def encode_text(self, tokens):
         self.texts.append(len(tokens))
