@@ -11,8 +11,8 @@ class BatchInvariantLinear(nn.Linear):
     """`torch.nn.Linear` through oneDNN's inner product where that can be: float32 on a CPU, without gradients.
 
     torch multiplies float32 matrices with MKL, whose kernel goes by the number of rows, so that a row's last bits
-    change with the size of its batch. With oneDNN they do not, nor with the number of threads. On an AMD processor it is
-    faster as well, where MKL makes no use of AVX-512 (benchmarks/README.md).
+    change with the size of its batch. With oneDNN they do not, nor with the number of threads. On an AMD processor it
+    is faster as well, where MKL makes no use of AVX-512 (benchmarks/README.md).
     """
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
@@ -43,7 +43,7 @@ def make_batch_invariant(network: nn.Module) -> None:
 
     Layers of a class of their own are left as they are, and all of them where torch was built without oneDNN.
     """
-    if not torch.backends.mkldnn.is_available():
+    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return
     for layer in network.modules():
         if type(layer) is nn.Linear:
