@@ -7,12 +7,15 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from testbed.data.reader import seed_everything
 from testbed.data.source import ImageSource
 from testbed.db.entities import Chunk
 from testbed.errors import RunError, SampleError, StoreError
+from testbed.eval_settings.perturbation_base import sample_seed
 from testbed.models.capability_base import Message
 from testbed.runner.cells import Pass, PassCell, Task
 from testbed.runner.memory import DeviceError, is_device_error, is_out_of_memory
+from testbed.runner.perturbed_images import perturbed
 from testbed.tasks.generation_base import KIND, GenerationTask, failure, output_of
 from testbed.tasks.task_base import get_task
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("testbed")
 
 READERS = 2  # threads that read the images of the next batch while the model answers
+SAMPLING = "sampling"  # what the random numbers of a model that draws its words are made from, besides the sample
 HOPELESS = 8  # samples that fail, one by one, before a model that never answered is given up
 
 
@@ -120,29 +124,36 @@ class GenerationRun:
         """
         starts = range(task.start, task.stop, self.size)
         parts = [range(start, min(start + self.size, task.stop)) for start in starts]
-        ahead = [readers.submit(self._message, place) for place in parts[0]] if parts else []
+        ahead = [readers.submit(self._image, place) for place in parts[0]] if parts else []
         for number, part in enumerate(parts):
             now = ahead
             following = parts[number + 1] if number + 1 < len(parts) else ()
-            ahead = [readers.submit(self._message, place) for place in following]
+            ahead = [readers.submit(self._image, place) for place in following]
             places, messages = [], []
             for place, future in zip(part, now, strict=True):
                 try:
-                    messages.append(future.result())
+                    messages.append(self._message(place, future.result()))
                     places.append(place)
                 except SampleError as error:
                     errors[place] = str(error)
             yield len(part), places, messages
 
-    def _message(self, place: int) -> Message:
-        source, position = self.one_pass.source, self.one_pass.positions[place]
+    def _image(self, place: int) -> Any | None:
+        """The image of a sample, as the setting transforms it; None for a model that looks at none."""
+        source = self.one_pass.source
+        if not isinstance(source, ImageSource) or not getattr(self._loaded.definition, "sees_images", True):
+            return None
+        image = source.image(self.one_pass.positions[place])
+        return image if self.setting.transform is None else self.setting.transform(image)
+
+    def _message(self, place: int, image: Any | None) -> Message:
+        """What the model is shown about a sample. Images are perturbed here: only one thread can seed generators."""
+        source = self.one_pass.source
         assert source is not None
-        image = None
-        if isinstance(source, ImageSource) and getattr(self._loaded.definition, "sees_images", True):
-            image = source.image(position)
-            if self.setting.transform is not None:
-                image = self.setting.transform(image)
-        return self.task.message(self.setting, source.ids[position], image)
+        sample = source.ids[self.one_pass.positions[place]]
+        if image is not None and self.setting.perturbed:
+            image = perturbed(image, self.setting, sample, self.worker.device, self.worker.job.options.seed)
+        return self.task.message(self.setting, sample, image)
 
     # Answering ----------------------------------------------------------------------------------------------------
 
@@ -150,8 +161,14 @@ class GenerationRun:
         """The outputs for some messages; where a batch fails its messages are tried alone, so that the rest goes on."""
         if not messages:
             return []
+        config = self.task.config(self.setting)
+        if config.temperature > 0 and len(messages) > 1:
+            # Each by itself, so that what is drawn for one does not depend on the others.
+            return [output for message in messages for output in self._answers(loaded, [message])]
         try:
-            generations = loaded.generate(messages, self.task.config(self.setting))
+            if config.temperature > 0:
+                seed_everything(sample_seed(SAMPLING, messages[0].sample, self.worker.job.options.seed))
+            generations = loaded.generate(messages, config)
             self._answered = True
             return [output_of(each) for each in generations]
         except Exception as error:

@@ -10,6 +10,7 @@ import numpy as np
 from testbed.data.decode import DECODER
 from testbed.db.entities import Metric, Score
 from testbed.errors import DataError, UnsupportedError
+from testbed.eval_settings.perturbation_base import gpu_call
 from testbed.metrics.caption_status import ERROR, MISSING, shares
 from testbed.metrics.statistics import mean_and_stderr
 from testbed.models.capability_base import Message
@@ -34,23 +35,33 @@ class Captioning(GenerationTask):
         """``"generate"``.
 
         Raises:
-            UnsupportedError: If the model cannot, or the setting perturbs its images.
+            UnsupportedError: If the model cannot, or the setting's perturbation asks for what a captioner has not.
         """
-        if setting.perturbed:
-            raise UnsupportedError(f"{setting.name} perturbs images; that is not there yet for generating models")
+        if setting.adversarial_attack is not None or setting.perturbation_needs_model:
+            raise UnsupportedError(f"{setting.name} attacks a classifier; a captioner is none")
+        if setting.perturbation_fn_gpu is not None and "targets" in gpu_call(setting.perturbation_fn_gpu).arguments:
+            raise UnsupportedError(f"the perturbation of {setting.name} asks for targets, which captions have not")
         return super().route(model, setting)
 
     def forward_spec(
         self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
     ) -> dict[str, Any]:
-        """Decoder, transform, prompt, and how text is generated."""
-        return {
+        """Decoder, transform, perturbations with the key of their random numbers, prompt, and how text is generated."""
+        config = self.config(setting)
+        spec = {
             "task": self.name,
             "decoder": DECODER,
             "transform": setting.transform,
             "prompt": setting.task_options.get("prompt"),
-            "generation": vars(self.config(setting)),
+            "generation": vars(config),
         }
+        if setting.perturbed:
+            spec["perturbation_cpu"] = setting.perturbation_fn_cpu
+            spec["perturbation_gpu"] = setting.perturbation_fn_gpu
+            spec["noise"] = [setting.noise_key, seed]
+        if config.temperature > 0:
+            spec["sampling"] = seed
+        return spec
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
         """Nothing but the scorer."""

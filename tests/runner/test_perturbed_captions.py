@@ -1,0 +1,224 @@
+"""Captions of perturbed images, and captions whose words are drawn: neither depends on batches or processes."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from testbed.corruptions import Corruption
+from testbed.db.store import Store
+from testbed.eval_settings.eval_setting_base import EvalSetting, Scoring
+from testbed.models.capability_base import Generation, GenerationConfig, Message
+from testbed.models.generator_base import Generator
+from testbed.registry import registry
+from testbed.runner.options import RunOptions
+from testbed.runner.perturbed_images import perturbed
+from testbed.runner.run import run
+
+CLEAN = "digits-captions.captioning"
+BATCHES: list[int] = []
+
+
+class Describer:
+    """Says of an image what its bytes are, in short."""
+
+    def generate(self, messages: list[Message], config: GenerationConfig) -> list[Generation]:
+        BATCHES.append(len(messages))
+        return [Generation(hashlib.sha256(message.parts[0].tobytes()).hexdigest()[:12]) for message in messages]
+
+
+class Gambler:
+    """Draws its words."""
+
+    def generate(self, messages: list[Message], config: GenerationConfig) -> list[Generation]:
+        BATCHES.append(len(messages))
+        drawn = (torch.rand(1).item(), np.random.rand(), random.random())
+        return [Generation(" ".join(f"{each:.6f}" for each in drawn)) for _ in messages]
+
+
+@pytest.fixture
+def world() -> Any:
+    """Registries to which a test may add."""
+    registry.load()
+    before = registry.models.snapshot(), registry.eval_settings.snapshot()
+    registry.add_model(Generator("describer", Describer, eval_batch_size=4, weights="by-heart"))
+    registry.add_model(Generator("gambler", Gambler, eval_batch_size=4, weights="by-luck"))
+    BATCHES.clear()
+    yield registry
+    registry.models.restore(before[0])
+    registry.eval_settings.restore(before[1])
+
+
+def add(name: str, **fields: Any) -> str:
+    clean = registry.get_eval_setting(CLEAN)
+    registry.add_eval_setting(EvalSetting(name, clean.dataset, clean.size, **{"task": "captioning", **fields}))
+    return name
+
+
+def said(folder: Path, model: str, setting: str, **options: Any) -> list[str]:
+    """What a model says on a setting, in a store of its own."""
+    url = str(folder / f"{len(list(folder.iterdir()))}.db")
+    report = run(
+        registry, RunOptions(db_url=url, **{"executor": "inline", "data_workers": 0, **options}), [model], [setting]
+    )
+    assert report.ok, [(each.setting, each.reason) for each in report.outcomes]
+    with Store.open(url) as store:
+        (evaluation,) = store.evaluations([model], [setting])
+        return [value["text"] for value in store.read_outputs(evaluation.id, "text")]
+
+
+def reasons(folder: Path, model: str, settings: list[str]) -> dict[str, str]:
+    options = RunOptions(db_url=str(folder / "reasons.db"), executor="inline", data_workers=0)
+    return {
+        each.setting: f"{each.status}: {each.reason}" for each in run(registry, options, [model], settings).outcomes
+    }
+
+
+def draw_cpu(image: torch.Tensor) -> torch.Tensor:
+    return image * random.random() * float(np.random.rand()) * torch.rand(1)
+
+
+def draw_gpu(images: torch.Tensor) -> torch.Tensor:
+    return images * torch.rand(1, device=images.device)
+
+
+PERTURBATIONS = {
+    "corruption": {"perturbation_fn_gpu": Corruption("gaussian_noise", 3)},
+    "cpu": {"perturbation_fn_cpu": draw_cpu},
+    "global": {"perturbation_fn_gpu": draw_gpu},
+    "both": {"perturbation_fn_cpu": draw_cpu, "perturbation_fn_gpu": Corruption("shot_noise", 1)},
+}
+
+
+@pytest.mark.parametrize("kind", PERTURBATIONS)
+def test_what_a_captioner_sees_depends_on_sample_and_seed_alone(world, tmp_path, kind):
+    setting = add("noisy-captions", **PERTURBATIONS[kind])
+    first = said(tmp_path, "describer", setting)
+    assert len(set(first)) == len(first) == 10
+    assert not set(first) & set(said(tmp_path, "describer", CLEAN))
+    assert said(tmp_path, "describer", setting, batch_size=3) == first
+    assert said(tmp_path, "describer", setting, limit=5) == first[::2]
+    assert set(BATCHES) == {4, 2, 3, 1}
+    other = said(tmp_path, "describer", setting, seed=1)
+    assert not set(other) & set(first)
+
+
+@pytest.mark.slow
+def test_processes_change_nothing(world, tmp_path):
+    plugin = tmp_path / "noisy.py"
+    plugin.write_text(
+        "import hashlib\n"
+        "from testbed.corruptions import Corruption\n"
+        "from testbed.eval_settings.eval_setting_base import EvalSetting\n"
+        "from testbed.models.capability_base import Generation\n"
+        "from testbed.models.generator_base import Generator\n"
+        "from testbed.registry import registry\n"
+        "class Teller:\n"
+        "    def generate(self, messages, config):\n"
+        "        return [Generation(hashlib.sha256(each.parts[0].tobytes()).hexdigest()) for each in messages]\n"
+        "registry.add_model(Generator('teller', Teller, eval_batch_size=2, weights='too'))\n"
+        f"clean = registry.get_eval_setting('{CLEAN}')\n"
+        "registry.add_eval_setting(EvalSetting('noisy-captions', clean.dataset, clean.size, task='captioning',\n"
+        "    perturbation_fn_gpu=Corruption('gaussian_noise', 3), image_set=clean.name))\n"
+    )
+    world.load([plugin])
+    first = said(tmp_path, "teller", "noisy-captions")
+    options = {"executor": "processes", "plugins": (str(plugin),), "cpu_processes": 2, "batch_size": 1}
+    assert said(tmp_path, "teller", "noisy-captions", **options) == first
+    assert len(set(first)) == 10
+
+
+def test_the_image_is_that_of_the_perturbation_to_8_bits():
+    pixels = np.random.default_rng(0).integers(256, size=(5, 7, 3), dtype=np.uint8)
+    setting = EvalSetting(
+        "x", registry.load().get_eval_setting(CLEAN).dataset, 10, perturbation_fn_gpu=lambda images: 1 - images
+    )
+    shown = perturbed(Image.fromarray(pixels), setting, "a", "cpu", 0)
+    assert (shown.mode, shown.size) == ("RGB", (7, 5))
+    assert np.array_equal(np.asarray(shown), 255 - pixels)
+    setting.perturbation_fn_gpu = lambda images: images * 3 - 1  # out of [0, 1]
+    expected = np.clip(pixels.astype(float) * 3 - 255, 0, 255)
+    assert np.array_equal(np.asarray(perturbed(Image.fromarray(pixels), setting, "a", "cpu", 0)), expected)
+
+
+def test_what_cannot_be_shown_is_said(world, tmp_path):
+    settings = [
+        add("attacked", perturbation_fn_gpu=lambda images, model: images),
+        add("attacking", adversarial_attack={"eps": 1}),
+        add("targeted", perturbation_fn_gpu=lambda images, targets: images),
+        add("cropped", perturbation_fn_gpu=lambda images: images[..., 1:]),
+        add("infinite", perturbation_fn_cpu=lambda image: image / 0),
+        add("broken", perturbation_fn_gpu=lambda images: images.nothing),
+    ]
+    said = reasons(tmp_path, "describer", settings)
+    assert "attacks a classifier; a captioner is none" in said["attacked"]
+    assert "attacks a classifier; a captioner is none" in said["attacking"]
+    assert "asks for targets, which captions have not" in said["targeted"]
+    assert [said[name].partition(":")[0] for name in settings] == ["unsupported"] * 3 + ["failed"] * 3
+    assert "made (1, 3, 8, 7) out of images (1, 3, 8, 8)" in said["cropped"]
+    assert "perturbation_fn_cpu made values that are not finite" in said["infinite"]
+    assert "nothing" in said["broken"]
+
+
+# Scores -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_clip_score_compares_with_the_images_as_they_were(world, tmp_path):
+    dark = {"perturbation_fn_gpu": lambda images: images * 0}
+    add("dark", **dark, image_set=CLEAN)
+    add("dark-alone", **dark)
+    add("dark-of-dark", **dark, image_set="dark")
+    clip, coarse = "dark.clip_score@digits-clip", "dark.coarse@digits-clip"
+    lone = [f"{name}.clip_score@digits-clip" for name in ("dark-alone", "dark-of-dark")]
+    own = EvalSetting(
+        "own",
+        registry.get_eval_setting(CLEAN).dataset,
+        10,
+        task="caption_similarity",
+        scoring=Scoring("dark", "digits-clip"),
+    )
+    registry.add_eval_setting(own)
+    options = RunOptions(db_url=str(tmp_path / "x.db"), executor="inline", data_workers=0)
+    settings = [f"{CLEAN}.clip_score@digits-clip", f"{CLEAN}.coarse@digits-clip", clip, coarse, *lone, "own"]
+    outcomes = {each.setting: each for each in run(registry, options, ["describer"], settings).outcomes}
+    for name in lone:
+        assert outcomes[name].status == "unsupported"
+        assert "the argument image_set" in outcomes[name].reason
+    assert "must have its perturbation_fn_cpu" in outcomes["own"].reason
+    with Store.open(options.db_url) as store:
+        evaluations = {each.eval_setting: each for each in store.evaluations(["describer", "digits-clip"])}
+        assert [name for name in evaluations if name.endswith(".image_embeddings")] == [
+            "digits-captions.image_embeddings"
+        ]
+        words = {value["text"] for value in store.read_outputs(evaluations["dark"].id, "text")}
+        assert len(words) == 1  # all is black
+        ((_, cosines),) = store.scores(evaluations[clip].id, "cosine").items()
+        assert len({round(float(each), 4) for each in cosines}) > 5  # but not to the scorer
+        values = {
+            each.eval_setting: each.value for each in store.results(["describer"]) if each.metric == "coarse_similarity"
+        }
+        assert values[coarse] != values[settings[1]]
+
+
+# Words that are drawn ---------------------------------------------------------------------------------------------
+
+
+def test_words_that_are_drawn_depend_on_sample_and_seed_alone(world, tmp_path):
+    setting = add("drawn", task_options={"generation": {"temperature": 0.7}})
+    first = said(tmp_path, "gambler", setting)
+    assert set(BATCHES) == {1}
+    assert len(set(first)) == 10
+    assert said(tmp_path, "gambler", setting, batch_size=2) == first
+    assert said(tmp_path, "gambler", setting, limit=5) == first[::2]
+    assert not set(said(tmp_path, "gambler", setting, seed=1)) & set(first)
+    BATCHES.clear()
+    said(tmp_path, "gambler", CLEAN)
+    assert set(BATCHES) == {4, 2}  # where nothing is drawn all is as before
