@@ -182,6 +182,23 @@ class Outputs(StoreBase):
             positions = source_positions(session, row.dataset_id, source.dataset_id)
             return {own: errors[there] for own, there in enumerate(positions) if there in errors}
 
+    def unreadable(self, evaluation_ids: Iterable[int]) -> dict[int, int]:
+        """How many samples could not be read, for those of these evaluations that have such samples.
+
+        Those of a derived one are among the samples of its source.
+        """
+        roots: dict[int, int] = {}
+        with_errors: set[int] = set()
+        with self.reading() as session:
+            for part in in_parts(evaluation_ids):
+                chosen = sa.select(EvaluationRow.id, EvaluationRow.derived_from_id).where(EvaluationRow.id.in_(part))
+                roots.update({row[0]: row[1] or row[0] for row in session.execute(chosen)})
+            for part in in_parts(set(roots.values())):
+                found = sa.select(SampleErrorRow.evaluation_id).where(SampleErrorRow.evaluation_id.in_(part)).distinct()
+                with_errors.update(session.scalars(found))
+        counts = {each: len(self.sample_errors(each)) for each, root in roots.items() if root in with_errors}
+        return {each: count for each, count in counts.items() if count}
+
     def scores(self, evaluation_id: int, name: str | None = None) -> dict[tuple[str, str], np.ndarray[Any, Any]]:
         """(scorer, name) → per-sample values, array of shape [samples]; of one name, or of all."""
         named = sa.true() if name is None else ScoreRow.name == name

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from testbed.db.base import StoreBase, in_parts
 from testbed.db.entities import OVERALL, Metric, Result
-from testbed.db.tables import EvalSettingRow, EvaluationRow, MetricRow, ModelRow, SampleErrorRow, UtcDateTime
+from testbed.db.tables import EvalSettingRow, EvaluationRow, MetricRow, ModelRow, UtcDateTime
 
 _TYPES: dict[str, Any] = {"completed_at": UtcDateTime(), "random_weights": sa.Boolean()}
 RESULTS = sa.table("results", *(sa.column(field.name, _TYPES.get(field.name)) for field in fields(Result)))
@@ -76,19 +76,6 @@ class Results(StoreBase):
                 )
                 found += [_result(*row) for row in session.execute(statement)]
         return found
-
-    def unreadable(self, evaluation_ids: Iterable[int]) -> dict[int, int]:
-        """How many samples could not be read, for those of these evaluations that have such samples."""
-        counts: dict[int, int] = {}
-        with self.reading() as session:
-            for part in in_parts(evaluation_ids):
-                statement = (
-                    sa.select(SampleErrorRow.evaluation_id, sa.func.count())
-                    .where(SampleErrorRow.evaluation_id.in_(part))
-                    .group_by(SampleErrorRow.evaluation_id)
-                )
-                counts.update((row[0], row[1]) for row in session.execute(statement))
-        return counts
 
     def metrics(self, evaluation_id: int) -> list[Metric]:
         """The metrics of one evaluation, whether or not it is the one that counts."""

@@ -98,6 +98,7 @@ class Cell:
             takes.
         needs: The image embeddings that it takes instead of seeing images, by role.
         scorer: For a cell that is scored by a model, that model.
+        kept: Whether what is stored of it is used even if stored evaluations are to be run again: nobody asked for it.
     """
 
     model: str
@@ -113,6 +114,7 @@ class Cell:
     source: Evaluation | Cell | None = None
     needs: dict[str, Need] = field(default_factory=dict)
     scorer: OpenedModel | None = None
+    kept: bool = False
 
     @property
     def name(self) -> str:

@@ -96,8 +96,8 @@ class EmbeddingPlanner:
     def _find_elsewhere(self, cells: Sequence[Cell]) -> None:
         """Marks the embeddings that are stored under another name, or are among those of more images."""
         stored: list[Evaluation] = []
-        if self.planner.store is not None and not self.planner.options.override:
-            stored = self.planner.store.sources({cell.forward for cell in cells if cell.forward is not None})
+        if not self.planner.options.override:
+            stored = self.planner.sources({cell.forward for cell in cells if cell.forward is not None})
         made: list[Cell] = []
         for cell in sorted(cells, key=lambda cell: -cell.size):
             found = self.planner.covering(

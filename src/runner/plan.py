@@ -213,7 +213,7 @@ class Planner:
         by_cell = {(each.model, each.eval_setting, each.fingerprint): each for each in evaluations}
         for cell in cells:
             cell.stored = by_cell.get((cell.model, cell.setting, cell.fingerprint or ""))
-            if cell.stored is not None and cell.stored.status == "complete" and not self.options.override:
+            if cell.stored is not None and cell.stored.status == "complete" and not self._again(cell):
                 cell.action = Action.DONE
         if self.options.strict:
             self._refuse_unread([cell for cell in cells if cell.action is Action.DONE])
@@ -240,19 +240,31 @@ class Planner:
             if cell.forward is not None:
                 by_forward[cell.forward].append(cell)
         stored: dict[str, list[Evaluation]] = defaultdict(list)
-        if self.store is not None and not self.options.override:
-            for evaluation in self.store.sources(by_forward):
+        if self.store is not None and not all(self._again(cell) for cell in cells):
+            for evaluation in self.sources(by_forward):
                 stored[evaluation.forward_fingerprint or ""].append(evaluation)
         for forward, members in by_forward.items():
             # The largest first, so that a cell finds the one that it is a part of among those before it.
             members.sort(key=lambda cell: (-cell.size, cell.setting != _root_setting(members, cell)))
             ran: list[Cell] = []
             for cell in members:
-                source = self.covering(cell, stored[forward], ran)
+                source = self.covering(cell, [] if self._again(cell) else stored[forward], ran)
                 if source is None:
                     ran.append(cell)
                 else:
                     cell.action, cell.source = Action.DERIVE, source
+
+    def sources(self, forward_fingerprints: Iterable[str]) -> list[Evaluation]:
+        """Stored evaluations with one of these fingerprints whose outputs may be taken: under --strict whole ones."""
+        if self.store is None:
+            return []
+        found = self.store.sources(forward_fingerprints)
+        unread = self.store.unreadable([each.id for each in found]) if self.options.strict else {}
+        return [each for each in found if each.id not in unread]
+
+    def _again(self, cell: Cell) -> bool:
+        """Whether a cell is to be run even if it is stored."""
+        return self.options.override and not cell.kept
 
     def covering(self, cell: Cell, stored: Iterable[Evaluation], ran: Iterable[Cell]) -> Evaluation | Cell | None:
         """The first of some evaluations, or else of some cells, that has all samples of a cell; not its own one."""

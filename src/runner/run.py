@@ -201,7 +201,7 @@ class Run:
     def _set_aside(self, cells: Sequence[Cell]) -> None:
         """Hides the stored evaluations of cells that are to be run again."""
         for cell in cells:
-            if cell.stored is not None and cell.stored.status in ("complete", "failed"):
+            if cell.stored is not None and cell.stored.status in ("complete", "failed") and not cell.kept:
                 self.store.hide_evaluation(cell.stored.id)
 
     def _stored_ranges(self, evaluation_ids: Sequence[int]) -> dict[int, list[tuple[int, int]]]:

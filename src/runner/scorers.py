@@ -103,7 +103,7 @@ class ScorerPlanner:
         for cell in self._scored(plan):
             key = (cell.model, self._scoring(cell).of)
             if key not in self._captions:
-                self._captions[key] = asked.get(key) or Cell(*key)
+                self._captions[key] = asked.get(key) or Cell(*key, kept=True)
                 if key not in asked:
                     made.append(self._captions[key])
                     self.planner.identify_as(self._captions[key], cell.opened_model, key[1])

@@ -486,6 +486,16 @@ def test_unreadable_samples_of_a_complete_evaluation_stay(store: Store, build: A
     assert store.unreadable([evaluation.id, 4711]) == {evaluation.id: 1}
 
 
+def test_unreadable_samples_of_a_derived_evaluation_are_those_of_its_source(store: Store, build: Any) -> None:
+    source = build.begin("net", "val", fingerprint="f", size=4)
+    store.append([Chunk(source.id, "logits", 0, build.logits(4))], {source.id: {1: "broken", 3: "broken"}})
+    store.complete(source.id, [], [Metric("top1", 0.5)])
+    whole = build.begin("net", "same", fingerprint="g", size=4, derived_from=source.id)
+    some = build.begin("net", "first", fingerprint="h", size=3, derived_from=source.id)
+    none = build.begin("net", "one", fingerprint="i", size=1, derived_from=source.id)
+    assert store.unreadable([source.id, whole.id, some.id, none.id]) == {source.id: 2, whole.id: 2, some.id: 1}
+
+
 # Failing ----------------------------------------------------------------------------------------------------------
 
 

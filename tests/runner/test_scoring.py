@@ -231,11 +231,11 @@ def test_no_caption_at_all_is_a_failure_that_names_the_samples(lab: Any) -> None
 
 
 def test_what_does_not_fit_is_not_supported(lab: Any) -> None:
-    perturbed = setting("darker", perturbation_fn_gpu=toy.darker)
-    report = lab.run(catalog(toy_model(), captioner("vary", vary), setting(), perturbed))
+    attacked = setting("attacked", perturbation_fn_gpu=lambda images, model: images)
+    report = lab.run(catalog(toy_model(), captioner("vary", vary), setting(), attacked))
     reasons = {(each.model, each.setting): each.reason for each in report.of("unsupported")}
     assert reasons["toy", SETTING] == "shown needs generate; toy has gradients and logits"
-    assert "perturbs images" in reasons["vary", "darker"]
+    assert reasons["vary", "attacked"] == "attacked attacks a classifier; a captioner is none"
 
 
 def test_an_unknown_option_of_generation_is_named(lab: Any) -> None:
@@ -471,8 +471,39 @@ def test_scoring_again_runs_no_model(lab: Any, work: Any, monkeypatch: pytest.Mo
 
 def test_override_scores_again(lab: Any, work: Any) -> None:
     lab.run(world(), ["vary"], [SIMILAR])
+    captions, texts = evaluation(lab, "vary", SETTING).id, work["texts hashed"]
+    work.clear()
     report = lab.run(world(), ["vary"], [SIMILAR], override=True)
     assert [each.status for each in report.outcomes] == ["scored"]
+    assert dict(work) == {"texts hashed": texts}  # the captioner, whom nobody asked for, says nothing
+    assert evaluation(lab, "vary", SETTING).id == captions
+    work.clear()
+    report = lab.run(world(), ["vary"], [SETTING, SIMILAR], override=True)
+    assert sorted(each.status for each in report.outcomes) == ["complete", "scored"]
+    assert work["answers"] == COUNT
+    assert evaluation(lab, "vary", SETTING).id != captions
+
+
+def test_override_takes_captions_that_are_stored_under_another_name(lab: Any, work: Any) -> None:
+    twin = setting("twin", parent_eval_setting=SETTING)
+    lab.run(world(twin), ["vary"], [SETTING])
+    work.clear()
+    report = lab.run(world(twin), ["vary"], ["twin@hash"], override=True)
+    assert report.of("scored")
+    assert not work["answers"]
+
+
+def test_override_of_scores_goes_on_with_captions_that_are_not_complete(lab: Any, work: Any) -> None:
+    lab.run(world(), ["vary"], [SETTING], limit=10)
+    with lab.open() as store:
+        (found,) = store.evaluations(["vary"], [SETTING])
+    work.clear()
+    assert lab.run(world(), ["vary"], [SIMILAR], override=True, limit=10).of("scored")
+    assert not work["answers"]
+    assert evaluation(lab, "vary", SETTING).id == found.id
+    work.clear()
+    assert lab.run(world(), ["vary"], [SIMILAR], override=True).of("scored")
+    assert work["answers"] == COUNT
 
 
 # What goes wrong --------------------------------------------------------------------------------------------------
@@ -674,10 +705,18 @@ def test_two_names_of_a_scorer_embed_once(lab: Any, work: Any) -> None:
     np.testing.assert_array_equal(scores(lab, "vary", SIMILAR)["hm_cf"], scores(lab, "vary", "shown@again")["hm_cf"])
 
 
-def test_captions_that_cannot_be_had_since_images_are_perturbed_are_not_supported(lab: Any) -> None:
+def test_captions_of_attacked_images_are_not_supported(lab: Any) -> None:
+    made = world(setting("attacked", perturbation_fn_gpu=lambda images, model: images))
+    (found,) = lab.run(made, ["vary"], ["attacked@hash"]).of("unsupported")
+    assert found.reason == "attacked@hash attacks a classifier; a captioner is none"
+
+
+def test_captions_of_perturbed_images_are_scored(lab: Any, work: Any) -> None:
     made = world(setting("darker", perturbation_fn_gpu=toy.darker))
-    (found,) = lab.run(made, ["vary"], ["darker@hash"]).of("unsupported")
-    assert found.reason.startswith("its captions cannot be had: darker perturbs images")
+    assert len(lab.run(made, ["vary"], [SIMILAR, "darker@hash"]).of("scored")) == 2
+    assert (work["answers"], work["images perturbed"]) == (2 * COUNT, COUNT)
+    for name, values in scores(lab, "vary", SIMILAR).items():
+        np.testing.assert_array_equal(scores(lab, "vary", "darker@hash")[name], values)
 
 
 # CLIPScore --------------------------------------------------------------------------------------------------------
