@@ -197,10 +197,19 @@ def export(
     )
 
 
-def export_run(store: Store, outcomes: Sequence[Outcome], folder: Path) -> None:
-    """Writes CLIP-CC-Bench's files of a run's captioners, by all decoders that have scored them in the same way."""
+def export_run(store: Store, outcomes: Sequence[Outcome], folder: Path, partial: bool) -> None:
+    """Writes CLIP-CC-Bench's files of a run's captioners, by all decoders that have scored them in the same way.
+
+    Not of a partial run, since its files would look like those of all samples and stand in their place.
+    """
     from testbed.db.clip_cc import MARK, settings_beside
 
+    if partial:
+        click.echo(
+            f"note: with --limit nothing is written to {folder}; db.py --export-clip-cc DIR writes what is stored",
+            err=True,
+        )
+        return
     scored = [each for each in outcomes if MARK in each.setting]
     if not scored:
         click.echo(f"note: no captioner was scored, so that nothing is written to {folder}", err=True)

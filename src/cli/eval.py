@@ -235,7 +235,7 @@ def _run(
                 report, results, unreadable, models, settings, options.override, store.display_url if kept else None
             )
         if exported is not None:
-            export_run(store, report.of(*FINISHED), exported)
+            export_run(store, report.of(*FINISHED), exported, partial=options.limit is not None)
     if report.interrupted:
         return EXIT_INTERRUPTED
     return 0 if report.ok else EXIT_ERROR

@@ -195,6 +195,10 @@ def test_clip_cc_benchs_command_writes_its_files(program, bench):
     folder = bench / "results" / "decoders"
     assert "video_000" in rows(folder / "individual_results" / "csv" / "bag-1" / "mixed_results.csv")
     assert (folder / "aggregated_results" / "ranking.csv").read_text().splitlines()[1].startswith("1,copy,1,")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    done = program("eval.py", *common, "--eval-settings", "clip-cc-bench@bag-1", "--limit", "5")
+    assert f"with --limit nothing is written to {bench / 'results'}" in done.stderr
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
     words = ["--models", "noise", "--eval-settings", "clip-cc-bench.coarse@bag-2", "--no-db", "--base-dir", str(bench)]
     done = program("eval.py", *common, *words)
     assert "1 evaluation by bag-2: 3 files written to" in done.stderr
