@@ -100,11 +100,13 @@ async def _draw(jobs: list[dict[str, Any]], limit: float) -> None:
         # Its start, its drawing and its end may all hang, and kaleido guards only the second. Once the processes are
         # gone kaleido notices, and comes to an end by itself.
         _kill(browser)
-        ended, _ = await asyncio.wait({task}, timeout=FIGURE_SECONDS)
-        for each in ended:
-            each.exception()  # which is but what comes of the kill, and asyncio would print it
+        await asyncio.wait({task}, timeout=FIGURE_SECONDS)
+        if task.done() and not task.cancelled():
+            task.exception()  # which is but what comes of the kill, and asyncio would print it
         raise _HungError(f"the browser did not answer within {limit:g} s")
-    await task
+    if task.cancelled():  # so kaleido ends when the browser does
+        raise RuntimeError("the browser ended while it was drawing")
+    task.result()
 
 
 def _kill(browser: Any) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
+import sys
 import time
 
 import plotly.graph_objects as go
@@ -71,6 +73,20 @@ def test_a_browser_that_is_not_there(figure, monkeypatch, tmp_path):
     monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "none"))
     with pytest.raises(TestbedError, match=r"^the browser could not draw .*f\.svg: [^\n]+$"):
         write_images([figure], [tmp_path / "f.svg"])
+
+
+def test_a_browser_that_ends_while_it_draws(figure, tmp_path, monkeypatch):
+    """Kaleido's tasks are then cancelled, which is no `Exception`."""
+    import kaleido
+
+    class Ending(kaleido.Kaleido):
+        async def __aenter__(self):
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr(kaleido, "Kaleido", Ending)
+    monkeypatch.setenv("BROWSER_PATH", sys.executable)
+    with pytest.raises(TestbedError, match="the browser ended while it was drawing"):
+        write_images([figure], [tmp_path / "f.png"])
 
 
 @pytest.mark.slow
