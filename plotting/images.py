@@ -6,8 +6,9 @@ import asyncio
 import logging
 import os
 import signal
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from testbed.errors import TestbedError
@@ -51,9 +52,9 @@ def write_images(figures: list[Any], paths: list[Path]) -> None:
     limit = START_SECONDS + FIGURE_SECONDS * len(jobs)
     for last in [False] * (TRIES - 1) + [True]:
         try:
-            with ThreadPoolExecutor(1) as thread:  # this one may have an event loop, as in a notebook
-                thread.submit(asyncio.run, _draw(jobs, limit)).result()
-        except _HungError as error:
+            _draw_apart(jobs, limit)
+        except TimeoutError:  # kaleido's own, too
+            error = f"the browser did not answer within {limit:g} s"
             if last:
                 raise TestbedError(f"the browser could not draw {paths[0]}: {error}, {TRIES} times") from None
             log.warning("%s; it was stopped, and another one is tried", error)
@@ -63,10 +64,6 @@ def write_images(figures: list[Any], paths: list[Path]) -> None:
             raise TestbedError(f"the browser could not draw {paths[0]}: {reason}") from error
         else:
             return
-
-
-class _HungError(Exception):
-    """The browser does not answer."""
 
 
 def _job(figure: Any, path: Path) -> dict[str, Any]:
@@ -80,15 +77,43 @@ def _job(figure: Any, path: Path) -> dict[str, Any]:
     return {"fig": figure.to_dict(), "path": path, "opts": {"format": path.suffix[1:], "scale": 2, **size}}
 
 
-async def _draw(jobs: list[dict[str, Any]], limit: float) -> None:
-    """Draws with a browser of its own.
+def _draw_apart(jobs: list[dict[str, Any]], limit: float) -> None:
+    """Draws in a thread of its own, since this one may have an event loop, as in a notebook.
 
     Raises:
-        _HungError: If that takes more than so many seconds.
+        TimeoutError: If that takes more than so many seconds.
+    """
+    browsers: list[Any] = []
+    ended: Future[None] = Future()
+
+    def work() -> None:
+        try:
+            ended.set_result(asyncio.run(_draw(jobs, limit, browsers)))
+        except BaseException as error:
+            ended.set_exception(error)
+
+    # A daemon, and not waited for without limit: nothing that hangs in there may keep the program from its end.
+    Thread(target=work, name="images", daemon=True).start()
+    try:
+        if not wait([ended], limit + 2 * FIGURE_SECONDS).done:
+            raise TimeoutError
+    except BaseException:  # Ctrl-C, too
+        for browser in browsers:
+            _kill(browser)
+        raise
+    ended.result()
+
+
+async def _draw(jobs: list[dict[str, Any]], limit: float, browsers: list[Any]) -> None:
+    """Draws with a browser of its own, which it adds to a list.
+
+    Raises:
+        TimeoutError: If that takes more than so many seconds.
     """
     from kaleido import Kaleido
 
     browser = Kaleido()
+    browsers.append(browser)
 
     async def work() -> None:
         async with browser:
@@ -103,7 +128,7 @@ async def _draw(jobs: list[dict[str, Any]], limit: float) -> None:
         await asyncio.wait({task}, timeout=FIGURE_SECONDS)
         if task.done() and not task.cancelled():
             task.exception()  # which is but what comes of the kill, and asyncio would print it
-        raise _HungError(f"the browser did not answer within {limit:g} s")
+        raise TimeoutError
     if task.cancelled():  # so kaleido ends when the browser does
         raise RuntimeError("the browser ended while it was drawing")
     task.result()

@@ -84,7 +84,9 @@ POSITIVE = click.IntRange(min=1)
     show_default=True,
     help="Precision of the models (the lower ones by torch.autocast).",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of perturbations and random weights.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of perturbations, drawn words and random weights."
+)
 @click.option("--random-weights", is_flag=True, help="Build the architectures untrained; the results are marked so.")
 @click.option("--strict", is_flag=True, help="Stop at a sample that cannot be read, rather than count it as wrong.")
 @click.option("--no-shared-pass", is_flag=True, help="Read the images anew for each cell.")

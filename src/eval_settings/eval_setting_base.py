@@ -129,8 +129,7 @@ class EvalSetting:
         language: Of class names, templates or captions; told to a tokenizer that depends on it.
         keep_embeddings: Whether the image embeddings of a dual encoder are stored too, so that other prompts and other
             tasks on the same images need not run it again. Tasks on embeddings store them in any case.
-        image_set: The setting after which these embeddings are named; default this one. Of a captioning setting that
-            perturbs images: one that shows them as they were, with which CLIPScore compares captions.
+        image_set: The setting after which these embeddings are named; default this one.
         task_options: Options of the task: ``recall_k`` of retrieval; ``train``, ``validation`` (names of settings) and
             ``probe`` (fields of `ProbeSpec`) of a linear probe; ``prompt`` and ``generation`` (fields of
             `GenerationConfig`) of captioning.

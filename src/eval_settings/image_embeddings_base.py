@@ -13,16 +13,20 @@ if TYPE_CHECKING:
 
 
 def images_of(setting: EvalSetting) -> EvalSetting:
-    """The setting whose outputs are the image embeddings of another setting: same images, same perturbation."""
+    """The setting whose outputs are the image embeddings of another setting: same images, same perturbation.
+
+    Of a captioning setting they are not perturbed: captions are compared with what the images showed before.
+    """
+    perturbed = setting.perturbed and setting.task != "captioning"
     return EvalSetting(
         name=setting.name + SUFFIX,
         dataset=setting.dataset,
         size=setting.size,
-        perturbation_fn_cpu=setting.perturbation_fn_cpu,
-        perturbation_fn_gpu=setting.perturbation_fn_gpu,
+        perturbation_fn_cpu=setting.perturbation_fn_cpu if perturbed else None,
+        perturbation_fn_gpu=setting.perturbation_fn_gpu if perturbed else None,
         adversarial_attack=setting.adversarial_attack,
         idx_subsample_list=setting.idx_subsample_list,
-        parent_eval_setting=setting.noise_key if setting.perturbed else None,
+        parent_eval_setting=setting.noise_key if perturbed else None,
         transform=setting.transform,
         task="image_embedding",
         other_sizes=setting.other_sizes,

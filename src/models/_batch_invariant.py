@@ -32,6 +32,7 @@ class BatchInvariantLinear(nn.Linear):
             input.device.type == "cpu"
             and input.dtype == self.weight.dtype == torch.float32
             and input.numel() > 0
+            and self.out_features > 0
             and input.shape[-1] == self.in_features
             and not torch.is_grad_enabled()
             and not torch.is_autocast_enabled("cpu")

@@ -14,7 +14,7 @@ from testbed.errors import DefinitionError, MissingExtraError, RunError, Weights
 from testbed.models.decoder_kinds_base import EVAL_BATCH_SIZE, KINDS, DecoderKind
 from testbed.models.definition_base import LoadOptions
 from testbed.models.hub_folder_base import HubFolder
-from testbed.models.text_encoder_base import TextEncoder
+from testbed.models.text_encoder_base import REVISION, TextEncoder
 from testbed.models.weights_base import Weights
 
 EXTRA = "decoders"
@@ -47,7 +47,8 @@ class FolderEncoder(TextEncoder):
         self.require_library()
         self.folder.require_no_code()
         network = {"library": self.library, **self.about, "config": self.folder.configuration()}
-        return {"arch": self.arch, "instruction": self.instruction, "max_length": self.max_length, "network": network}
+        own = {"arch": self.arch, "instruction": self.instruction, "max_length": self.max_length}
+        return {**own, "network": network, "revision": REVISION}
 
     def weights(self, random_seed: int | None = None, fetch: bool = True) -> Weights | None:
         """What the weights are, by content; see `ModelDefinition.weights`.

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from testbed.models.text_runtime_base import LoadedTextEncoder
 
 
+REVISION = 2  # of how texts are run; raised when the same text gets another embedding
+
+
 class TextEncoder(ModelDefinition):
     """A text embedder.
 
@@ -27,7 +30,8 @@ class TextEncoder(ModelDefinition):
             argument ``instruction``. A torch module is put on the device and frozen, and on a CPU its linear layers
             are made batch-invariant; any other object has to see to it itself.
         text_batch_size: How many texts at once; halved where memory does not suffice. It does not change embeddings but
-            by rounding, and on a CPU, of an encoder with ``lengths``, not at all.
+            by rounding; on a CPU, of an encoder with ``lengths`` that multiplies matrices by `torch.nn.Linear` alone,
+            not at all (docs/caption-similarity.md).
         instruction: What the model is told to do with a text. It is put in front of each, as it is written; an
             ``encode`` that takes an argument ``instruction`` is given it instead.
         max_length: The most tokens of a text, instruction and all; the encoder's attribute ``max_seq_length`` is set to
@@ -70,6 +74,7 @@ class TextEncoder(ModelDefinition):
             "instruction": self.instruction,
             "max_length": self.max_length,
             "network": self.architecture or self.encoder_loader,
+            "revision": REVISION,
         }
 
     def make_network(self) -> Any:

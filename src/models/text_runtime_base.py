@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -79,7 +79,8 @@ class LoadedTextEncoder:
         """Texts to embeddings, float32 [B, D] on the device, not normalized unless the encoder does so.
 
         Batches are of texts of like length, and the same ones in whatever order the texts come. On a CPU, of an encoder
-        that tells lengths, an embedding is the same to the last bit whatever other texts it is computed with.
+        that tells lengths and multiplies matrices by `torch.nn.Linear` alone, an embedding is the same to the last bit
+        whatever other texts it is computed with.
 
         Args:
             texts: At least one; equal ones are encoded once.
@@ -111,8 +112,12 @@ class LoadedTextEncoder:
             return [0] * len(texts)
         instruction = self.definition.instruction
         if takes(tell, "instruction"):
-            return list(tell(texts, instruction=instruction))
-        return list(tell(texts if self._instructed else [instruction + text for text in texts]))
+            told = tell(texts, instruction=instruction)
+        else:
+            told = tell(texts if self._instructed else [instruction + text for text in texts])
+        if not isinstance(told, Iterable) or len(found := list(told)) != len(texts):
+            raise RunError(f"{self.definition.name}: lengths returned {told!r:.60} for {len(texts)} texts")
+        return found
 
     def _group(self, texts: list[str]) -> torch.Tensor:
         """The embeddings of texts of like length, in batches that fit."""

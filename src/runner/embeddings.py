@@ -122,7 +122,7 @@ class EmbeddingPlanner:
 
     def _images_of(self, model: OpenedModel, setting: EvalSetting) -> OpenedSetting | str:
         own = self._open(setting.name + image_embedding.SUFFIX)
-        if isinstance(own, str) or setting.perturbed or setting.image_set == setting.name:
+        if isinstance(own, str) or own.setting.perturbed or setting.image_set == setting.name:
             return own
         shared = self._open(setting.image_set + image_embedding.SUFFIX)
         if isinstance(shared, str) or self._forward(model, shared.setting) != self._forward(model, own.setting):

@@ -22,7 +22,7 @@ class RunOptions:
         gpus: Ids of the GPUs to use; None takes all visible ones.
         cpu_processes: Evaluation processes where there is no GPU; None chooses.
         dtype: Precision of the models: float32, bfloat16 or float16.
-        seed: Seed of perturbations and of random weights.
+        seed: Seed of perturbations, of words that a model draws, and of random weights.
         random_weights: Whether to build architectures untrained.
         strict: Whether an unreadable sample ends the run instead of counting as wrong.
         share_passes: Whether cells that read the same pixels are computed in one pass.

@@ -17,22 +17,25 @@ if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
 
 
-def perturbed(image: Image.Image, setting: EvalSetting, sample: str, device: str | torch.device, seed: int) -> Any:
+def perturbed(image: Any, setting: EvalSetting, sample: str, device: str | torch.device, seed: int) -> Any:
     """An image as a perturbed setting shows it: at its own size, rounded to 8 bits.
 
     It depends on the image, the setting, the sample and ``--seed``, but on no other sample. The global generators of
     random numbers are seeded.
 
     Args:
-        image: RGB.
+        image: PIL's.
         setting: Which perturbs images, without asking for a model.
         sample: The sample's id.
         device: Where ``perturbation_fn_gpu`` is computed.
         seed: The run's.
 
     Raises:
-        RunError: If the perturbation does not give such an image.
+        RunError: If it is no image, or the perturbation does not give such images.
     """
+    if not isinstance(image, Image.Image):
+        found = type(image).__name__
+        raise RunError(f"the transform of {setting.name} must give a PIL image to be perturbed, not {found}")
     pixels = torch.from_numpy(np.array(image.convert("RGB"))).permute(2, 0, 1).float() / 255
     own = setting.sample_seed(sample, seed)
     with torch.no_grad():
@@ -61,10 +64,13 @@ def _checked(function: str, found: Any, given: torch.Tensor) -> torch.Tensor:
     Raises:
         RunError: If they are not.
     """
+    if not isinstance(found, torch.Tensor | np.ndarray):
+        raise RunError(f"{function} made {type(found).__name__} out of images; a tensor was expected")
     images = torch.as_tensor(found)
     if images.shape != given.shape:
         raise RunError(f"{function} made {tuple(images.shape)} out of images {tuple(given.shape)}")
-    images = images.to(given.dtype)
+    if not images.is_floating_point():
+        raise RunError(f"{function} made {images.dtype} out of images; floats in [0, 1] were expected")
     if not images.isfinite().all():
         raise RunError(f"{function} made values that are not finite")
-    return images
+    return images.to(given.dtype)

@@ -193,7 +193,9 @@ class Planner:
     def _specs(self, cell: Cell, model: OpenedModel, setting: OpenedSetting) -> tuple[Any, Any]:
         definition = setting.setting
         task = get_task(definition.task)
-        forward = task.forward_spec(model.definition, definition, setting.dataset.class_names, self.options.seed)
+        # Outputs that are scored are those of another setting, which says what decides them.
+        runs = definition if definition.scoring is None else self.catalog.get_eval_setting(definition.scoring.of)
+        forward = task.forward_spec(model.definition, runs, setting.dataset.class_names, self.options.seed)
         forward["restricted"] = task.restricts(model.definition, definition)
         if others := self.embeddings.others(model, definition):
             forward["embedded"] = others
@@ -225,9 +227,10 @@ class Planner:
         for cell in cells:
             if cell.stored is not None and cell.stored.id in unread:
                 cell.action = Action.FAILED
+                number, named = unread[cell.stored.id], f" with the setting {cell.setting}" if cell.kept else ""
                 cell.reason = (
-                    f"{unread[cell.stored.id]} samples of the stored evaluation could not be read, and --strict is"
-                    " given; --override runs it again"
+                    f"{number} sample{'s' if number > 1 else ''} of the stored evaluation could not be read, and"
+                    f" --strict is given; --override{named} runs it again"
                 )
 
     def _find_sources(self, cells: Sequence[Cell]) -> None:
@@ -241,8 +244,10 @@ class Planner:
                 by_forward[cell.forward].append(cell)
         stored: dict[str, list[Evaluation]] = defaultdict(list)
         if self.store is not None and not all(self._again(cell) for cell in cells):
+            replaced = {cell.stored.id for cell in cells if cell.stored is not None and self._again(cell)}
             for evaluation in self.sources(by_forward):
-                stored[evaluation.forward_fingerprint or ""].append(evaluation)
+                if evaluation.id not in replaced:
+                    stored[evaluation.forward_fingerprint or ""].append(evaluation)
         for forward, members in by_forward.items():
             # The largest first, so that a cell finds the one that it is a part of among those before it.
             members.sort(key=lambda cell: (-cell.size, cell.setting != _root_setting(members, cell)))

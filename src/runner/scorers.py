@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from testbed.db.entities import Evaluation
-from testbed.errors import TestbedError, UnsupportedError
+from testbed.errors import TestbedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.identity import digest
 from testbed.runner.cells import Action, Cell, Need, OpenedModel
@@ -59,17 +59,6 @@ class ScorerPlanner:
         assert setting.scoring is not None
         scorer = self.planner.catalog.get_model(setting.scoring.by)
         _task(setting).require_scorer(scorer, setting)
-        captioned = self.planner.catalog.get_eval_setting(setting.scoring.of)
-        if _what_is_done(setting) != _what_is_done(captioned):
-            raise UnsupportedError(
-                f"{setting.name} scores captions of {captioned.name} and must have its perturbation_fn_cpu,"
-                f" perturbation_fn_gpu and, where it has these, parent_eval_setting={captioned.noise_key!r}"
-            )
-        if _task(setting).needs_images and self._shown(setting).perturbed:
-            raise UnsupportedError(
-                f"{setting.scoring.of} perturbs its images, and its captions are compared with the images as they were:"
-                " give it the argument image_set, the name of a setting of these"
-            )
         text_language(scorer, setting.language)
 
     def describe(self, cell: Cell, setting: EvalSetting) -> dict[str, Any]:
@@ -144,13 +133,8 @@ class ScorerPlanner:
         return cell.opened_setting.setting.scoring
 
     def _images(self, scorer: OpenedModel, setting: EvalSetting) -> Cell:
-        return self.planner.embeddings.cell_of(scorer, self._shown(setting))
-
-    def _shown(self, setting: EvalSetting) -> EvalSetting:
-        """The setting of the images with which captions are compared: of perturbed ones those that they come from."""
         assert setting.scoring is not None
-        captioned = self.planner.catalog.get_eval_setting(setting.scoring.of)
-        return self.planner.catalog.get_eval_setting(captioned.image_set) if captioned.perturbed else captioned
+        return self.planner.embeddings.cell_of(scorer, self.planner.catalog.get_eval_setting(setting.scoring.of))
 
     def _open(self, name: str) -> OpenedModel:
         if name not in self._models:
@@ -165,12 +149,6 @@ def _holder(cell: Cell) -> Evaluation | Cell:
     """Who has the outputs of a cell, or will have them."""
     elsewhere = cell.stored if cell.action is Action.DONE else cell.source
     return elsewhere or cell
-
-
-def _what_is_done(setting: EvalSetting) -> tuple[Any, ...]:
-    """What a setting does to its images."""
-    done = (setting.perturbation_fn_cpu, setting.perturbation_fn_gpu)
-    return (*done, setting.noise_key) if setting.perturbed else done
 
 
 def _task(setting: EvalSetting) -> ScorerTask:

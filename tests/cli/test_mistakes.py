@@ -138,7 +138,7 @@ def test_strict_does_not_take_what_was_stored_with_a_corrupt_image(program, tmp_
     words = ("--plugin", WORLD, str(plugin), "--models", "world-plain", "--eval-settings", "photos")
     program("eval.py", *words, "--executor", "inline")
     done = program("eval.py", *words, "--executor", "inline", "--strict", code=1)
-    assert "1 samples of the stored evaluation could not be read" in done.stdout
+    assert "1 sample of the stored evaluation could not be read" in done.stdout
     with Store.open(str(tmp_path / "testbed.db")) as store:
         assert [each.status for each in store.evaluations()] == ["complete"]
 

@@ -62,6 +62,7 @@ def test_elsewhere_the_layer_is_torchs():
     assert layer.weight.grad is not None
     with torch.no_grad():
         assert layer(torch.empty(0, 31)).shape == (0, 7)
+        assert layers(31, 0)[1](rows).shape == (4, 0)
         assert layer.bfloat16()(rows.bfloat16()).dtype == torch.bfloat16
         with pytest.raises(RuntimeError, match=r"shapes|size"):
             layer(torch.randn(31, 4).bfloat16())

@@ -81,6 +81,16 @@ def test_texts_of_one_length_are_batched_together_where_the_encoder_tells_length
     assert loaded.encoder.batches[4:] == batches
 
 
+@pytest.mark.parametrize("told", [[1], None, 3])
+def test_lengths_must_be_of_each_text(told):
+    class Short(Letters):
+        def lengths(self, texts):
+            return told
+
+    with pytest.raises(RunError, match=r"short: lengths returned .* for 5 texts"):
+        TextEncoder("short", Short).load(CPU).embed_text(["a", "b", "c", "d", "e"])
+
+
 @pytest.mark.parametrize(
     ("lengths", "least", "groups"),
     [

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import sys
+import threading
 import time
 
 import plotly.graph_objects as go
@@ -60,6 +62,23 @@ def test_a_browser_that_hangs_is_stopped(figure, browser, tmp_path, monkeypatch,
     assert len(processes) == images.TRIES
     assert not any(is_running(process) for process in processes)
     assert not (tmp_path / "f.png").exists()
+
+
+def test_ctrl_c_stops_a_browser_that_hangs(figure, browser, tmp_path):
+    started = browser("exec sleep 600")
+
+    def interrupt():
+        while not started.exists() or not started.read_text().strip():
+            time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        write_images([figure], [tmp_path / "f.png"])
+    assert time.monotonic() - begin < 60  # not a speed: the limit of the browser is 90 s
+    time.sleep(0.5)
+    assert not is_running(int(started.read_text()))
 
 
 def test_a_browser_that_ends_at_once_is_not_tried_again(figure, browser, tmp_path):

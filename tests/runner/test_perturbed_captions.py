@@ -58,7 +58,7 @@ def world() -> Any:
 
 def add(name: str, **fields: Any) -> str:
     clean = registry.get_eval_setting(CLEAN)
-    registry.add_eval_setting(EvalSetting(name, clean.dataset, clean.size, **{"task": "captioning", **fields}))
+    registry.add_eval_setting(EvalSetting(name, clean.dataset, **{"size": clean.size, "task": "captioning", **fields}))
     return name
 
 
@@ -156,56 +156,81 @@ def test_what_cannot_be_shown_is_said(world, tmp_path):
         add("cropped", perturbation_fn_gpu=lambda images: images[..., 1:]),
         add("infinite", perturbation_fn_cpu=lambda image: image / 0),
         add("broken", perturbation_fn_gpu=lambda images: images.nothing),
+        add("nothing", perturbation_fn_gpu=lambda images: None),
+        add("bytes", perturbation_fn_gpu=lambda images: (images * 255).to(torch.uint8)),
+        add("tensor", transform=lambda image: torch.zeros(3, 8, 8), perturbation_fn_gpu=lambda images: images),
     ]
     said = reasons(tmp_path, "describer", settings)
     assert "attacks a classifier; a captioner is none" in said["attacked"]
     assert "attacks a classifier; a captioner is none" in said["attacking"]
     assert "asks for targets, which captions have not" in said["targeted"]
-    assert [said[name].partition(":")[0] for name in settings] == ["unsupported"] * 3 + ["failed"] * 3
+    assert [said[name].partition(":")[0] for name in settings] == ["unsupported"] * 3 + ["failed"] * 6
     assert "made (1, 3, 8, 7) out of images (1, 3, 8, 8)" in said["cropped"]
     assert "perturbation_fn_cpu made values that are not finite" in said["infinite"]
     assert "nothing" in said["broken"]
+    assert "perturbation_fn_gpu made NoneType" in said["nothing"]
+    assert "perturbation_fn_gpu made torch.uint8" in said["bytes"]
+    assert "the transform of tensor must give a PIL image" in said["tensor"]
 
 
 # Scores -----------------------------------------------------------------------------------------------------------
 
 
+def overall(url: str, metric: str) -> dict[tuple[str, str], float]:
+    with Store.open(url) as store:
+        return {(each.model, each.eval_setting): each.value for each in store.results() if each.metric == metric}
+
+
 @pytest.mark.slow
 def test_clip_score_compares_with_the_images_as_they_were(world, tmp_path):
     dark = {"perturbation_fn_gpu": lambda images: images * 0}
-    add("dark", **dark, image_set=CLEAN)
-    add("dark-alone", **dark)
-    add("dark-of-dark", **dark, image_set="dark")
-    clip, coarse = "dark.clip_score@digits-clip", "dark.coarse@digits-clip"
-    lone = [f"{name}.clip_score@digits-clip" for name in ("dark-alone", "dark-of-dark")]
-    own = EvalSetting(
-        "own",
-        registry.get_eval_setting(CLEAN).dataset,
-        10,
-        task="caption_similarity",
-        scoring=Scoring("dark", "digits-clip"),
-    )
-    registry.add_eval_setting(own)
-    options = RunOptions(db_url=str(tmp_path / "x.db"), executor="inline", data_workers=0)
-    settings = [f"{CLEAN}.clip_score@digits-clip", f"{CLEAN}.coarse@digits-clip", clip, coarse, *lone, "own"]
-    outcomes = {each.setting: each for each in run(registry, options, ["describer"], settings).outcomes}
-    for name in lone:
-        assert outcomes[name].status == "unsupported"
-        assert "the argument image_set" in outcomes[name].reason
-    assert "must have its perturbation_fn_cpu" in outcomes["own"].reason
-    with Store.open(options.db_url) as store:
-        evaluations = {each.eval_setting: each for each in store.evaluations(["describer", "digits-clip"])}
-        assert [name for name in evaluations if name.endswith(".image_embeddings")] == [
-            "digits-captions.image_embeddings"
-        ]
-        words = {value["text"] for value in store.read_outputs(evaluations["dark"].id, "text")}
-        assert len(words) == 1  # all is black
-        ((_, cosines),) = store.scores(evaluations[clip].id, "cosine").items()
-        assert len({round(float(each), 4) for each in cosines}) > 5  # but not to the scorer
-        values = {
-            each.eval_setting: each.value for each in store.results(["describer"]) if each.metric == "coarse_similarity"
-        }
-        assert values[coarse] != values[settings[1]]
+    add("dark", **dark)
+    add("dark-named", **dark, parent_eval_setting="dark", image_set=CLEAN)
+    add("dark-elsewhere", **dark, parent_eval_setting="dark", image_set="digits.train")  # which has other images
+    add("dark-nowhere", **dark, parent_eval_setting="dark", image_set="nothing")
+    add("dark-part", **dark, parent_eval_setting="dark", idx_subsample_list=[8, 1, 3, 4], size=4, image_set=CLEAN)
+    names = ["dark", "dark-named", "dark-elsewhere", "dark-nowhere", "dark-part"]
+    by_clip = [f"{name}.clip_score@digits-clip" for name in names]
+    for number, settings in enumerate([by_clip, by_clip[2:3], by_clip[4:]]):
+        for limit in (None, 3):
+            options = RunOptions(
+                db_url=str(tmp_path / f"{number}-{limit}.db"), executor="inline", data_workers=0, limit=limit
+            )
+            report = run(registry, options, ["describer"], [f"{CLEAN}.clip_score@digits-clip", *settings])
+            assert report.ok, [(each.setting, each.reason) for each in report.outcomes]
+            with Store.open(options.db_url) as store:
+                cells = {each.eval_setting: each for each in store.evaluations(["describer"])}
+                embedded = [each for each in store.evaluations(["digits-clip"]) if each.origin == "run"]
+                for name in settings:
+                    ((_, cosines),) = store.scores(cells[name].id, "cosine").items()
+                    assert len({round(float(each), 4) for each in cosines}) > 1  # black to the captioner alone
+                said = {value["text"] for value in store.read_outputs(cells[settings[-1]].root, "text")}
+                assert len(said) == 1
+            assert len(embedded) <= 2
+    values = overall(str(tmp_path / "0-None.db"), "clip_score")
+    assert len({values["describer", name] for name in by_clip[:-1]}) == 1
+
+
+@pytest.mark.slow
+def test_settings_of_ones_own_score_what_was_said_on_the_setting_that_they_name(world, tmp_path):
+    """Their fingerprint follows the captions, whatever they say of images and words themselves."""
+    noise = {"perturbation_fn_gpu": Corruption("gaussian_noise", 3)}
+    add("noisy", **noise)
+    add("drawn", task_options={"generation": {"temperature": 0.7}})
+    options = {"task": "caption_similarity", "task_options": {"similarity": {"fine": False}}}
+    add("own-noisy", **options, scoring=Scoring("noisy", "digits-clip"))
+    add("own-drawn", **options, scoring=Scoring("drawn", "digits-clip"))
+    url = str(tmp_path / "x.db")
+
+    def scores(model: str, name: str, seed: int) -> dict[str, float]:
+        again = RunOptions(db_url=url, executor="inline", data_workers=0, seed=seed)
+        assert run(registry, again, [model], [name, f"own-{name}", f"{name}.coarse@digits-clip"]).ok
+        return {key[1]: value for key, value in overall(url, "coarse_similarity").items() if key[0] == model}
+
+    for model, name in (("describer", "noisy"), ("gambler", "drawn")):
+        first, other = scores(model, name, 0), scores(model, name, 1)
+        assert first[f"own-{name}"] == first[f"{name}.coarse@digits-clip"]
+        assert other[f"own-{name}"] == other[f"{name}.coarse@digits-clip"] != first[f"own-{name}"]
 
 
 # Words that are drawn ---------------------------------------------------------------------------------------------

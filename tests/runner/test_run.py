@@ -364,7 +364,7 @@ def test_strict_takes_no_outputs_that_lack_a_sample(lab, work):
         lab.run(catalog, settings=["same"], strict=True)
     assert lab.run(catalog, settings=["same"]).of("derived")
     (refused,) = lab.run(catalog, settings=["same"], strict=True).of("failed")
-    assert "1 samples of the stored evaluation could not be read" in refused.reason
+    assert "1 sample of the stored evaluation could not be read" in refused.reason
     work.clear()
     assert lab.run(
         catalog, settings=["tenth"], strict=True
