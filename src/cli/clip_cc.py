@@ -197,7 +197,7 @@ def export(
     )
 
 
-def export_run(store: Store, outcomes: Sequence[Outcome], folder: Path, partial: bool) -> None:
+def export_run(store: Store, outcomes: Sequence[Outcome], folder: Path, partial: bool = False) -> None:
     """Writes CLIP-CC-Bench's files of a run's captioners, by all decoders that have scored them in the same way.
 
     Not of a partial run, since its files would look like those of all samples and stand in their place.

@@ -53,6 +53,7 @@ def test_rows_are_torchs_and_do_not_depend_on_their_batch(inputs, outputs, bias,
         assert torch.equal(layer(rows.transpose(0, 1)), whole.transpose(0, 1))
 
 
+@pytest.mark.filterwarnings("ignore:Initializing zero-element")
 def test_elsewhere_the_layer_is_torchs():
     plain, layer = layers(31, 7)
     rows = torch.randn(4, 31, requires_grad=True)
