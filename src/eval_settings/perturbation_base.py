@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,11 @@ class GpuCall:
 
     arguments: tuple[str, ...]
     by_name: bool
+
+    def make(self, function: Callable[..., Any], offered: Mapping[str, Any]) -> Any:
+        """Calls it with what it gets of all that is offered, by the names of `GPU_ARGUMENTS`."""
+        chosen = {name: offered[name] for name in self.arguments}
+        return function(**chosen) if self.by_name else function(*chosen.values())
 
 
 def gpu_call(function: Callable[..., Any]) -> GpuCall:

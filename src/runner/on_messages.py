@@ -141,7 +141,11 @@ class GenerationRun:
     def _image(self, place: int) -> Any | None:
         """The image of a sample, as the setting transforms it; None for a model that looks at none."""
         source = self.one_pass.source
-        if not isinstance(source, ImageSource) or not getattr(self._loaded.definition, "sees_images", True):
+        if not getattr(self._loaded.definition, "sees_images", True):
+            return None
+        if not isinstance(source, ImageSource):
+            if self.setting.perturbed:
+                raise RunError(f"{self.setting.name} perturbs images, but its data set has none")
             return None
         image = source.image(self.one_pass.positions[place])
         return image if self.setting.transform is None else self.setting.transform(image)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
 
 
-def perturbed(image: Any, setting: EvalSetting, sample: str, device: str | torch.device, seed: int) -> Any:
+def perturbed(image: object, setting: EvalSetting, sample: str, device: str | torch.device, seed: int) -> Image.Image:
     """An image as a perturbed setting shows it: at its own size, rounded to 8 bits.
 
     It depends on the image, the setting, the sample and ``--seed``, but on no other sample. The global generators of
@@ -44,18 +43,11 @@ def perturbed(image: Any, setting: EvalSetting, sample: str, device: str | torch
             pixels = _checked("perturbation_fn_cpu", setting.perturbation_fn_cpu(pixels.clone()), pixels)
         if setting.perturbation_fn_gpu is not None:
             seed_everything(own)
-            images = pixels.unsqueeze(0).to(device)
-            found = _called(setting.perturbation_fn_gpu, images.clone(), own)
-            pixels = _checked("perturbation_fn_gpu", found, images)[0]
+            images, function = pixels.unsqueeze(0).to(device), setting.perturbation_fn_gpu
+            made = gpu_call(function).make(function, {"images": images.clone(), "seeds": [own]})
+            pixels = _checked("perturbation_fn_gpu", made, images)[0]
     levels = (pixels.clamp(0, 1) * 255).round().to("cpu", torch.uint8)
     return Image.fromarray(levels.permute(1, 2, 0).numpy())
-
-
-def _called(function: Callable[..., Any], images: torch.Tensor, seed: int) -> Any:
-    """What a ``perturbation_fn_gpu`` makes of one image [1, 3, H, W]."""
-    call = gpu_call(function)
-    chosen = {name: {"images": images, "seeds": [seed]}[name] for name in call.arguments}
-    return function(**chosen) if call.by_name else function(*chosen.values())
 
 
 def _checked(function: str, found: Any, given: torch.Tensor) -> torch.Tensor:

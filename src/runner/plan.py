@@ -227,10 +227,10 @@ class Planner:
         for cell in cells:
             if cell.stored is not None and cell.stored.id in unread:
                 cell.action = Action.FAILED
-                number, named = unread[cell.stored.id], f" with the setting {cell.setting}" if cell.kept else ""
+                number, captions = unread[cell.stored.id], _captions_of(cell)
                 cell.reason = (
                     f"{number} sample{'s' if number > 1 else ''} of the stored evaluation could not be read, and"
-                    f" --strict is given; --override{named} runs it again"
+                    f" --strict is given; --override{f' with the setting {captions}' if captions else ''} runs it again"
                 )
 
     def _find_sources(self, cells: Sequence[Cell]) -> None:
@@ -313,6 +313,13 @@ def _not_asked_for(plan: Plan, prerequisites: Sequence[Cell]) -> list[Cell]:
 
 def _keys_of(dataset: DatasetInfo) -> frozenset[tuple[str, str]]:
     return frozenset((sample.id, sample.digest) for sample in dataset.samples)
+
+
+def _captions_of(cell: Cell) -> str:
+    """The setting that must be asked for, too, for a cell's captions to be said again; empty if it is asked for."""
+    assert cell.opened_setting is not None
+    scoring = cell.opened_setting.setting.scoring
+    return scoring.of if scoring is not None else cell.setting if cell.kept else ""
 
 
 def _dataset(cell: Cell) -> DatasetInfo:

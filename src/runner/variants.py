@@ -189,9 +189,8 @@ class Variants:
             if "targets" in call.arguments
             else None,
         }
-        chosen = {name: offered[name] for name in call.arguments}
         with torch.set_grad_enabled(setting.adversarial_attack is not None):
-            perturbed = function(**chosen) if call.by_name else function(*chosen.values())
+            perturbed = call.make(function, offered)
         if not isinstance(perturbed, torch.Tensor) or perturbed.shape != images.shape:
             found = tuple(perturbed.shape) if isinstance(perturbed, torch.Tensor) else type(perturbed).__name__
             raise ValueError(f"perturbation_fn_gpu made {found} out of images {tuple(images.shape)}")

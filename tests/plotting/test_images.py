@@ -53,10 +53,8 @@ def test_a_browser_that_hangs_is_stopped(figure, browser, tmp_path, monkeypatch,
     monkeypatch.setattr(images, "FIGURE_SECONDS", 2.0)
     started = browser("exec sleep 600")
     caplog.set_level(logging.WARNING, "testbed")
-    begin = time.monotonic()
     with pytest.raises(TestbedError, match=r"could not draw .*f\.png: the browser did not answer within 3 s, 2 times"):
         write_images([figure], [tmp_path / "f.png"])
-    assert time.monotonic() - begin < 60  # not a speed: that it ends at all
     assert "another one is tried" in caplog.text
     processes = [int(word) for word in started.read_text().split()]
     assert len(processes) == images.TRIES
@@ -64,7 +62,8 @@ def test_a_browser_that_hangs_is_stopped(figure, browser, tmp_path, monkeypatch,
     assert not (tmp_path / "f.png").exists()
 
 
-def test_ctrl_c_stops_a_browser_that_hangs(figure, browser, tmp_path):
+def test_ctrl_c_stops_a_browser_that_hangs(figure, browser, tmp_path, monkeypatch):
+    monkeypatch.setattr(images, "START_SECONDS", 3600.0)
     started = browser("exec sleep 600")
 
     def interrupt():
@@ -73,12 +72,10 @@ def test_ctrl_c_stops_a_browser_that_hangs(figure, browser, tmp_path):
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=interrupt, daemon=True).start()
-    begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         write_images([figure], [tmp_path / "f.png"])
-    assert time.monotonic() - begin < 60  # not a speed: the limit of the browser is 90 s
-    time.sleep(0.5)
-    assert not is_running(int(started.read_text()))
+    while is_running(int(started.read_text())):  # the test's limit ends this if it does not end by itself
+        time.sleep(0.1)
 
 
 def test_a_browser_that_ends_at_once_is_not_tried_again(figure, browser, tmp_path):

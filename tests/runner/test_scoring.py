@@ -507,6 +507,9 @@ def test_strict_says_whose_captions_lack_a_sample(lab: Any) -> None:
     (failed,) = lab.run(world(), ["vary"], [SIMILAR], strict=True, override=True).of("failed")
     assert "1 sample of the stored evaluation could not be read, and --strict is given" in failed.reason
     assert f"--override with the setting {SETTING} runs it again" in failed.reason
+    lab.run(world(), ["vary"], [SIMILAR])
+    (stored,) = lab.run(world(), ["vary"], [SIMILAR], strict=True).of("failed")
+    assert f"--override with the setting {SETTING} runs it again" in stored.reason
     assert lab.run(world(), ["vary"], [SETTING, SIMILAR], strict=True, override=True).ok
 
 
