@@ -172,6 +172,58 @@ class Evaluation:
         return self.id if self.derived_from is None else self.derived_from
 
 
+@dataclass(frozen=True)
+class StoredRecord:
+    """What an evaluation was computed from, beside its identity.
+
+    Attributes:
+        content: As `testbed.record` makes it.
+        metrics: Whether the metrics are known to hold under it; else only the outputs are.
+    """
+
+    content: dict[str, Any]
+    metrics: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A comparison of stored outputs with outputs of the same samples that were computed again.
+
+    Attributes:
+        samples: How many samples were computed again.
+        differing: How many of them differ by more than the tolerance.
+        flips: For how many the answer (the class, the text) is another one; None where outputs are no answers.
+        largest_difference: The largest absolute difference of two numbers, relative to the largest one of the sample;
+            None for text.
+        tolerance: Up to which relative difference two outputs are equal.
+        same_metrics: Whether the metrics, recomputed from the stored outputs, are the stored ones; None if they were
+            not.
+        because: Why the comparison was made: a line for each file, version or variable that had changed.
+        environment: Of the recomputed outputs, as `Evaluation.environment`.
+    """
+
+    samples: int
+    differing: int
+    flips: int | None = None
+    largest_difference: float | None = None
+    tolerance: float | None = None
+    same_metrics: bool | None = None
+    because: Sequence[str] = ()
+    environment: dict[str, Any] | None = field(default=None, compare=False)
+    created_at: datetime | None = field(default=None, compare=False)
+
+    @property
+    def equal(self) -> bool:
+        """Whether the stored outputs and metrics are those of the code that was compared with."""
+        return not self.differing and self.same_metrics is not False
+
+    @property
+    def flip_rate(self) -> float | None:
+        """The share of the samples whose answer is another one."""
+        return None if self.flips is None or not self.samples else self.flips / self.samples
+
+
 def current(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
     """Of the complete visible evaluations of one cell those that count, as the view ``results`` chooses them.
 

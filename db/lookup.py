@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from testbed.db import migrations
-from testbed.db.entities import Evaluation, Metric, Named
+from testbed.db.entities import Certificate, Evaluation, Metric, Named
 from testbed.db.sqlite_file import given_url, opener, sqlite_path
 from testbed.errors import StoreError
 
@@ -48,12 +48,19 @@ _NAMES_OF = {
 }
 
 
+_CERTIFICATES = """
+    SELECT samples, differing, flips, largest_difference, tolerance, same_metrics, because, environment, created_at
+    FROM certificates WHERE evaluation_id = ? ORDER BY id
+"""
+
+
 class StoredCell(NamedTuple):
-    """One complete evaluation: its metrics, and how many samples could not be read."""
+    """One complete evaluation: its metrics, how many samples could not be read, and how its outputs were verified."""
 
     evaluation: Evaluation
     metrics: list[Metric]
     unreadable: int
+    certificates: list[Certificate]
 
 
 def complete_cells(url: str | None, model: str, eval_setting: str) -> list[StoredCell] | None:
@@ -81,7 +88,9 @@ def names(url: str | None, kind: Kind) -> list[Named] | None:
 def complete_cells_of(store: Store, model: str, eval_setting: str) -> list[StoredCell]:
     """The complete visible evaluations of a model on a setting, oldest first, from any store."""
     return [
-        StoredCell(each, store.metrics(each.id), len(store.sample_errors(each.id)))
+        StoredCell(
+            each, store.metrics(each.id), len(store.sample_errors(each.id)), store.certificates([each.id])[each.id]
+        )
         for each in store.evaluations([model], [eval_setting])
         if each.status == "complete"
     ]
@@ -112,8 +121,19 @@ def _read(connection: sqlite3.Connection, model: str, eval_setting: str) -> list
         if unreadable and evaluation.derived_from:
             return None
         metrics = [Metric(**dict(metric)) for metric in connection.execute(_METRICS, (evaluation.id,))]
-        cells.append(StoredCell(evaluation, metrics, unreadable))
+        certificates = [_certificate(each) for each in connection.execute(_CERTIFICATES, (evaluation.id,))]
+        cells.append(StoredCell(evaluation, metrics, unreadable, certificates))
     return cells or None
+
+
+def _certificate(row: sqlite3.Row) -> Certificate:
+    values: dict[str, Any] = dict(row)
+    values["created_at"] = datetime.fromisoformat(values["created_at"]).replace(tzinfo=UTC)
+    values["because"] = tuple(json.loads(values["because"]))
+    values["environment"] = json.loads(values["environment"]) if values["environment"] is not None else None
+    if values["same_metrics"] is not None:
+        values["same_metrics"] = bool(values["same_metrics"])
+    return Certificate(**values)
 
 
 def _evaluation(row: sqlite3.Row) -> Evaluation:

@@ -130,6 +130,41 @@ class Outputs(StoreBase):
             array = _assemble(chunks, size, unreadable, f"evaluation {root}, {kind}", verify)
         return array if positions is None else array[positions]
 
+    def read_rows(self, evaluation_id: int, kind: str, positions: Sequence[int]) -> list[Any]:
+        """The outputs of some samples of an evaluation, which need not be complete.
+
+        Args:
+            evaluation_id: The evaluation.
+            kind: Such as ``"logits"``.
+            positions: Of the samples, in the evaluation's own data set.
+
+        Returns:
+            For each position an array (or a text, for kinds of text); None where there is no output.
+
+        Raises:
+            CorruptOutputError: If they differ from their checksum.
+        """
+        with self.reading() as session:
+            row = evaluation_row(session, evaluation_id)
+            root, places = evaluation_id, list(positions)
+            if row.derived_from_id is not None:
+                root = row.derived_from_id
+                among = source_positions(session, row.dataset_id, session.get_one(EvaluationRow, root).dataset_id)
+                places = [among[position] for position in positions]
+            found: dict[int, Any] = {}
+            chunk = OutputChunkRow
+            for start, count in session.execute(
+                sa.select(chunk.start, chunk.count).where(chunk.evaluation_id == root, chunk.kind == kind)
+            ).all():
+                wanted = [place for place in places if start <= place < start + count]
+                if wanted:
+                    each = session.get_one(OutputChunkRow, (root, kind, start))
+                    data = payloads.read_uri(each.uri) if each.uri else each.payload or b""
+                    payloads.verify(data, each.checksum, f"evaluation {root}, {kind}, samples from {start}")
+                    values = payloads.decode(data, each.dtype, each.count, each.shape)
+                    found.update({place: values[place - start] for place in wanted})
+            return [found.get(place) for place in places]
+
     def _chunks(self, session: Session, evaluation_id: int, kind: str) -> Iterator[Any]:
         """Rows (start, count, dtype, shape, checksum, uri, payload) of an evaluation, in order."""
         if session.get_bind().dialect.name == "postgresql":

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed import reading
 from testbed.errors import CorruptOutputError, StoreError
 from testbed.identity import digest_bytes
 
@@ -162,7 +163,7 @@ def read_uri(uri: str) -> bytes:
         CorruptOutputError: If there is nothing to read any more.
     """
     try:
-        with _open(uri, "rb") as file:
+        with reading.watch(None), _open(uri, "rb") as file:
             data: bytes = file.read()
             return data
     except (OSError, ImportError, ValueError) as error:

@@ -253,3 +253,32 @@ class TextEmbeddingRow(Base):
     width: Mapped[int]
     checksum: Mapped[str] = mapped_column(String(64))
     payload: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class EvaluationRecordRow(Base):
+    """What an evaluation was computed from, beside its identity; it may have been found to hold under several."""
+
+    __tablename__ = "evaluation_records"
+
+    evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
+    record: Mapped[str] = mapped_column(String(64), primary_key=True)  # a digest in `definitions`
+    metrics: Mapped[bool] = mapped_column(Boolean)
+    created_at: Mapped[datetime] = mapped_column(default=now)
+
+
+class CertificateRow(Base):
+    """A comparison of stored outputs with outputs of the same samples that were computed again."""
+
+    __tablename__ = "certificates"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), index=True)
+    samples: Mapped[int]
+    flips: Mapped[int | None]
+    differing: Mapped[int]
+    largest_difference: Mapped[float | None] = mapped_column(Double)
+    tolerance: Mapped[float | None] = mapped_column(Double)
+    same_metrics: Mapped[bool | None] = mapped_column(Boolean)
+    because: Mapped[list[str]]
+    environment: Mapped[dict[str, Any] | None]
+    created_at: Mapped[datetime] = mapped_column(default=now)

@@ -35,6 +35,12 @@ LOGIT_FORMS = ("npz", "csv", "parquet")
 @click.option(
     "--all", "everything", is_flag=True, help="With --print-eval: every evaluation of the cell, not the last."
 )
+@click.option(
+    "--why",
+    nargs=2,
+    metavar="A B",
+    help="Say what differs between two evaluations (by id), an evaluation and 'today', or a MODEL SETTING and today.",
+)
 @click.option("--slices", is_flag=True, help="With --print-eval: the metrics of slices too, such as each class.")
 @click.option("--list-models-db", is_flag=True, help="List the models in the store.")
 @click.option("--list-eval-settings-db", is_flag=True, help="List the eval settings in the store.")
@@ -157,6 +163,12 @@ def _print_eval(given: dict[str, Any]) -> int:
 
     model, setting = given["print_eval"]
     return print_evaluation(given["db_url"], model, setting, given["everything"], given["slices"], given["as_json"])
+
+
+def _why(given: dict[str, Any]) -> int:
+    from testbed.cli.why import explain
+
+    return explain(given)
 
 
 def _list_db(kind: Kind, given: dict[str, Any]) -> int:
@@ -357,6 +369,7 @@ _ACTIONS: dict[str, Any] = {
     "restore_evaluation": edit.restore_evaluation,
     "purge": edit.purge,
     "print_eval": _print_eval,
+    "why": _why,
     "list_models_db": lambda given: _list_db(MODEL, given),
     "list_models_registry": lambda given: _list_registry(MODEL, given),
     "list_eval_settings_db": lambda given: _list_db(SETTING, given),

@@ -23,11 +23,13 @@ def dry_run(
     catalog: Catalog, options: RunOptions, models: Sequence[str], settings: Sequence[str], as_json: bool
 ) -> int:
     """Prints the plan of a run; returns the program's exit status."""
+    from testbed.record import described
     from testbed.runner.cells import Action
     from testbed.runner.run import make_plan
 
     plan = make_plan(catalog, options, models, settings)
     passes = _passes(plan, options)
+    doubts = {each.cell.name: [difference.text for difference in each.differences] for each in plan.doubts}
     if as_json:
         print_json(
             {
@@ -39,6 +41,7 @@ def dry_run(
                         "reason": cell.reason or None,
                         "source": _source(cell),
                         "samples": cell.size or None,
+                        "doubts": doubts.get(cell.name, []),
                     }
                     for cell in plan.cells
                 ],
@@ -59,6 +62,12 @@ def dry_run(
             click.echo(
                 f"  pass {each.id + 1}: {len(each.positions):,} images, each read once, for"
                 f" {count(len(each.cells), 'cell')} ({each.label})"
+            )
+        if plan.doubts:
+            differences = [difference for each in plan.doubts for difference in each.differences]
+            click.echo(
+                f"  {count(len(plan.doubts), 'stored evaluation')} may be outdated, and a few samples of them are checked"
+                f" first: {described(differences)}"
             )
     return EXIT_ERROR if plan.of(Action.FAILED) else 0
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from testbed.cli.checks import check_as_object, require_amount
 from testbed.cli.clip_cc import clip_cc_options, export_run, translate
 from testbed.cli.dry_run import dry_run as show_plan
 from testbed.cli.options import (
@@ -90,6 +91,12 @@ POSITIVE = click.IntRange(min=1)
 @click.option("--random-weights", is_flag=True, help="Build the architectures untrained; the results are marked so.")
 @click.option("--strict", is_flag=True, help="Stop at a sample that cannot be read, rather than count it as wrong.")
 @click.option("--no-shared-pass", is_flag=True, help="Read the images anew for each cell.")
+@click.option("--trust", is_flag=True, help="Reuse stored results unchecked, even if files or versions changed since.")
+@click.option(
+    "--verify",
+    metavar="N|P%",
+    help="Compute so many samples (or percent) of each stored result again, compare, and store the outcome.",
+)
 @click.option(
     "--override", is_flag=True, help="Run again what is stored already, and set the stored evaluations aside."
 )
@@ -133,6 +140,7 @@ def command(
     use_predictions(predictions)
     use_files(given)
     set_up_logging(verbose, lambda line: click.echo(line, err=True))
+    require_amount(given["verify"])
     options = _options(given, verbose)
     bench = translate(clip_cc, base_dir, models, predictions) if clip_cc is not None else None
     if bench is not None:
@@ -183,6 +191,8 @@ def _options(given: dict[str, Any], verbose: bool) -> RunOptions:
         random_weights=given["random_weights"],
         strict=given["strict"],
         share_passes=not given["no_shared_pass"],
+        trust=given["trust"],
+        verify=given["verify"],
         override=given["override"],
         executor=given["executor"],
         verbose=verbose,
@@ -229,6 +239,7 @@ def _run(
                     ],
                     "results": [vars(result) for result in results],
                     "disagreements": report.disagreements,
+                    "checks": [check_as_object(each) for each in report.checks],
                     "store": store.display_url if kept else None,
                 }
             )

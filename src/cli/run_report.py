@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from testbed.cli.checks import print_checks
 from testbed.cli.output import count, grid, percent
 from testbed.db.entities import FRACTION, OVERALL
 
@@ -56,6 +57,7 @@ def print_report(
     _print_unreadable(report, unreadable)
     _print_uncovered(results)
     _print_disagreements(report)
+    print_checks(report.checks)
     _print_summary(report, override, where)
 
 

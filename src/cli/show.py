@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from testbed.cli.checks import certificate_as_object, describe_certificate
 from testbed.cli.output import count, metric_value, print_json, table
 from testbed.db import lookup
-from testbed.db.entities import OVERALL, Evaluation, Metric, current
+from testbed.db.entities import OVERALL, Certificate, Evaluation, Metric, current
 from testbed.db.lookup import StoredCell, complete_cells_of
 from testbed.errors import StoreError, UnknownNameError
 
@@ -39,10 +40,12 @@ def print_evaluation(
     counting = {each.id for each in current(cell.evaluation for cell in cells)}
     shown = [cell for cell in cells if everything or cell.evaluation.id in counting]
     if as_json:
-        print_json([_as_object(cell.evaluation, metric) for cell in shown for metric in cell.metrics])
+        print_json([_as_object(cell, metric) for cell in shown for metric in cell.metrics])
         return 0
     for cell in shown:
         click.echo(_headline(cell.evaluation, cell.unreadable))
+        for certificate in cell.certificates[-1:]:
+            click.echo(f"  {_verified(certificate)}")
         click.echo(_metrics_table([each for each in cell.metrics if slices or each.slice == OVERALL]))
         hidden = sum(each.slice != OVERALL for each in cell.metrics)
         if hidden and not slices:
@@ -115,7 +118,16 @@ def _metrics_table(metrics: list[Metric]) -> str:
     return table(["metric", "slice", "value ± standard error", "n"], rows, right=[2, 3])
 
 
-def _as_object(evaluation: Evaluation, metric: Metric) -> dict[str, Any]:
+def _verified(certificate: Certificate) -> str:
+    """The last comparison with recomputed outputs, and why it was made."""
+    why = f" after {'; '.join(certificate.because[:2])}" if certificate.because else ""
+    moment = f"{certificate.created_at:%Y-%m-%d %H:%M} UTC" if certificate.created_at else ""
+    return f"verified {moment}{why}: {describe_certificate(certificate)}"
+
+
+def _as_object(cell: StoredCell, metric: Metric) -> dict[str, Any]:
+    evaluation = cell.evaluation
+    verified = {"certificate": certificate_as_object(cell.certificates[-1])} if cell.certificates else {}
     return {
         "model": evaluation.model,
         "eval_setting": evaluation.eval_setting,
@@ -132,4 +144,5 @@ def _as_object(evaluation: Evaluation, metric: Metric) -> dict[str, Any]:
         "random_weights": evaluation.random_weights,
         "evaluation": evaluation.id,
         "fingerprint": evaluation.fingerprint,
+        **verified,
     }

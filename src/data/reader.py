@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from testbed import reading
 from testbed.data.source import ImageSource
 from testbed.errors import RunError, SampleError
 from testbed.eval_settings.perturbation_base import sample_seed
@@ -67,6 +68,7 @@ class Item:
     perturbed: dict[str, torch.Tensor] = field(default_factory=dict)
     error: str | None = None
     faults: dict[str, str] = field(default_factory=dict)
+    reads: set[reading.Read] = field(default_factory=set)
 
 
 @dataclass
@@ -81,6 +83,7 @@ class Batch:
         perturbed: Setting → the same images as its ``perturbation_fn_cpu`` made them.
         errors: Place → why that sample could not be read.
         faults: Setting → why its ``perturbation_fn_cpu`` failed.
+        reads: What the code that made the images read for the first time.
     """
 
     task: int
@@ -90,6 +93,7 @@ class Batch:
     perturbed: dict[str, torch.Tensor]
     errors: dict[int, str]
     faults: dict[str, str]
+    reads: set[reading.Read] = field(default_factory=set)
 
     def pin_memory(self) -> Batch:
         """Moves the images to memory from which a GPU can copy by itself; called by torch's DataLoader."""
@@ -134,14 +138,21 @@ class Reader:
         return len(self.positions)
 
     def __getitem__(self, key: tuple[int, int]) -> Item:
-        task, index = key
-        item = Item(task, index)
-        position = self.positions[index]
+        item = Item(*key)
+        with reading.watch(reading.SHARED):
+            self._read(item)
+        if torch.utils.data.get_worker_info() is not None:  # in another process, whose reads travel with the batch
+            item.reads = reading.fresh()
+        return item
+
+    def _read(self, item: Item) -> None:
+        position = self.positions[item.index]
         try:
-            picture = self.source.image(position)
+            with reading.watch(None):  # the samples' own content is part of the identity already
+                picture = self.source.image(position)
         except SampleError as error:
             item.error = str(error)
-            return item
+            return
         if self.setting_transform is not None:
             picture = self._resolved("setting_transform")(picture)
         image = self._resolved("transform")(picture)
@@ -150,8 +161,8 @@ class Reader:
             raise RunError(f"the transform must give a float tensor [3, H, W] with values in [0, 1]; it gave {found}")
         item.image = image if self.plain else None
         for place, perturbation in enumerate(self.perturbations):
-            self._perturb(item, place, perturbation, image, self.source.ids[position])
-        return item
+            with reading.watch(reading.setting(perturbation.setting)):
+                self._perturb(item, place, perturbation, image, self.source.ids[position])
 
     def _perturb(
         self, item: Item, place: int, perturbation: CpuPerturbation, image: torch.Tensor, sample_id: str
@@ -207,6 +218,7 @@ def collate(items: Sequence[Item]) -> Batch:
         perturbed={name: torch.stack([item.perturbed[name] for item in good]) for name in names},
         errors={item.index: item.error for item in items if item.error is not None},
         faults=faults,
+        reads={read for item in items for read in item.reads},
     )
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from testbed import reading
 from testbed.errors import DefinitionError, DuplicateNameError, PluginError, TestbedError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def room_modules(room: str) -> list[str]:
 
 def import_definitions(module: str) -> None:
     """Imports a definition module, which registers what it defines."""
-    with clear_faults(f"the definition file {module}", _origin(module)):
+    with clear_faults(f"the definition file {module}", _origin(module)), reading.watch(reading.SHARED):
         importlib.import_module(module)
 
 
@@ -55,7 +56,8 @@ def load_entry_point(entry_point: importlib.metadata.EntryPoint, catalog: Catalo
     """Loads an installed plug-in: a module, which registers what it defines, or a function that takes the catalog."""
     package = entry_point.dist.name if entry_point.dist else "an unknown package"
     remedy = f"; uninstall it, or set {ENV_NO_PLUGINS}=1 to go on without plug-ins"
-    with clear_faults(f"the plug-in {entry_point.name!r} of {package}", _origin(entry_point.module), remedy):
+    what = f"the plug-in {entry_point.name!r} of {package}"
+    with clear_faults(what, _origin(entry_point.module), remedy), reading.watch(reading.SHARED):
         loaded: Any = entry_point.load()
         if callable(loaded):
             loaded(catalog)
@@ -78,7 +80,7 @@ def load_plugin_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with clear_faults(f"--plugin {path}", str(path)), original_names():
+        with clear_faults(f"--plugin {path}", str(path)), original_names(), reading.watch(reading.SHARED):
             spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
@@ -96,7 +98,8 @@ def load_decoder_file(path: Path, catalog: Catalog) -> None:
 
     if not path.is_file():
         raise PluginError(f"--plugin {path}: there is no such file")
-    decoder_file_base.register(path, catalog)
+    with reading.watch(reading.SHARED):
+        decoder_file_base.register(path, catalog)
 
 
 def _origin(module: str) -> str | None:

@@ -168,6 +168,16 @@ class Registry(Generic[T]):
                 return f"family {family.name}"
         raise unknown_name(self.noun, name, self.names(), "the registry", self.listing)
 
+    def origin(self, name: str) -> str | None:
+        """The file that the definition of that name was written in, or the family's; None where it has none."""
+        canonical = self.canonical(name)
+        if canonical in self._sources:
+            return self._sources[canonical].file
+        for family in self._families.values():
+            if canonical is not None and family.canonical(name) == canonical:
+                return getattr(sys.modules.get(type(family).__module__), "__file__", None)
+        return None
+
     def snapshot(self) -> tuple[dict[str, T], dict[str, Source], dict[str, Family[T]]]:
         """What is registered now, for `restore`."""
         return dict(self._items), dict(self._sources), dict(self._families)

@@ -45,12 +45,14 @@ class OpenedModel:
     Attributes:
         weights: None when they are not here yet (a dry run fetches nothing).
         identity: A digest of definition and weights; None when the weights are not here yet.
+        files: The source files of the definition.
     """
 
     definition: ModelDefinition
     weights: Weights | None
     description: dict[str, Any]
     identity: str | None
+    files: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class OpenedSetting:
         source_key: Equal for settings that read the same data set.
         positions: The positions of the source that are evaluated, in order.
         dataset: The samples at these positions.
+        files: The source files of the data set's definition.
     """
 
     setting: EvalSetting
@@ -68,6 +71,7 @@ class OpenedSetting:
     source_key: str
     positions: Sequence[int]
     dataset: DatasetInfo
+    files: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,8 @@ class Cell:
         needs: The image embeddings that it takes instead of seeing images, by role.
         scorer: For a cell that is scored by a model, that model.
         kept: Whether what is stored of it is used even if stored evaluations are to be run again: nobody asked for it.
+        files: The source files of its definitions.
+        older: A stored evaluation of the same names whose identity an older scheme describes.
     """
 
     model: str
@@ -115,6 +121,8 @@ class Cell:
     needs: dict[str, Need] = field(default_factory=dict)
     scorer: OpenedModel | None = None
     kept: bool = False
+    files: set[str] = field(default_factory=set)
+    older: Evaluation | None = None
 
     @property
     def name(self) -> str:
@@ -237,6 +245,20 @@ class Job:
     passes: tuple[Pass, ...]
     data_workers: int
     threads: int
+    check: Check | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """That a run computes stored samples again, to compare them.
+
+    Attributes:
+        db_url: The store that has what was prepared, such as zero-shot heads.
+        classes: Of a stored zero-shot head so many classes are made again.
+    """
+
+    db_url: str
+    classes: int
 
 
 @dataclass

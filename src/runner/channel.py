@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
+from testbed.reading import Read
 from testbed.runner.cells import Job, Task
 
 
@@ -35,6 +37,10 @@ class Channel(Protocol):
 
     def cell_failed(self, evaluation_id: int, reason: str) -> None:
         """A cell cannot be finished."""
+        ...
+
+    def read(self, reads: Iterable[Read]) -> None:
+        """Files and variables that users' code has read for the first time."""
         ...
 
     def note(self, text: str) -> None:
@@ -91,6 +97,10 @@ class RemoteChannel(ABC):
     def cell_failed(self, evaluation_id: int, reason: str) -> None:
         """A cell cannot be finished."""
         self.tell("cell_failed", evaluation_id, reason)
+
+    def read(self, reads: Iterable[Read]) -> None:
+        """Files and variables that users' code has read for the first time."""
+        self.tell("read", sorted(reads))
 
     def note(self, text: str) -> None:
         """Something the user should know."""

@@ -89,6 +89,10 @@ class EmbeddingPlanner:
             cell.needs[role] = Need(opened, elsewhere or embedding)
         return [cell for cell in made if cell.action is Action.RUN and self._is_needed(cell, plan)]
 
+    def cells(self) -> list[Cell]:
+        """The cells of embeddings that were looked up."""
+        return list(self._cells.values())
+
     def _is_needed(self, embedding: Cell, plan: Plan) -> bool:
         cells = plan.of(Action.RUN)
         return any(need.source is embedding for cell in cells for need in cell.needs.values())

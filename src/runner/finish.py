@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
+from testbed import reading
+from testbed.db.entities import Metric, Score
 from testbed.db.store import Store
 from testbed.errors import CorruptOutputError, LackingEmbeddingsError, StoreError, TestbedError
 from testbed.registry.catalog import Catalog
@@ -14,6 +18,9 @@ from testbed.runner.stored_images import embedded_images_of
 from testbed.tasks.task_base import Outputs, get_task
 
 log = logging.getLogger("testbed")
+
+# Two metrics are equal up to this relative difference: releases of libraries sum in another order.
+SAME_METRIC = 1e-6
 
 
 def finish(store: Store, catalog: Catalog, evaluation_id: int) -> str | None:
@@ -31,7 +38,7 @@ def finish(store: Store, catalog: Catalog, evaluation_id: int) -> str | None:
         StoreError: If the store cannot be read or written.
     """
     try:
-        scores, metrics = _score(store, catalog, evaluation_id)
+        scores, metrics = compute_scores(store, catalog, evaluation_id)
     except (LackingEmbeddingsError, CorruptOutputError) as error:  # others may be whole
         reason = str(error)
     except StoreError:
@@ -49,7 +56,8 @@ def finish(store: Store, catalog: Catalog, evaluation_id: int) -> str | None:
     return reason
 
 
-def _score(store: Store, catalog: Catalog, evaluation_id: int):  # type: ignore[no-untyped-def]
+def compute_scores(store: Store, catalog: Catalog, evaluation_id: int) -> tuple[list[Score], list[Metric]]:
+    """Today's scores and metrics of stored outputs. Changes nothing; raises whatever the setting's metric raises."""
     evaluation = store.evaluation(evaluation_id)
     setting = catalog.get_eval_setting(evaluation.eval_setting)
     task = get_task(setting.task)
@@ -74,4 +82,36 @@ def _score(store: Store, catalog: Catalog, evaluation_id: int):  # type: ignore[
         else None,
     )
     known = catalog.contains_model(evaluation.model)  # a stored model may be defined no longer
-    return task.score(outputs, setting, catalog.get_model(evaluation.model) if known else None)
+    model = catalog.get_model(evaluation.model) if known else None
+    with reading.watch(reading.setting(setting.name)):
+        return task.score(outputs, setting, model)
+
+
+def same_scores(store: Store, evaluation_id: int, scores: Sequence[Score], metrics: Sequence[Metric]) -> bool:
+    """Whether scores and metrics are those that are stored for an evaluation."""
+    return _same_metrics(store.metrics(evaluation_id), metrics) and _same_samples(store.scores(evaluation_id), scores)
+
+
+def _same_metrics(before: Sequence[Metric], now: Sequence[Metric]) -> bool:
+    old, new = ({(each.scorer, each.name, each.slice): each for each in metrics} for metrics in (before, now))
+    return old.keys() == new.keys() and all(
+        _close(old[key].value, new[key].value) and old[key].n == new[key].n for key in old
+    )
+
+
+def _close(before: float | None, now: float | None) -> bool:
+    old, new = (None if value is None or value != value else float(value) for value in (before, now))
+    if old is None or new is None:
+        return old is new
+    return old == new or abs(old - new) <= SAME_METRIC * max(abs(old), abs(new))
+
+
+def _same_samples(before: dict[tuple[str, str], Any], now: Sequence[Score]) -> bool:
+    import numpy as np
+
+    new = {(each.scorer, each.name): np.asarray(each.values, dtype=np.float64) for each in now}
+    return before.keys() == new.keys() and all(
+        old.shape == new[key].shape
+        and np.allclose(old.astype(np.float64), new[key], rtol=SAME_METRIC, atol=1e-9, equal_nan=True)
+        for key, old in before.items()
+    )

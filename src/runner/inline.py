@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from testbed.db.store import Store
 from testbed.errors import RunError
+from testbed.reading import Read
 from testbed.registry.catalog import Catalog
 from testbed.runner.cells import Job, Task
 from testbed.runner.pool import Events
@@ -51,6 +54,10 @@ class InlineChannel:
     def cell_failed(self, evaluation_id: int, reason: str) -> None:
         """A cell cannot be finished."""
         self._events.cell_failed(evaluation_id, reason)
+
+    def read(self, reads: Iterable[Read]) -> None:
+        """Files and variables that users' code has read for the first time."""
+        self._events.read(reads)
 
     def note(self, text: str) -> None:
         """Something the user should know."""

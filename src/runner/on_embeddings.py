@@ -79,10 +79,11 @@ class EmbeddingRun:
             context = PrepareContext(
                 self.cell.model_identity,
                 own.class_names,
-                store.get_artifact,
+                self.worker.get_artifact,
                 store.put_artifact,
                 own.samples,
                 self._images,
+                self.worker.again,
             )
             self._bound, self._kind = task.bind(loaded, setting, context), task.output_kind
         return self._bound

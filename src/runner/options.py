@@ -26,6 +26,9 @@ class RunOptions:
         random_weights: Whether to build architectures untrained.
         strict: Whether an unreadable sample ends the run instead of counting as wrong.
         share_passes: Whether cells that read the same pixels are computed in one pass.
+        trust: Whether stored evaluations are taken as they are, even if files or versions changed since.
+        verify: How much of each stored evaluation is computed again and compared: a number of samples, or a share such
+            as ``"1%"``; None for none.
         override: Whether to run again what is stored already; the stored evaluations are set aside.
         verbose: Whether workers tell where errors come from.
         executor: Where cells are computed: in processes of their own, or in this one.
@@ -46,6 +49,8 @@ class RunOptions:
     random_weights: bool = False
     strict: bool = False
     share_passes: bool = True
+    trust: bool = False
+    verify: str | None = None
     override: bool = False
     executor: Executor = "processes"
     verbose: bool = False

@@ -5,15 +5,20 @@ from __future__ import annotations
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from testbed import reading, sourcecode
+from testbed.data.source import Source
 from testbed.db.entities import DatasetInfo, Evaluation
+from testbed.db.records import SET_ASIDE
 from testbed.db.store import Store
 from testbed.errors import TestbedError, UnsupportedError
-from testbed.identity import describe, digest
+from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.identity import SCHEME, describe, describe_fields, digest
 from testbed.registry.catalog import Catalog
+from testbed.registry.table import Registry
 from testbed.runner.cells import Action, Cell, Need, OpenedModel, OpenedSetting, weights_identity
 from testbed.runner.embeddings import EmbeddingPlanner, only_images
 from testbed.runner.options import RunOptions
@@ -33,10 +38,14 @@ class Plan:
         cells: What was asked for.
         prerequisites: Cells that nobody asked for: image embeddings and captions that the others take, and that are not
             stored yet.
+        others: All cells that were looked up for the sake of those that were asked for.
+        doubts: Stored evaluations that it builds on and that a run checks first (of a dry run alone).
     """
 
     cells: list[Cell] = field(default_factory=list)
     prerequisites: list[Cell] = field(default_factory=list)
+    others: list[Cell] = field(default_factory=list)
+    doubts: list[Any] = field(default_factory=list)
 
     def of(self, *actions: Action) -> list[Cell]:
         """The cells with one of these actions, in order."""
@@ -63,6 +72,8 @@ class Planner:
         self.store = store
         self.options = options
         self.fetch = fetch
+        self._opened: dict[str, OpenedSetting | str] = {}
+        self._models: dict[str, OpenedModel | str] = {}
         self._sources: dict[str, Any] = {}
         self._samples: dict[str, DatasetInfo] = {}
         self._keys: dict[str, frozenset[tuple[str, str]]] = {}
@@ -71,27 +82,34 @@ class Planner:
 
     def plan(self, models: Sequence[str], settings: Sequence[str]) -> Plan:
         """Decides about every model on every setting; nothing in the store is changed."""
-        opened_settings: dict[str, OpenedSetting | str] = {}
+        return self.plan_pairs([(model, setting) for model in models for setting in settings])
+
+    def plan_pairs(self, pairs: Sequence[tuple[str, str]]) -> Plan:
+        """Decides about pairs of a model and a setting.
+
+        What was opened for an earlier plan stays open, so that planning again is quick.
+        """
+        self.embeddings = EmbeddingPlanner(self)
+        self._scorers = ScorerPlanner(self)
         plan = Plan()
-        for model in models:
-            opened_model: OpenedModel | str = ""
-            for setting in settings:
-                cell = Cell(model, setting)
-                plan.cells.append(cell)
-                if not self._fits(cell):
-                    continue
-                # Data are read, and weights fetched, only for a pair that fits.
-                if setting not in opened_settings:
-                    opened_settings[setting] = self.attempt(partial(self.open_setting, setting))
-                if not opened_model:
-                    opened_model = self.attempt(partial(self.open_model, model))
-                self.identify(cell, opened_model, opened_settings[setting])
+        for model, setting in pairs:
+            cell = Cell(model, setting)
+            plan.cells.append(cell)
+            if not self._fits(cell):
+                continue
+            # Data are read, and weights fetched, only for a pair that fits.
+            if setting not in self._opened:
+                self._opened[setting] = self.attempt(partial(self.open_setting, setting))
+            if model not in self._models:
+                self._models[model] = self.attempt(partial(self.open_model, model))
+            self.identify(cell, self._models[model], self._opened[setting])
         captions = self._scorers.find_captions(plan)
         self.find_stored([*plan.of(Action.RUN), *(cell for cell in captions if cell.action is Action.RUN)])
         to_run = [cell for cell in (*plan.cells, *captions) if cell.action is Action.RUN]
         self._find_sources([cell for cell in to_run if self._task(cell).has_outputs])
         prerequisites = [*self.embeddings.find(plan), *self._scorers.settle(plan)]
         plan.prerequisites = _not_asked_for(plan, list({id(cell): cell for cell in prerequisites}.values()))
+        plan.others = [*captions, *self.embeddings.cells()]
         return plan
 
     # Opening ------------------------------------------------------------------------------------------------------
@@ -113,20 +131,32 @@ class Planner:
             TestbedError: If they cannot be had.
         """
         setting = self.catalog.get_eval_setting(name)
-        spec = describe(setting.dataset)
+        files: set[str] = set()
+        spec = describe(setting.dataset, files)
         source_key = digest(spec)
         if source_key not in self._sources:
             self._sources[source_key] = self.attempt(setting.dataset.open)
         source = self._sources[source_key]
         if isinstance(source, str):
             raise TestbedError(source)
-        positions = setting.positions(source, self.options.limit)
+        positions = self.positions(setting, source)
         samples_key = digest([source_key, positions])
         if samples_key not in self._samples:
             self._samples[samples_key] = source.describe_samples(positions)
         if setting.task == image_embedding.task.name:
-            return only_images(setting, source, source_key, positions, self._samples[samples_key])
-        return OpenedSetting(setting, source, source_key, positions, self._samples[samples_key])
+            opened = only_images(setting, source, source_key, positions, self._samples[samples_key])
+        else:
+            opened = OpenedSetting(setting, source, source_key, positions, self._samples[samples_key])
+        return replace(opened, files=frozenset(files | self._origin(self.catalog.eval_settings, name)))
+
+    def positions(self, setting: EvalSetting, source: Source) -> Sequence[int]:
+        """The positions of the source that are evaluated."""
+        return setting.positions(source, self.options.limit)
+
+    def _origin(self, registry: Registry[Any], name: str) -> set[str]:
+        """The file in which a name is defined, where it is the user's own."""
+        file = registry.origin(name)
+        return {file} if file is not None and sourcecode.is_own("", file) else set()
 
     def open_model(self, name: str) -> OpenedModel:
         """A model and what its weights are.
@@ -135,10 +165,12 @@ class Planner:
             TestbedError: If they cannot be had.
         """
         definition = self.catalog.get_model(name)
-        description = describe(definition.spec())
-        weights = definition.weights(self.options.random_seed, self.fetch)
+        files = self._origin(self.catalog.models, name)
+        description = describe_fields(definition.spec(), files)
+        with reading.watch(reading.model(name)):
+            weights = definition.weights(self.options.random_seed, self.fetch)
         identity = weights_identity(description, weights.id) if weights is not None else None
-        return OpenedModel(definition, weights, description, identity)
+        return OpenedModel(definition, weights, description, identity, frozenset(files))
 
     def _fits(self, cell: Cell) -> bool:
         """Whether the model can do the setting's task at all; asks for neither data nor weights."""
@@ -163,6 +195,7 @@ class Planner:
             cell.reason = model if isinstance(model, str) else str(setting)
             return
         cell.opened_model, cell.opened_setting = model, setting
+        cell.files |= model.files | setting.files
         specs = self.attempt(partial(self._specs, cell, model, setting))
         if isinstance(specs, str):
             cell.action, cell.reason = Action.FAILED, specs
@@ -174,6 +207,7 @@ class Planner:
             "view": view,
             "samples": setting.dataset.fingerprint,
             "dtype": self.options.dtype,
+            "scheme": SCHEME,
         }
         if model.identity is None:
             cell.reason = "its weights are not here yet"
@@ -199,8 +233,8 @@ class Planner:
         forward["restricted"] = task.restricts(model.definition, definition)
         if others := self.embeddings.others(model, definition):
             forward["embedded"] = others
-        view = describe(task.view_spec(definition)) | self._scorers.describe(cell, definition)
-        return describe(forward), view
+        view = describe_fields(task.view_spec(definition), cell.files) | self._scorers.describe(cell, definition)
+        return describe_fields(forward, cell.files), view
 
     def _task(self, cell: Cell) -> Task:
         return get_task(self.catalog.get_eval_setting(cell.setting).task)
@@ -213,12 +247,25 @@ class Planner:
             return
         evaluations = self.store.evaluations({cell.model for cell in cells}, {cell.setting for cell in cells})
         by_cell = {(each.model, each.eval_setting, each.fingerprint): each for each in evaluations}
+        older = {(each.model, each.eval_setting): each for each in evaluations if self._is_older(each)}
         for cell in cells:
             cell.stored = by_cell.get((cell.model, cell.setting, cell.fingerprint or ""))
+            cell.older = older.get((cell.model, cell.setting)) if cell.stored is None else None
             if cell.stored is not None and cell.stored.status == "complete" and not self._again(cell):
                 cell.action = Action.DONE
         if self.options.strict:
             self._refuse_unread([cell for cell in cells if cell.action is Action.DONE])
+
+    def _is_older(self, evaluation: Evaluation) -> bool:
+        """Whether an evaluation is one of this kind of run, but its identity is described by an older scheme."""
+        return (
+            evaluation.status == "complete"
+            and evaluation.origin != "imported"
+            and evaluation.dtype == self.options.dtype
+            and evaluation.random_weights == self.options.random_weights
+            and (evaluation.identity or {}).get("scheme", 1) < SCHEME
+            and SET_ASIDE not in (evaluation.identity or {})
+        )
 
     def _refuse_unread(self, cells: Sequence[Cell]) -> None:
         """Under --strict, an evaluation some of whose samples could not be read is as good as none."""

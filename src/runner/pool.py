@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from testbed.errors import RunError
+from testbed.reading import Read
 from testbed.registry.parcel import Parcel
 from testbed.runner.cells import Job, Task
 from testbed.runner.progress import Progress
@@ -29,6 +30,10 @@ class Events(Protocol):
 
     def cell_failed(self, evaluation_id: int, reason: str) -> None:
         """A cell cannot be finished."""
+        ...
+
+    def read(self, reads: Iterable[Read]) -> None:
+        """Files and variables that users' code has read for the first time."""
         ...
 
 
@@ -182,6 +187,9 @@ class Pool:
 
     def _on_cell_failed(self, place: int, evaluation_id: int, reason: str) -> None:
         self.events.cell_failed(evaluation_id, reason)
+
+    def _on_read(self, place: int, reads: Iterable[Read]) -> None:
+        self.events.read(reads)
 
     def _on_note(self, place: int, text: str) -> None:
         self.progress.note(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from testbed.runner.plan import Plan
+from testbed.runner.trust import Checked
 
 
 @dataclass
@@ -32,6 +33,7 @@ class Report:
         stored_bytes: How many bytes of outputs were stored.
         reused: How many samples × cells were not computed, since an earlier run had stored their outputs.
         disagreements: Lines about numbers of this run that differ from published ones.
+        checks: What checks of stored evaluations gave.
     """
 
     plan: Plan
@@ -40,6 +42,7 @@ class Report:
     stored_bytes: int = 0
     reused: int = 0
     disagreements: list[str] = field(default_factory=list)
+    checks: list[Checked] = field(default_factory=list)
     interrupted: bool = False
 
     def of(self, *statuses: str) -> list[Outcome]:
@@ -49,4 +52,6 @@ class Report:
     @property
     def ok(self) -> bool:
         """Whether every cell that can be had is there."""
-        return not self.interrupted and not self.of("failed", "stopped")
+        replaced = {each.evaluation_id for each in self.of("stored")}
+        contradicted = [each for each in self.checks if each.result == "differs" and each.evaluation in replaced]
+        return not self.interrupted and not self.of("failed", "stopped") and not contradicted

@@ -10,9 +10,10 @@ from testbed.db.entities import CellRecord, Evaluation, current
 from testbed.db.names import matching_names
 from testbed.db.store import Store
 from testbed.errors import TestbedError
-from testbed.identity import describe, digest
+from testbed.identity import describe_fields, digest
+from testbed.record import Today
 from testbed.registry.catalog import Catalog
-from testbed.runner.finish import finish
+from testbed.runner.finish import compute_scores, finish, same_scores
 from testbed.runner.scorers import kept_scorer
 from testbed.tasks.task_base import get_task
 
@@ -63,16 +64,29 @@ def rescore(
             cells.setdefault((each.model, each.eval_setting), []).append(each)
     chosen = matching_names("model", models, {model for model, _ in cells})
     settings = matching_names("eval setting", eval_settings, {setting for _, setting in cells})
+    today = Today(catalog.plugins)
     done = []
     for (model, setting), evaluations in cells.items():
         if model in chosen and setting in settings:
             for evaluation in current(evaluations):
-                done.append(_rescore(store, catalog, evaluation))
+                done.append(_rescore(store, catalog, evaluation, today))
                 tell(done[-1])
     return done
 
 
-def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation) -> Rescored:
+def _metrics_hold(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> bool:
+    """Whether an evaluation's metrics are those of today's code, though its definition is the same."""
+    records = store.records([evaluation.id])[evaluation.id]
+    if any(each.metrics and not today.differences(each.content) for each in records):
+        return True
+    try:
+        scores, metrics = compute_scores(store, catalog, evaluation.id)
+    except Exception:  # a setting's own metrics_fn may raise anything: scoring anew will say what
+        return False
+    return same_scores(store, evaluation.id, scores, metrics)
+
+
+def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> Rescored:
     def ended(status: str, reason: str = "", evaluation_id: int | None = None) -> Rescored:
         return Rescored(evaluation.model, evaluation.eval_setting, status, reason, evaluation_id)
 
@@ -83,11 +97,13 @@ def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation) -> Rescored
         return ended("skipped", "the setting is not in the registry; --plugin FILE names a file that defines it")
     try:
         setting = catalog.get_eval_setting(evaluation.eval_setting)
-        view = describe(get_task(setting.task).view_spec(setting)) | kept_scorer(identity)
+        view = describe_fields(get_task(setting.task).view_spec(setting)) | kept_scorer(identity)
     except TestbedError as error:
         return ended("skipped", str(error))
     if digest(view) == digest(identity["view"]):
-        return ended("current", evaluation_id=evaluation.id)
+        if _metrics_hold(store, catalog, evaluation, today):
+            return ended("current", evaluation_id=evaluation.id)
+        store.set_aside(evaluation.id, ["today's code makes other metrics of the same outputs"], outputs=False)
     record = CellRecord(
         model=evaluation.model,
         eval_setting=evaluation.eval_setting,
@@ -106,6 +122,8 @@ def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation) -> Rescored
     if begun.status == "complete":
         return ended("current", evaluation_id=begun.id)
     reason = finish(store, catalog, begun.id)
+    if reason is None and (records := store.records([evaluation.id])[evaluation.id]):
+        store.add_records({begun.id: records[0].content})
     return ended("failed", reason, begun.id) if reason else ended("rescored", evaluation_id=begun.id)
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import count
 from typing import Any
 
+from testbed import reading
 from testbed.db.entities import CellRecord, Evaluation, Status
 from testbed.db.evaluations import UNIDENTIFIED
 from testbed.db.store import Store
 from testbed.errors import StoreError
+from testbed.reading import Read
+from testbed.record import Today
 from testbed.registry.catalog import Catalog
-from testbed.runner.cells import Action, Cell, Job, Pass, PassKind, Task
+from testbed.runner.cells import Action, Cell, Check, Job, Pass, PassKind, Task
+from testbed.runner.doubts import find_doubts
 from testbed.runner.environment import environment
 from testbed.runner.finish import finish
 from testbed.runner.held import HeldTasks
@@ -22,10 +26,13 @@ from testbed.runner.passes import embedded_pass, generation_pass, group, tasks_o
 from testbed.runner.plan import Plan, Planner
 from testbed.runner.progress import Progress, SilentProgress
 from testbed.runner.published import disagreements
+from testbed.runner.recompute import amount
+from testbed.runner.records import Records
 from testbed.runner.report import Outcome, Report
 from testbed.runner.resources import choose_resources
 from testbed.runner.scheduler import Scheduler
 from testbed.runner.scored_texts import text_passes
+from testbed.runner.trust import Trust
 from testbed.tasks.task_base import IMAGES, get_task
 
 log = logging.getLogger("testbed")
@@ -45,7 +52,10 @@ def make_plan(catalog: Catalog, options: RunOptions, models: Sequence[str], sett
             raise
         return Planner(catalog, None, options, fetch=False).plan(models, settings)
     with store:
-        return Planner(catalog, store, options, fetch=False).plan(models, settings)
+        plan = Planner(catalog, store, options, fetch=False).plan(models, settings)
+        if not options.trust:
+            plan.doubts = find_doubts(plan, store, Today(catalog.plugins), frozenset(), {})
+        return plan
 
 
 def run(
@@ -78,7 +88,11 @@ def run(
 class Run:
     """One run on an open store."""
 
-    def __init__(self, catalog: Catalog, options: RunOptions, store: Store, progress: Progress) -> None:
+    def __init__(
+        self, catalog: Catalog, options: RunOptions, store: Store, progress: Progress, check: Check | None = None
+    ) -> None:
+        self.check = check
+        self.records = Records(store, Today(catalog.plugins)) if check is None else None
         self.catalog = catalog
         self.options = options
         self.store = store
@@ -98,24 +112,49 @@ class Run:
 
     def run(self, models: Sequence[str], settings: Sequence[str]) -> Report:
         """Plans and does it."""
-        plan = Planner(self.catalog, self.store, self.options).plan(models, settings)
-        self.report.plan = plan
         self._environment = environment(self.resources, self.options.batch_size)
+        assert self.records is not None
+        trust = Trust(
+            self.catalog, self.store, self.options, self.records, self.progress, self._record, self._environment
+        )
+        self.report.checks = trust.checks
+        planner = Planner(self.catalog, self.store, self.options)
+        try:
+            plan = trust.settle(planner, [(model, setting) for model in models for setting in settings])
+            if self.options.verify is not None:
+                trust.verify(plan, amount(self.options.verify))
+        except KeyboardInterrupt:
+            plan = planner.plan(models, settings)
+            self.report.interrupted = True
+        return self._do(plan)
+
+    def recompute(self, plan: Plan) -> Report:
+        """Computes the outputs of a plan's cells, and scores none."""
+        assert self.check is not None
+        return self._do(plan)
+
+    def _do(self, plan: Plan) -> Report:
+        self.report.plan = plan
         for cell in plan.of(Action.DONE):
             self._end(cell, "stored", evaluation_id=cell.stored.id if cell.stored else None)
         for cell in plan.of(Action.UNSUPPORTED, Action.FAILED):
             self._record_failure(cell)
         try:
-            self._compute([*plan.prerequisites, *plan.of(Action.RUN)])
-            self._derive(plan.of(Action.DERIVE))
-            self._score(plan.of(Action.SCORE))
+            if not self.report.interrupted:
+                self._compute([*plan.prerequisites, *plan.of(Action.RUN)])
+                self._derive(plan.of(Action.DERIVE))
+                self._score(plan.of(Action.SCORE))
         except KeyboardInterrupt:
+            if self.check is not None:
+                raise
             self.report.interrupted = True
         finally:
             self._finishing.shutdown(wait=True)
             self._collect(plan)
         for finished in self._finishes:
             finished.result()
+        for name in self.records.settle() if self.records is not None else ():
+            self.progress.note(f"{name} changed while it was read; the next run checks what was computed from it")
         return self.report
 
     # Running ------------------------------------------------------------------------------------------------------
@@ -148,8 +187,17 @@ class Run:
             if evaluation_id not in open_cells:  # all outputs were stored, and then something happened
                 self._finish(evaluation_id)
         if tasks:
-            self._execute()
+            try:
+                self._execute()
+            finally:
+                self._record_open(begun)
         self._wait_for_finishes()
+
+    def _record_open(self, begun: Iterable[tuple[Cell, int]]) -> None:
+        """Stores what the evaluations were computed from that are not complete, for the run that resumes them."""
+        if self.records is not None:
+            ended = {each.evaluation_id for each in self._outcomes.values()}
+            self.records.begin({evaluation_id: cell for cell, evaluation_id in begun if evaluation_id not in ended})
 
     def _begin_embedded(self, cell: Cell) -> list[tuple[Cell, int]]:
         """Begins a cell that takes image embeddings from the store, and makes its pass."""
@@ -235,7 +283,14 @@ class Run:
     def _execute(self) -> None:
         assert self._scheduler is not None
         url = self.store.full_url
-        job = Job(self.options, url, tuple(self._passes), self.resources.data_workers, self.resources.threads)
+        job = Job(
+            self.options,
+            url,
+            tuple(self._passes),
+            self.resources.data_workers,
+            self.resources.threads,
+            self.check,
+        )
         if self.options.executor == "inline":
             from testbed.runner.inline import run_inline
 
@@ -252,10 +307,18 @@ class Run:
         """The outputs of a task are stored: some cells may be done with."""
         assert self._scheduler is not None
         self.report.stored_bytes += stored_bytes
-        for evaluation_id in self._scheduler.task_done(task_id):
+        cells = self._scheduler.cells_of(task_id)
+        done = self._scheduler.task_done(task_id)
+        if self.records is not None:  # for a run that is killed; who is complete gets its record then
+            self.records.begin({each: self._evaluations[each] for each in cells if each not in done})
+        for evaluation_id in done:
             if not self._repair(evaluation_id):
                 self._finish(evaluation_id)
                 self._scheduler.add(self._held.release(evaluation_id))
+
+    def read(self, reads: Iterable[Read]) -> None:
+        """Files and variables that users' code has read for the first time."""
+        reading.note(reads)
 
     def cell_failed(self, evaluation_id: int, reason: str) -> None:
         """A cell cannot be finished."""
@@ -301,10 +364,15 @@ class Run:
         status = _DONE_STATUS.get(cell.action, "complete")
 
         def work() -> None:
-            reason = finish(self.store, self.catalog, evaluation_id)
+            reason = None
+            if self.records is None:
+                self.store.complete(evaluation_id, [], [])
+            else:
+                reason = finish(self.store, self.catalog, evaluation_id)
             if reason is not None:
                 self.progress.note(f"{cell.name} failed: {reason}")
-            else:
+            elif self.records is not None:
+                self.records.complete(evaluation_id, cell)
                 self._compare_with_published(evaluation_id)
             self._end(cell, "failed" if reason else status, reason or "", evaluation_id)
 

@@ -92,6 +92,10 @@ class Scheduler:
         """Whether a worker has taken tasks whose outputs are not stored."""
         return any(owner == worker for owner, _ in self._under_way.values())
 
+    def cells_of(self, task_id: int) -> tuple[int, ...]:
+        """The evaluations that a task under way is for."""
+        return self._under_way[task_id][1].cells
+
     def task_done(self, task_id: int) -> list[int]:
         """Notes a task whose outputs are stored; returns the evaluations that have no open task left."""
         _, task = self._under_way.pop(task_id)

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from testbed import reading
 from testbed.data.reader import Batch, seed_everything
 from testbed.data.source import ImageSource
 from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -151,7 +152,8 @@ class Variants:
                 seed_everything(sample_seed("classify", sample, self.seed))
             return first.bound.features(self._piece(images, piece)).detach()
 
-        with torch.set_grad_enabled(handles):  # a classify that handles an attack itself needs gradients
+        # a classify that handles an attack itself needs gradients
+        with torch.set_grad_enabled(handles), reading.watch(reading.model(first.cell.model)):
             features = first.pieces(len(images), piece_features)
         for cell in group:
             self._guard([cell], fail, partial(_deliver_outputs, cell, features, deliver))
@@ -189,7 +191,8 @@ class Variants:
             if "targets" in call.arguments
             else None,
         }
-        with torch.set_grad_enabled(setting.adversarial_attack is not None):
+        gradients = torch.set_grad_enabled(setting.adversarial_attack is not None)
+        with gradients, reading.watch(reading.setting(setting.name)):
             perturbed = call.make(function, offered)
         if not isinstance(perturbed, torch.Tensor) or perturbed.shape != images.shape:
             found = tuple(perturbed.shape) if isinstance(perturbed, torch.Tensor) else type(perturbed).__name__

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from testbed import reading
 from testbed.data.reader import Batch, ByName, CpuPerturbation, Item, Reader, collate, portable
 from testbed.data.source import ImageSource
 from testbed.db.entities import Chunk
@@ -48,6 +49,8 @@ class Worker:
         self.device = device
         self.writer = Writer(store, channel)
         self.passes = {each.id: each for each in job.passes}
+        self.again = job.check.classes if job.check is not None else 0
+        self._prepared = Store.open(job.check.db_url) if job.check is not None else None
         self._loaded: dict[str, Any] = {}
 
     def run(self) -> None:
@@ -60,9 +63,17 @@ class Worker:
         try:
             while not self.channel.stopping() and (pass_id := self.channel.next_pass()) is not None:
                 one_pass = self.passes[pass_id]
-                _RUNS[one_pass.kind](self, one_pass).run()
+                with reading.watch(reading.SHARED):
+                    _RUNS[one_pass.kind](self, one_pass).run()
         finally:
             self.writer.close()
+            if self._prepared is not None:
+                self._prepared.close()
+
+    def get_artifact(self, fingerprint: str) -> Any | None:
+        """Something prepared; a check of stored outputs takes it from the store that has these."""
+        found = self.store.get_artifact(fingerprint)
+        return found if found is not None or self._prepared is None else self._prepared.get_artifact(fingerprint)
 
     def load(self, names: Sequence[str]) -> dict[str, Any]:
         """The models of these names; others are dropped first. In place of one that cannot be loaded is its error."""
@@ -75,7 +86,8 @@ class Worker:
         for name in names:
             if isinstance(self._loaded.get(name), Exception | None):
                 try:
-                    self._loaded[name] = self.catalog.get_model(name).load(options)
+                    with reading.watch(reading.model(name)):
+                        self._loaded[name] = self.catalog.get_model(name).load(options)
                 except Exception as error:
                     log.debug("%s cannot be loaded", name, exc_info=True)
                     self._loaded[name] = error.with_traceback(None)  # which would keep half of a network alive
@@ -133,7 +145,13 @@ class PassRun:
     def _bind(self, cell: PassCell, loaded: Any) -> ReadyCell:
         setting = self.worker.catalog.get_eval_setting(cell.setting)
         store = self.worker.store
-        context = PrepareContext(cell.model_identity, self.source.class_names, store.get_artifact, store.put_artifact)
+        context = PrepareContext(
+            cell.model_identity,
+            self.source.class_names,
+            self.worker.get_artifact,
+            store.put_artifact,
+            again=self.worker.again,
+        )
         bound = get_task(setting.task).bind(loaded, setting, context)
         size = loaded.definition.batch_size(setting.adversarial_attack is not None, self.options.batch_size)
         channel = self.worker.channel
@@ -209,6 +227,7 @@ class PassRun:
 
     def _compute(self, variants: Variants, batch: Batch) -> None:
         buffer = self.tasks[batch.task]
+        reading.note(batch.reads)
         if batch.errors and self.options.strict:
             raise RunError(f"{next(iter(batch.errors.values()))} (and --strict is given)")
         cells = [

@@ -6,6 +6,7 @@ import queue
 import threading
 from collections.abc import Mapping, Sequence
 
+from testbed import reading
 from testbed.db.entities import Chunk
 from testbed.db.store import Store
 from testbed.runner.channel import Channel
@@ -39,7 +40,12 @@ class Writer:
             StoreError: If earlier outputs could not be stored.
         """
         self.check()
+        self._tell_reads()  # before the run is told that the task is done
         self._queue.put((task_id, chunks, errors))
+
+    def _tell_reads(self) -> None:
+        if reads := reading.fresh():
+            self._channel.read(reads)
 
     def check(self) -> None:
         """Raises what went wrong in the thread, if anything did."""
@@ -52,6 +58,7 @@ class Writer:
         Raises:
             StoreError: If something could not be stored.
         """
+        self._tell_reads()
         self._queue.put(None)
         self._thread.join()
         self.check()

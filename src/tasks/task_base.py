@@ -36,6 +36,8 @@ class PrepareContext:
         put: Keeps a prepared array: fingerprint, kind, array, description.
         samples: The samples of the cell; given to tasks on embeddings.
         embedded: Reads stored image embeddings by their role (see `Task.image_settings`).
+        again: Of what was prepared before so many parts (classes of a zero-shot head) are made again and used, so that
+            a check of stored outputs sees whether today's code makes others.
     """
 
     model_identity: str
@@ -44,6 +46,7 @@ class PrepareContext:
     put: Callable[[str, str, Any, dict[str, Any]], None]
     samples: Sequence[SampleInfo] = ()
     embedded: Callable[[str], EmbeddedImages] | None = None
+    again: int = 0
 
 
 @dataclass(frozen=True)

@@ -57,11 +57,14 @@ class Network(torch.nn.Module):
 
 
 class Slow(Network):
-    """Takes as many seconds for 256 images as a file says, and writes down which batches it computed."""
+    """Takes as many seconds for 256 images as a file's time stamp says, and writes down which batches it computed.
+
+    (A file that it opened would count as a part of it.)
+    """
 
     def forward(self, images):
         pace = MARKS / "pace"
-        time.sleep(float(pace.read_text()) * len(images) / 256 if pace.exists() else 0)
+        time.sleep(pace.stat().st_mtime * len(images) / 256 if pace.exists() else 0)
         with (MARKS / "batches").open("a") as file:
             file.write(f"{len(images)}\n")
         return super().forward(images)

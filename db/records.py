@@ -1,0 +1,181 @@
+"""What evaluations were computed from, and what became of it: records, certificates, evaluations set aside."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
+from testbed.db.entities import CellRecord, Certificate, StoredRecord
+from testbed.db.rows import normalized
+from testbed.db.tables import CertificateRow, DefinitionRow, EvaluationRecordRow, EvaluationRow, now
+from testbed.identity import digest
+
+RECORD = "record"  # the kind of these definitions
+SET_ASIDE = "set_aside"  # in the identity of an evaluation that no longer stands for its definition
+
+
+class Records(StoreBase):
+    """Whether stored evaluations still stand for the definitions that they are stored under."""
+
+    def add_records(self, contents: Mapping[int, dict[str, Any]], metrics: bool = True, replace: bool = False) -> None:
+        """Notes for some evaluations what they were computed from.
+
+        Args:
+            contents: Evaluation id → a record, as `testbed.record` makes it.
+            metrics: Whether that holds for the metrics too, or for the outputs alone.
+            replace: Whether earlier records of these evaluations are dropped; else they stay beside.
+        """
+        if not contents:
+            return
+        keys = {id(content): digest(content) for content in contents.values()}
+        definitions = {keys[id(content)]: content for content in contents.values()}
+        moment = now()
+        rows = [
+            {"evaluation_id": each, "record": keys[id(content)], "metrics": metrics, "created_at": moment}
+            for each, content in sorted(contents.items())
+        ]
+        with self.writing() as session:
+            if replace:
+                for part in in_parts(sorted(contents)):
+                    session.execute(sa.delete(EvaluationRecordRow).where(EvaluationRecordRow.evaluation_id.in_(part)))
+            insert_new(
+                session,
+                DefinitionRow,
+                [{"digest": key, "kind": RECORD, "content": definitions[key]} for key in sorted(definitions)],
+            )
+            if metrics:
+                insert_or_replace(session, EvaluationRecordRow, rows)
+            else:
+                insert_new(session, EvaluationRecordRow, rows)
+
+    def records(self, evaluation_ids: Iterable[int]) -> dict[int, list[StoredRecord]]:
+        """For each evaluation what it was computed from, the latest first; none for one of an older testbed."""
+        found: dict[int, list[StoredRecord]] = {each: [] for each in evaluation_ids}
+        contents: dict[str, dict[str, Any]] = {}
+        link = EvaluationRecordRow
+        with self.reading() as session:
+            rows: list[Any] = []
+            for part in in_parts(found):
+                statement = sa.select(link.evaluation_id, link.record, link.metrics, link.created_at)
+                rows += session.execute(statement.where(link.evaluation_id.in_(part)))
+            for part in in_parts({row.record for row in rows}):
+                chosen = sa.select(DefinitionRow.digest, DefinitionRow.content).where(DefinitionRow.digest.in_(part))
+                contents.update({each.digest: each.content for each in session.execute(chosen)})
+        for row in sorted(rows, key=lambda row: row.created_at, reverse=True):
+            if row.record in contents:
+                found[row.evaluation_id].append(StoredRecord(contents[row.record], row.metrics, row.created_at))
+        return found
+
+    def add_certificates(self, certificates: Iterable[tuple[int, Certificate]]) -> None:
+        """Stores comparisons with outputs that were computed again, each with the evaluation that it is about."""
+        with self.writing() as session:
+            session.add_all(
+                CertificateRow(
+                    evaluation_id=evaluation_id,
+                    samples=certificate.samples,
+                    flips=certificate.flips,
+                    differing=certificate.differing,
+                    largest_difference=_finite(certificate.largest_difference),
+                    tolerance=certificate.tolerance,
+                    same_metrics=certificate.same_metrics,
+                    because=list(certificate.because),
+                    environment=certificate.environment,
+                )
+                for evaluation_id, certificate in certificates
+            )
+
+    def certificates(self, evaluation_ids: Iterable[int]) -> dict[int, list[Certificate]]:
+        """The comparisons of each of these evaluations, the oldest first."""
+        found: dict[int, list[Certificate]] = {each: [] for each in evaluation_ids}
+        with self.reading() as session:
+            for part in in_parts(found):
+                statement = sa.select(CertificateRow).where(CertificateRow.evaluation_id.in_(part))
+                for row in session.scalars(statement.order_by(CertificateRow.id)):
+                    found[row.evaluation_id].append(_certificate(row))
+        return found
+
+    def set_aside(self, evaluation_id: int, because: Sequence[str], outputs: bool = True) -> list[int]:
+        """Takes from an evaluation the fingerprint by which it is found: today's code gives something else.
+
+        It stays visible, as an evaluation of another definition does, until a new one counts in its place.
+
+        Args:
+            evaluation_id: The evaluation.
+            because: What has changed, for people.
+            outputs: Whether its outputs are outdated, and with them all evaluations that share them; else only its
+                metrics are.
+
+        Returns:
+            The evaluations that are set aside.
+        """
+        with self.writing() as session:
+            row = session.get_one(EvaluationRow, evaluation_id)
+            ids = [row.id]
+            if outputs:
+                root = row.derived_from_id or row.id
+                shared = sa.or_(EvaluationRow.id == root, EvaluationRow.derived_from_id == root)
+                ids = list(session.scalars(sa.select(EvaluationRow.id).where(shared).order_by(EvaluationRow.id)))
+            for each in ids:
+                _set_aside(session, session.get_one(EvaluationRow, each), because, outputs)
+            return ids
+
+    def adopt(self, evaluation_id: int, record: CellRecord, metrics: bool = True) -> None:
+        """Gives an evaluation today's identity and fingerprints, since its outputs turned out to be today's.
+
+        Args:
+            evaluation_id: The evaluation.
+            record: The cell that it is an evaluation of.
+            metrics: Whether its metrics are today's as well; else only its outputs are found by the new fingerprint.
+        """
+        with self.writing() as session:
+            row = session.get_one(EvaluationRow, evaluation_id)
+            small, definitions = normalized(record.identity)
+            insert_new(session, DefinitionRow, definitions)
+            row.forward_fingerprint = record.forward_fingerprint
+            twin = session.scalar(
+                sa.select(EvaluationRow.id).where(
+                    EvaluationRow.model_id == row.model_id,
+                    EvaluationRow.eval_setting_id == row.eval_setting_id,
+                    EvaluationRow.fingerprint == record.fingerprint,
+                    EvaluationRow.hidden_at.is_(None),
+                )
+            )
+            if metrics and twin is None:
+                row.fingerprint, row.identity = record.fingerprint, small
+            row.updated_at = now()
+
+
+def _set_aside(session: Session, row: EvaluationRow, because: Sequence[str], outputs: bool) -> None:
+    before = {"fingerprint": row.fingerprint, "forward": row.forward_fingerprint, "because": list(because)}
+    row.identity = {**(row.identity or {}), SET_ASIDE: digest(before)}
+    insert_new(session, DefinitionRow, [{"digest": digest(before), "kind": SET_ASIDE, "content": before}])
+    row.fingerprint = digest([row.fingerprint, SET_ASIDE, row.id])
+    if outputs and row.forward_fingerprint is not None:
+        row.forward_fingerprint = digest([row.forward_fingerprint, SET_ASIDE, row.id])
+    if row.status != "complete":
+        row.status, row.error = "failed", f"interrupted, and outdated since: {'; '.join(because)}"
+    row.updated_at = now()
+
+
+def _finite(value: float | None) -> float | None:
+    """A number that every database holds; what is infinitely far apart differs by the largest one."""
+    return None if value is None else min(value, sys.float_info.max)
+
+
+def _certificate(row: CertificateRow) -> Certificate:
+    return Certificate(
+        samples=row.samples,
+        differing=row.differing,
+        flips=row.flips,
+        largest_difference=row.largest_difference,
+        tolerance=row.tolerance,
+        same_metrics=row.same_metrics,
+        because=tuple(row.because),
+        environment=row.environment,
+        created_at=row.created_at,
+    )

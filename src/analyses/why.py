@@ -1,0 +1,190 @@
+"""Why two evaluations differ: in what their definitions say, in what they were computed from, and in their outputs."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from testbed.db.entities import OVERALL, Certificate, Evaluation
+from testbed.db.records import SET_ASIDE
+from testbed.db.store import Store
+from testbed.errors import StoreError
+from testbed.record import MISSING_RECORD, Today, record_differences
+
+if TYPE_CHECKING:
+    from testbed.registry.catalog import Catalog
+
+TODAY = "today"
+# Outputs of these kinds are compared, the first that both evaluations have.
+KINDS = ("logits", "image_embeddings", "text")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A part of an identity that differs.
+
+    Attributes:
+        where: Such as ``model / spec / transform``.
+        before: In A; None where it has no such part.
+        after: In B.
+        lines: For source code, the lines that differ, as a unified diff.
+    """
+
+    where: str
+    before: Any
+    after: Any
+    lines: tuple[str, ...] = ()
+
+
+@dataclass
+class Why:
+    """What differs between two evaluations, or between one and today's definition.
+
+    Attributes:
+        identity: Where the definitions differ.
+        record: Where the files, variables and versions differ that they were computed from.
+        because: What had changed when A or B was set aside for a new evaluation.
+        outputs: How the outputs compare on the samples that both have; None where they cannot be compared.
+        metrics: (name, value in A, value in B) of the metrics that differ.
+        certificates: For a comparison with today's definition: the checks of A so far.
+    """
+
+    a: str
+    b: str
+    identity: list[Change] = field(default_factory=list)
+    record: list[str] = field(default_factory=list)
+    because: list[str] = field(default_factory=list)
+    outputs: Certificate | None = None
+    metrics: list[tuple[str, float | None, float | None]] = field(default_factory=list)
+    certificates: Sequence[Certificate] = ()
+
+
+def why(store: Store, first: Evaluation, second: Evaluation) -> Why:
+    """What differs between two evaluations."""
+    found = Why(_label(first), _label(second))
+    one, other = store.identity(first), store.identity(second)
+    found.identity = list(changes(_content(one), _content(other)))
+    records = store.records([first.id, second.id])
+    latest = [records[each.id][0].content if records[each.id] else None for each in (first, second)]
+    if latest[0] is None or latest[1] is None:
+        found.record = [MISSING_RECORD.format(_label(each)) for each, known in zip((first, second), latest) if not known]
+    else:
+        found.record = record_differences(latest[0], latest[1])
+    found.because = [line for each in (one, other) for line in each.get(SET_ASIDE, {}).get("because", ())]
+    found.outputs = _compare_outputs(store, first, second)
+    found.metrics = _metrics(store, first.id, second.id)
+    return found
+
+
+def why_today(store: Store, catalog: Catalog, evaluation: Evaluation) -> Why:
+    """What differs between an evaluation and today's definition of its model and setting.
+
+    Nothing is run: its outputs are compared by ``eval.py``, whose checks so far are given.
+
+    Raises:
+        StoreError: If model or setting can no longer be opened.
+    """
+    from testbed.runner.options import RunOptions
+    from testbed.runner.plan import Planner
+
+    options = RunOptions(
+        dtype=evaluation.dtype or "float32", limit=evaluation.sample_limit, random_weights=evaluation.random_weights
+    )
+    cell = Planner(catalog, store, options, fetch=False).plan([evaluation.model], [evaluation.eval_setting]).cells[0]
+    if not cell.identity:
+        raise StoreError(f"{cell.name} cannot be opened today: {cell.reason}")
+    identity = store.identity(evaluation)
+    found = Why(_label(evaluation), "today's definition")
+    found.identity = list(changes(_content(identity), _content(cell.identity)))
+    found.because = list(identity.get(SET_ASIDE, {}).get("because", ()))
+    today = Today(catalog.plugins)
+    records = store.records([evaluation.id])[evaluation.id]
+    if records:
+        found.record = min(([d.text for d in today.differences(each.content)] for each in records), key=len)
+    else:
+        found.record = [MISSING_RECORD.format(_label(evaluation))]
+    found.certificates = store.certificates([evaluation.id])[evaluation.id]
+    return found
+
+
+def changes(before: Any, after: Any, where: str = "") -> Iterator[Change]:
+    """The smallest parts of two JSON values that differ, in order."""
+    if before == after and _same_order(before, after):
+        return
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        yield from _mapping_changes(before, after, where)
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for place, (old, new) in enumerate(zip(before, after, strict=True)):
+            yield from changes(old, new, f"{where} / {place}")
+    elif isinstance(before, str) and isinstance(after, str) and "\n" in f"{before}{after}":
+        lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "A", "B", lineterm="", n=1)
+        yield Change(where, before, after, tuple(lines))
+    else:
+        yield Change(where, before, after)
+
+
+def _mapping_changes(before: Mapping[str, Any], after: Mapping[str, Any], where: str) -> Iterator[Change]:
+    parts = [key for key in [*before, *(key for key in after if key not in before)]]
+    found = [change for key in parts for change in changes(before.get(key), after.get(key), _under(where, key))]
+    if found:
+        yield from found
+    else:  # the same parts in another order
+        yield Change(where, list(before), list(after))
+
+
+def _same_order(before: Any, after: Any) -> bool:
+    if isinstance(before, Mapping):
+        return list(before) == list(after) and all(_same_order(before[key], after[key]) for key in before)
+    if isinstance(before, list):
+        return all(_same_order(old, new) for old, new in zip(before, after, strict=True))
+    return True
+
+
+def _under(where: str, key: str) -> str:
+    return f"{where} / {key.lstrip('!')}" if where else key
+
+
+def _content(identity: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in identity.items() if key != SET_ASIDE}
+
+
+def _label(evaluation: Evaluation) -> str:
+    return f"evaluation {evaluation.id}, {evaluation.model} on {evaluation.eval_setting}"
+
+
+def _compare_outputs(store: Store, first: Evaluation, second: Evaluation) -> Certificate | None:
+    """How the outputs of two evaluations compare, sample by sample."""
+    from testbed.runner.recompute import TOLERANCE, Comparison, places_in
+
+    kind = next((kind for kind in KINDS if all(kind in store.kinds(each.id) for each in (first, second))), None)
+    if kind is None or first.dataset_id is None or second.dataset_id is None:
+        return None
+    there = places_in(store.dataset(first.dataset_id), store.dataset(second.dataset_id).samples)
+    before, now = store.read_outputs(first.id, kind), store.read_outputs(second.id, kind)
+    unread = store.sample_errors(first.id), store.sample_errors(second.id)
+    comparison = Comparison(TOLERANCE.get(first.dtype or "float32", 1e-4))
+    for place, position in enumerate(there):
+        if position is not None and position not in unread[0] and place not in unread[1]:
+            comparison.add(before[position], now[place], answers=kind == "logits")
+    return comparison.certificate() if comparison.samples else None
+
+
+def _metrics(store: Store, first: int, second: int) -> list[tuple[str, float | None, float | None]]:
+    before, now = (
+        {each.name: each.value for each in store.metrics(evaluation) if each.slice == OVERALL}
+        for evaluation in (first, second)
+    )
+    return [
+        (name, before.get(name), now.get(name))
+        for name in dict.fromkeys([*before, *now])
+        if not _equal(before.get(name), now.get(name))
+    ]
+
+
+def _equal(before: float | None, now: float | None) -> bool:
+    if before is None or now is None:
+        return before is now
+    return before == now or (math.isnan(before) and math.isnan(now))

@@ -1,0 +1,125 @@
+"""What checks of stored evaluations gave, for people and for programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.output import count
+from testbed.errors import RunError
+
+if TYPE_CHECKING:
+    from testbed.db.entities import Certificate
+    from testbed.runner.trust import Checked
+
+SHOWN = 10
+
+
+def require_amount(text: str | None) -> None:
+    """Refuses what ``--verify`` does not take, before anything is done."""
+    if text is None:
+        return
+    from testbed.runner.recompute import amount
+
+    try:
+        amount(text)
+    except RunError as error:
+        raise click.BadParameter(str(error), param_hint="'--verify'") from None
+
+
+def print_checks(checks: Sequence[Checked]) -> None:
+    """Prints how many stored evaluations were checked, why, and which of them differ."""
+    looked = [each for each in checks if each.certificate is not None]
+    equal = [each for each in looked if each.result == "equal"]
+    if looked:
+        samples = sum(each.certificate.samples for each in looked if each.certificate is not None)
+        told = f"Checked {count(len(looked), 'stored evaluation')} on {count(samples, 'sample')}"
+        reasons = _reasons(looked)
+        click.echo(
+            f"{told}{f' ({reasons})' if reasons else ''}: {len(equal)} equal, {len(looked) - len(equal)} differ."
+        )
+    _print_some("Differs", [f"{_name(each)}: {_moved(each)}" for each in looked if each.result == "differs"])
+    unchecked: dict[str, list[str]] = {}
+    for each in checks:
+        if each.certificate is None:
+            unchecked.setdefault(each.reason, []).append(_name(each))
+    lines = [
+        f"{names[0] if len(names) == 1 else f'{len(names)} evaluations'}: {why}" for why, names in unchecked.items()
+    ]
+    _print_some("Not checked", lines)
+
+
+def describe_certificate(certificate: Certificate) -> str:
+    """A comparison in one line."""
+    parts = [f"{certificate.differing} of {count(certificate.samples, 'sample')} differ"]
+    if certificate.largest_difference is not None:
+        parts.append(f"largest relative difference {certificate.largest_difference:.2g}")
+    if certificate.flips is not None:
+        parts.append(f"{count(certificate.flips, 'answer')} flipped")
+    if certificate.same_metrics is False:
+        parts.append("the metrics computed from the stored outputs differ")
+    return ", ".join(parts)
+
+
+def check_as_object(check: Checked) -> dict[str, Any]:
+    """A check as JSON."""
+    certificate = check.certificate
+    return {
+        "model": check.model,
+        "eval_setting": check.eval_setting,
+        "evaluation": check.evaluation,
+        "because": list(check.because),
+        "result": check.result,
+        "reason": check.reason or None,
+        "samples": certificate.samples if certificate else 0,
+        "differing": certificate.differing if certificate else None,
+        "flips": certificate.flips if certificate else None,
+        "largest_difference": _finite(certificate.largest_difference) if certificate else None,
+        "same_metrics": certificate.same_metrics if certificate else None,
+    }
+
+
+def certificate_as_object(certificate: Certificate) -> dict[str, Any]:
+    """A comparison as JSON."""
+    return {
+        "samples": certificate.samples,
+        "differing": certificate.differing,
+        "flips": certificate.flips,
+        "flip_rate": certificate.flip_rate,
+        "largest_difference": _finite(certificate.largest_difference),
+        "tolerance": certificate.tolerance,
+        "same_metrics": certificate.same_metrics,
+        "because": list(certificate.because),
+        "created_at": certificate.created_at.isoformat() if certificate.created_at else None,
+    }
+
+
+def _finite(value: float | None) -> float | str | None:
+    return value if value is None or value != float("inf") else "inf"
+
+
+def _name(check: Checked) -> str:
+    return f"{check.model} on {check.eval_setting}"
+
+
+def _moved(check: Checked) -> str:
+    assert check.certificate is not None
+    why = f"{'; '.join(check.because)}: " if check.because else ""
+    after = "; computed anew" if check.because else ""
+    return f"{why}{describe_certificate(check.certificate)}{after} (before: evaluation {check.evaluation})"
+
+
+def _reasons(checks: Sequence[Checked]) -> str:
+    counted = Counter(reason for each in checks for reason in each.because)
+    shown = [reason for reason, _ in counted.most_common(3)]
+    return "; ".join(shown) + (f" and {len(counted) - 3} more" if len(counted) > 3 else "")
+
+
+def _print_some(heading: str, lines: Sequence[str]) -> None:
+    for line in lines[:SHOWN]:
+        click.echo(f"{heading}: {line}")
+    if len(lines) > SHOWN:
+        click.echo(f"{heading}: {len(lines) - SHOWN} more")

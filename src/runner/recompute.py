@@ -1,0 +1,380 @@
+"""Computing a few stored samples again: which ones, and how their outputs compare with the stored ones."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from testbed.data.source import Source
+from testbed.db.entities import Certificate, DatasetInfo, Evaluation, SampleInfo
+from testbed.db.store import Store
+from testbed.errors import RunError, TestbedError
+from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.eval_settings.perturbation_base import gpu_call
+from testbed.registry.catalog import Catalog
+from testbed.runner.cells import Cell, Check
+from testbed.runner.doubts import Doubt
+from testbed.runner.options import RunOptions
+from testbed.runner.plan import Plan, Planner
+from testbed.runner.progress import Progress
+from testbed.runner.scorers import scorer_of
+from testbed.tasks.embedding_base import TextTask, text_fingerprint
+from testbed.tasks.image_embedding import SUFFIX
+from testbed.tasks.scorer_base import ScorerTask
+from testbed.tasks.task_base import IMAGES, get_task
+
+if TYPE_CHECKING:
+    from testbed.runner.report import Report
+
+SAMPLES = 8  # of an evaluation, where nobody says how many
+CLASSES = 4  # of a zero-shot head
+# Up to which difference, relative to the largest number of a sample's outputs, two outputs are equal: what other batch
+# sizes, processors and releases of a library move. A changed definition moves outputs by more.
+TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How many samples of each evaluation are computed again: a number, or a share of them."""
+
+    number: int = SAMPLES
+    share: float | None = None
+
+    def of(self, size: int) -> int:
+        """How many of so many."""
+        wanted = self.number if self.share is None else math.ceil(self.share * size)
+        return max(1, min(size, wanted))
+
+
+def amount(text: str) -> Amount:
+    """What ``--verify`` is given: ``"100"``, or ``"1%"``.
+
+    Raises:
+        RunError: If it is neither.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text.strip())
+    number = float(match[1]) if match else 0.0
+    if match is not None and match[2] and 0 < number <= 100:
+        return Amount(share=number / 100)
+    if match is not None and not match[2] and number >= 1 and number.is_integer():
+        return Amount(int(number))
+    raise RunError(f"--verify takes a number of samples or a share of them, such as 100 or 1%; got {text!r}")
+
+
+class Recomputation:
+    """Computes samples of stored evaluations again, by today's code, in a scratch store.
+
+    Args:
+        catalog: Has today's definitions.
+        store: Has the evaluations.
+        options: The run's.
+        progress: Told how far it is.
+    """
+
+    def __init__(self, catalog: Catalog, store: Store, options: RunOptions, progress: Progress) -> None:
+        self.catalog = catalog
+        self.store = store
+        self.options = options
+        self.progress = progress
+        self._datasets: dict[int, DatasetInfo] = {}
+
+    def compare(self, doubts: Sequence[Doubt], amount: Amount) -> list[Certificate | str]:
+        """For each doubt how the stored outputs compare, or the reason why its samples cannot be computed."""
+        found = self._compare(doubts, amount)
+        # What is drawn, or rounded, may depend on the batch that a sample is in: then the first one, as it was.
+        again = [
+            number
+            for number, each in enumerate(found)
+            if isinstance(each, Certificate)
+            and each.differing
+            and _batch_that_counts(doubts[number].cell, self.options)
+        ]
+        if again:
+            whole = self._compare([doubts[number] for number in again], amount, batches=True)
+            for number, each in zip(again, whole, strict=True):
+                found[number] = each
+        return found
+
+    def _compare(self, doubts: Sequence[Doubt], amount: Amount, batches: bool = False) -> list[Certificate | str]:
+        chosen = self._chosen(doubts, amount, batches)
+        with tempfile.TemporaryDirectory(prefix="testbed-check-") as folder:
+            url = str(Path(folder) / "scratch.db")
+            options = replace(self.options, db_url=url, payload_url="", override=False, limit=None, strict=False)
+            with Store.create(url, "") as scratch:
+                plan, report = self._recompute(doubts, chosen, options, scratch)
+                made = {(cell.model, cell.setting): cell for cell in [*plan.cells, *plan.others, *plan.prerequisites]}
+                ended = {(each.model, each.setting): each for each in report.outcomes}
+                return [self._certificate(doubt, made, ended, scratch) for doubt in doubts]
+
+    # Choosing -----------------------------------------------------------------------------------------------------
+
+    def _chosen(self, doubts: Sequence[Doubt], amount: Amount, batches: bool) -> dict[str, set[int]]:
+        """Setting → positions in its source."""
+        chosen: dict[str, set[int]] = {}
+        for doubt in doubts:
+            cell = doubt.cell
+            assert cell.opened_setting is not None
+            places = self._places(doubt, amount, batches)
+            positions = {cell.opened_setting.positions[place] for place in places}
+            for name in _settings(cell):
+                chosen.setdefault(name, set()).update(positions)
+        return chosen
+
+    def _places(self, doubt: Doubt, amount: Amount, batches: bool) -> list[int]:
+        """Places among the samples of a cell, by a fixed rule: equal for cells on the same samples.
+
+        Args:
+            doubt: The cell, and the evaluation that has its outputs.
+            amount: How many.
+            batches: Whether to take whole batches from the beginning.
+        """
+        cell = doubt.cell
+        opened = cell.opened_setting
+        assert opened is not None
+        if doubt.evaluation.status == "complete":
+            there: Sequence[int] = range(cell.size)
+        else:
+            kind = get_task(opened.setting.task).output_kind
+            ranges = self.store.stored_ranges([doubt.evaluation.id], kind)[doubt.evaluation.id]
+            there = [place for start, stop in ranges for place in range(start, min(stop, cell.size))]
+        number = amount.of(len(there))
+        if batches and (whole := _batch_that_counts(cell, self.options)):
+            return list(there[: whole * math.ceil(number / whole)])
+        ranked = sorted(
+            there, key=lambda place: hashlib.sha256(f"{opened.dataset.fingerprint}/{place}".encode()).digest()
+        )
+        places = set(ranked[:number])
+        if isinstance(get_task(opened.setting.task), TextTask):  # an instance may be of several images
+            samples = opened.dataset.samples
+            groups = {samples[place].group for place in places} - {None}
+            places |= {place for place in there if samples[place].group in groups}
+        return sorted(places)
+
+    # Computing ----------------------------------------------------------------------------------------------------
+
+    def _recompute(
+        self, doubts: Sequence[Doubt], chosen: Mapping[str, set[int]], options: RunOptions, scratch: Store
+    ) -> tuple[Plan, Report]:
+        from testbed.runner.run import Run  # which uses this module
+
+        pairs = {(doubt.cell.model, name): None for doubt in doubts for name in _settings(doubt.cell)}
+        plan = SamplePlanner(self.catalog, options, chosen).plan_pairs(list(pairs))
+        run = Run(self.catalog, options, scratch, self.progress, Check(self.store.full_url, CLASSES))
+        return plan, run.recompute(plan)
+
+    # Comparing ----------------------------------------------------------------------------------------------------
+
+    def _certificate(
+        self, doubt: Doubt, made: Mapping[tuple[str, str], Cell], ended: Mapping[tuple[str, str], Any], scratch: Store
+    ) -> Certificate | str:
+        comparison = Comparison(TOLERANCE[self.options.dtype])
+        for name in _settings(doubt.cell):
+            key = (doubt.cell.model, name)
+            outcome = ended.get(key)
+            if (
+                outcome is None
+                or outcome.evaluation_id is None
+                or outcome.status not in ("complete", "derived", "scored")
+            ):
+                return outcome.reason if outcome is not None and outcome.reason else "the check was stopped"
+            cell = made[key]
+            stored = doubt.evaluation if name == doubt.cell.setting else self._holder(cell)
+            if stored is None:
+                return f"the stored image embeddings of {name} are gone"
+            try:
+                self._compare_outputs(comparison, cell, scratch, outcome.evaluation_id, stored)
+                self._compare_texts(comparison, doubt.cell, cell, scratch, outcome.evaluation_id)
+            except TestbedError as error:
+                return str(error)
+        if not comparison.samples:
+            return "none of the chosen samples has stored outputs"
+        return comparison.certificate()
+
+    def _holder(self, cell: Cell) -> Evaluation | None:
+        """A stored evaluation with the outputs of these very samples."""
+        assert cell.opened_setting is not None
+        for evaluation in self.store.sources({cell.forward or ""}):
+            if None not in places_in(self._dataset(evaluation), cell.opened_setting.dataset.samples):
+                return evaluation
+        return None
+
+    def _dataset(self, evaluation: Evaluation) -> DatasetInfo:
+        assert evaluation.dataset_id is not None
+        if evaluation.dataset_id not in self._datasets:
+            self._datasets[evaluation.dataset_id] = self.store.dataset(evaluation.dataset_id)
+        return self._datasets[evaluation.dataset_id]
+
+    def _compare_outputs(
+        self, comparison: Comparison, cell: Cell, scratch: Store, evaluation_id: int, stored: Evaluation
+    ) -> None:
+        assert cell.opened_setting is not None
+        samples = cell.opened_setting.dataset.samples
+        kind = get_task(cell.opened_setting.setting.task).output_kind
+        there = places_in(self._dataset(stored), samples)
+        own = [place for place, position in enumerate(there) if position is not None]
+        before = self.store.read_rows(stored.id, kind, [there[place] for place in own if there[place] is not None])
+        now = scratch.read_rows(evaluation_id, kind, own)
+        for old, new in zip(before, now, strict=True):
+            if old is not None and new is not None:
+                comparison.add(old, new, answers=kind == "logits")
+
+    def _compare_texts(self, comparison: Comparison, cell: Cell, few: Cell, scratch: Store, evaluation_id: int) -> None:
+        """Compares the embeddings of texts that were computed on the way."""
+        assert cell.opened_setting is not None
+        assert few.opened_setting is not None
+        setting = few.opened_setting.setting
+        task = get_task(setting.task)
+        samples = few.opened_setting.dataset.samples
+        if isinstance(task, TextTask):
+            texts = task.texts(setting, samples)
+            all_texts = task.texts(setting, cell.opened_setting.dataset.samples)
+            before = self.store.get_artifact(text_fingerprint(cell.model_identity, all_texts, setting.language))
+            now = scratch.get_artifact(text_fingerprint(few.model_identity, texts, setting.language))
+            if before is not None and now is not None:
+                place = {text: row for row, text in enumerate(all_texts)}
+                comparison.add_texts(before[[place[text] for text in texts]], now)
+        elif isinstance(task, ScorerTask) and (scorer := scorer_of(few.identity)) is not None:
+            values = scratch.read_outputs(evaluation_id, task.output_kind)
+            texts = list(dict.fromkeys(task.texts(setting, values, samples)))
+            known = set(texts) - set(self.store.lacking_texts(scorer["encoder"], texts))
+            shared = [text for text in texts if text in known]
+            if shared:
+                encoder = scorer["encoder"]
+                comparison.add_texts(
+                    self.store.read_text_embeddings(encoder, shared), scratch.read_text_embeddings(encoder, shared)
+                )
+
+
+class SamplePlanner(Planner):
+    """Plans some samples of some settings, in a store in which nothing is stored.
+
+    Args:
+        catalog: Where names are looked up.
+        options: The options of the recomputation.
+        chosen: Setting → positions of its source.
+    """
+
+    def __init__(self, catalog: Catalog, options: RunOptions, chosen: Mapping[str, set[int]]) -> None:
+        super().__init__(catalog, None, options)
+        self.chosen = chosen
+
+    def positions(self, setting: EvalSetting, source: Source) -> Sequence[int]:
+        """The chosen ones; those of a setting on which another one builds are that one's."""
+        names = [setting.name, setting.name.removesuffix(SUFFIX)]
+        names += [name for name in self.chosen if name.startswith((f"{names[1]}@", f"{names[1]}."))]
+        wanted: set[int] = set().union(*(self.chosen.get(name, set()) for name in names))
+        return [position for position in super().positions(setting, source) if position in wanted]
+
+
+class Comparison:
+    """Outputs of samples, stored and recomputed, compared one by one.
+
+    Args:
+        tolerance: Up to which relative difference two outputs are equal.
+    """
+
+    def __init__(self, tolerance: float) -> None:
+        self.tolerance = tolerance
+        self.samples = self.differing = 0
+        self.flips: int | None = None
+        self.largest: float | None = None
+
+    def add(self, before: Any, now: Any, answers: bool = False) -> None:
+        """Compares the outputs of a sample: two arrays, or two JSON values.
+
+        Args:
+            before: The stored one.
+            now: The recomputed one.
+            answers: Whether the largest number is the answer, which may flip.
+        """
+        self.samples += 1
+        if not isinstance(before, np.ndarray) or not isinstance(now, np.ndarray):
+            self.flips = (self.flips or 0) + (before != now)
+            self.differing += before != now
+            return
+        self.differing += not self._equal(before, now)
+        if answers:
+            flipped = before.shape != now.shape or (before.size and np.argmax(before) != np.argmax(now))
+            self.flips = (self.flips or 0) + bool(flipped)
+
+    def add_texts(self, before: Any, now: Any) -> None:
+        """Compares embeddings [n, D] of texts."""
+        self.differing += sum(not self._equal(old, new) for old, new in zip(before, now, strict=True))
+
+    def _equal(self, before: Any, now: Any) -> bool:
+        difference = relative_difference(before, now)
+        self.largest = max(self.largest or 0.0, difference)
+        return difference <= self.tolerance
+
+    def certificate(self) -> Certificate:
+        """What came out."""
+        return Certificate(
+            samples=self.samples,
+            differing=min(self.differing, self.samples),
+            flips=self.flips,
+            largest_difference=self.largest,
+            tolerance=None if self.largest is None else self.tolerance,
+        )
+
+
+def relative_difference(before: Any, now: Any) -> float:
+    """The largest difference of two arrays, relative to their largest finite number; infinite where shapes differ.
+
+    Numbers that are NaN, or the same infinity, in both are equal; those that are so in one alone are infinitely far
+    apart.
+    """
+    if before.shape != now.shape:
+        return math.inf
+    old, new = before.astype(np.float64), now.astype(np.float64)
+    same = (old == new) | (np.isnan(old) & np.isnan(new))
+    finite = np.isfinite(old) & np.isfinite(new)
+    if not (same | finite).all():
+        return math.inf
+    scale = max((float(np.abs(each[finite]).max(initial=0.0)) for each in (old, new)), default=0.0)
+    gap = float(np.abs(old[finite] - new[finite]).max(initial=0.0))
+    return gap / scale if gap else 0.0
+
+
+def _settings(cell: Cell) -> list[str]:
+    """The settings to be computed for a cell: its own, or for one that was fitted to embeddings, those embeddings.
+
+    A fitted probe is not fitted again: it follows from the embeddings that it was fitted to.
+    """
+    assert cell.opened_model is not None
+    assert cell.opened_setting is not None
+    setting = cell.opened_setting.setting
+    roles = get_task(setting.task).image_settings(cell.opened_model.definition, setting)
+    return [cell.setting] if set(roles) <= {IMAGES} else [f"{name}{SUFFIX}" for name in roles.values()]
+
+
+def _batch_that_counts(cell: Cell, options: RunOptions) -> int | None:
+    """The batch size, for a cell whose outputs depend on the batch that a sample is in; None for others."""
+    assert cell.opened_model is not None
+    assert cell.opened_setting is not None
+    model, setting = cell.opened_model.definition, cell.opened_setting.setting
+    if setting.adversarial_attack is not None:
+        return model.batch_size(adversarial=True)
+    own = getattr(model, "classify", None) is not None
+    perturbation = setting.perturbation_fn_gpu
+    if own or (perturbation is not None and "seeds" not in gpu_call(perturbation).arguments):
+        return model.batch_size(adversarial=False, override=options.batch_size)
+    return None
+
+
+def places_in(dataset: DatasetInfo, samples: Sequence[SampleInfo]) -> list[int | None]:
+    """For each sample its position in another data set; the same sample has the same name and content.
+
+    Embedded images are named by their content.
+    """
+    there: dict[tuple[str, str], int] = {}
+    for position, sample in enumerate(dataset.samples):
+        there.setdefault((sample.id, sample.digest), position)
+    return [there.get((sample.id, sample.digest), there.get((sample.digest, sample.digest))) for sample in samples]

@@ -1,0 +1,107 @@
+"""What the evaluations of a run were computed from: put together from what its processes read, and stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from testbed import reading
+from testbed.db.entities import Evaluation
+from testbed.db.store import Store
+from testbed.reading import FILE, VARIABLE
+from testbed.record import Today, own_modules
+from testbed.runner.cells import Cell
+
+Record = dict[str, Any]
+
+
+class Records:
+    """The records of a run's cells.
+
+    Args:
+        store: Where they go.
+        today: Files and versions as they are now.
+    """
+
+    def __init__(self, store: Store, today: Today) -> None:
+        self.store = store
+        self.today = today
+        self.valid: dict[int, Record] = {}  # evaluation id → its stored record that holds today
+        self._made: dict[int, Record] = {}  # evaluation id → the record that was stored for it
+        self._cells: dict[int, Cell] = {}
+        self._reads = 0  # how much had been read when `_owned` was made
+        self._owned: dict[str, set[tuple[str, str]]] = {}
+        self._modules: set[str] = set()
+        self._contents: dict[tuple[frozenset[str], frozenset[str]], Record] = {}
+
+    def of(self, cell: Cell) -> Record:
+        """The record of a cell, as far as its code has run."""
+        names, variables = self._parts(cell)
+        key = (frozenset(names), frozenset(variables))
+        if key not in self._contents:
+            self._contents[key] = self.today.record_of(*key)
+        return self._contents[key]
+
+    def begin(self, cells: Mapping[int, Cell]) -> None:
+        """Stores what evaluations are computed from before they are complete, as far as that is known."""
+        fresh = {}
+        for evaluation_id, cell in cells.items():
+            record = self.of(cell)
+            if self._made.get(evaluation_id) is not record:
+                fresh[evaluation_id] = self._made[evaluation_id] = record
+        self.store.add_records(fresh, metrics=False)
+
+    def complete(self, evaluation_id: int, cell: Cell) -> None:
+        """Stores what a complete evaluation was computed from."""
+        self._made[evaluation_id] = self.of(cell)
+        self._cells[evaluation_id] = cell
+        self.store.add_records({evaluation_id: self._made[evaluation_id]}, replace=True)
+
+    def settle(self) -> list[str]:
+        """Marks the files that changed while the run read them; returns their names.
+
+        Which content the outputs are of is not known then, so a record that has such a file never holds.
+        """
+        changed = self.today.changed_since()
+        for evaluation_id, cell in self._cells.items():
+            files = self._made[evaluation_id]["files"]
+            marked = {name: f"{content}, changed meanwhile" for name, content in files.items() if name in changed}
+            if marked:
+                record = {**self.of(cell), "files": {**files, **marked}}
+                self.store.add_records({evaluation_id: record}, replace=True)
+        return sorted(changed)
+
+    def _parts(self, cell: Cell) -> tuple[set[str], set[str]]:
+        """The names of the files and of the variables that a cell depends on."""
+        self._refresh()
+        owners = [reading.SHARED, *_owners(cell)]
+        reads = [read for owner in owners for read in self._owned.get(owner, ())]
+        files = cell.files | self._modules | {what for kind, what in reads if kind == FILE}
+        names = self.today.names(files)
+        variables = {what for kind, what in reads if kind == VARIABLE}
+        for source in (cell.source, cell.stored, *(need.source for need in cell.needs.values())):
+            if isinstance(source, Evaluation):
+                record = self.valid.get(source.id, {})
+                names |= record.get("files", {}).keys()
+                variables |= record.get("variables", {}).keys()
+            elif source is not None and source is not cell:
+                more = self._parts(source)
+                names, variables = names | more[0], variables | more[1]
+        return names, variables
+
+    def _refresh(self) -> None:
+        noted = reading.noted()
+        if len(noted) != self._reads or not self._owned:
+            owned: dict[str, set[tuple[str, str]]] = {reading.SHARED: set()}
+            for owner, kind, what in noted:
+                owned.setdefault(owner, set()).add((kind, what))
+            self._modules, self._owned, self._reads = own_modules(), owned, len(noted)
+
+
+def _owners(cell: Cell) -> set[str]:
+    """For whom something is read that this cell depends on."""
+    owners = {reading.model(cell.model), reading.setting(cell.setting)}
+    scoring = cell.opened_setting.setting.scoring if cell.opened_setting is not None else None
+    if scoring is not None:
+        owners |= {reading.model(scoring.by), reading.setting(scoring.of)}
+    return owners

@@ -1,0 +1,232 @@
+"""Whether a run may take stored evaluations as they are: what is in doubt is checked on a few samples first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from testbed.db.entities import Certificate
+from testbed.db.store import Store
+from testbed.record import described
+from testbed.registry.catalog import Catalog
+from testbed.runner.cells import Action, Cell
+from testbed.runner.doubts import Doubt, find_doubts, representatives
+from testbed.runner.finish import compute_scores, same_scores
+from testbed.runner.options import RunOptions
+from testbed.runner.plan import Plan, Planner
+from testbed.runner.progress import Progress
+from testbed.runner.recompute import Amount, Recomputation
+from testbed.runner.records import Records
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check of a stored evaluation gave.
+
+    Attributes:
+        evaluation: Its id.
+        because: What had changed since it was computed; empty under ``--verify``.
+        result: ``"equal"``, ``"differs"`` (then a run computes a new evaluation), or ``"not checked"``.
+        certificate: The comparison, where there was one.
+        reason: Why it was not checked.
+    """
+
+    model: str
+    eval_setting: str
+    evaluation: int
+    because: tuple[str, ...]
+    result: str
+    certificate: Certificate | None = None
+    reason: str = ""
+
+
+class Trust:
+    """Settles what is in doubt before a run computes anything.
+
+    Args:
+        catalog: Has today's definitions.
+        store: Open to write.
+        options: The run's.
+        records: The run's; also say which stored records hold today.
+        progress: Told what goes on.
+        cell_record: Makes the store's description of a cell, to adopt an evaluation for it.
+        environment: Recorded with certificates.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        store: Store,
+        options: RunOptions,
+        records: Records,
+        progress: Progress,
+        cell_record: Callable[[Cell], Any],
+        environment: dict[str, Any],
+    ) -> None:
+        self.catalog = catalog
+        self.store = store
+        self.options = options
+        self.records = records
+        self.progress = progress
+        self.cell_record = cell_record
+        self.environment = environment
+        self.checks: list[Checked] = []
+        self._settled: set[int] = set()  # evaluations that need no further look
+        self._unchecked: dict[int, str] = {}  # evaluation id → why its check failed
+        self._suspects: set[str] = set()
+
+    def settle(self, planner: Planner, pairs: Sequence[tuple[str, str]]) -> Plan:
+        """The plan, after every stored evaluation that it builds on was found to be today's."""
+        plan = planner.plan_pairs(pairs)
+        while doubts := self._doubts(plan):
+            replan = self._take_on_trust(doubts) if self.options.trust else self._look(doubts)
+            if replan:
+                plan = planner.plan_pairs(pairs)
+        self._refuse_unchecked(plan)
+        return plan
+
+    def verify(self, plan: Plan, amount: Amount) -> None:
+        """Compares stored evaluations with recomputed samples though nothing has changed, and certifies the outcome."""
+        doubts = [Doubt(cell, cell.stored) for cell in plan.of(Action.DONE) if cell.stored is not None]
+        if not doubts:
+            return
+        self.progress.note(f"verifying {_count(len(doubts), 'stored evaluation')}")
+        for doubt, found in zip(doubts, self._recomputation().compare(doubts, amount), strict=True):
+            if isinstance(found, str):
+                self._add(doubt, "not checked", reason=found)
+                continue
+            found = replace(found, environment=self.environment)
+            self.store.add_certificates([(doubt.evaluation.id, found)])
+            self._add(doubt, "equal" if found.equal else "differs", found)
+
+    # Doubts -------------------------------------------------------------------------------------------------------
+
+    def _doubts(self, plan: Plan) -> list[Doubt]:
+        found = find_doubts(plan, self.store, self.records.today, self._settled, self.records.valid)
+        for doubt in [each for each in found if _costs_money(each.cell)]:
+            self._settled.add(doubt.evaluation.id)
+            self._add(doubt, "not checked", reason="asking the model again costs money; --verify does it")
+        return [each for each in found if each.evaluation.id not in self._settled]
+
+    def _take_on_trust(self, doubts: Sequence[Doubt]) -> bool:
+        for doubt in doubts:
+            self._settled.add(doubt.evaluation.id)
+            self._add(doubt, "not checked", reason="--trust")
+            if doubt.adopt:
+                self.store.adopt(doubt.evaluation.id, self.cell_record(doubt.cell))
+        return any(doubt.adopt for doubt in doubts)
+
+    def _look(self, doubts: Sequence[Doubt]) -> bool:
+        """Checks doubts on a few samples; returns whether the store has changed, so that the plan must be made anew."""
+        chosen = representatives(doubts, self._suspects)
+        differences = [difference for doubt in chosen for difference in doubt.differences]
+        self.progress.note(f"checking {_count(len(chosen), 'stored evaluation')} ({described(differences)})")
+        results: list[tuple[Doubt, Certificate]] = []
+        for doubt, certificate in zip(chosen, self._recomputation().compare(chosen, Amount()), strict=True):
+            self._settled.add(doubt.evaluation.id)
+            if isinstance(certificate, str):
+                self._unchecked[doubt.evaluation.id] = certificate
+                self._add(doubt, "not checked", reason=certificate)
+            else:
+                results.append((doubt, self._with_metrics(doubt, certificate)))
+                self._add(doubt, "equal" if results[-1][1].equal else "differs", results[-1][1])
+        self.store.add_certificates([(doubt.evaluation.id, certificate) for doubt, certificate in results])
+        self._suspects.update(doubt.cell.model for doubt, certificate in results if certificate.differing)
+        self._note_records(results, doubts)
+        changed = [self._apply(doubt, certificate) for doubt, certificate in results]
+        return any(changed)
+
+    def _with_metrics(self, doubt: Doubt, certificate: Certificate) -> Certificate:
+        because = tuple(each.text for each in doubt.differences)
+        same = self._same_metrics(doubt) if _metrics_in_doubt(doubt) and not certificate.differing else None
+        return replace(certificate, same_metrics=same, because=because, environment=self.environment)
+
+    def _apply(self, doubt: Doubt, certificate: Certificate) -> bool:
+        """Brings evaluations up to date with what a check gave; returns whether plans must be made anew."""
+        evaluation, because = doubt.evaluation, certificate.because
+        if certificate.differing:
+            self._settled.update(self.store.set_aside(evaluation.id, because))
+        elif doubt.adopt:
+            self.store.adopt(evaluation.id, self.cell_record(doubt.cell), metrics=bool(certificate.same_metrics))
+        elif certificate.same_metrics is False:
+            self.store.set_aside(evaluation.id, because, outputs=False)
+        return doubt.adopt or not certificate.equal
+
+    def _note_records(self, results: Sequence[tuple[Doubt, Certificate]], doubts: Sequence[Doubt]) -> None:
+        """Notes under which files and versions evaluations were found to hold today."""
+        whole: dict[int, dict[str, Any]] = {}
+        outputs: dict[int, dict[str, Any]] = {}
+        shared = {doubt.cell.model for doubt, _ in results if not doubt.own} - self._suspects
+        for doubt, certificate in results:
+            if not certificate.differing:
+                record = self.records.valid[doubt.evaluation.id] = self.records.of(doubt.cell)
+                metrics = doubt.metrics and certificate.same_metrics is not False
+                (whole if metrics else outputs)[doubt.evaluation.id] = record
+                if doubt.evaluation.root != doubt.evaluation.id:
+                    outputs.setdefault(doubt.evaluation.root, record)
+        for doubt in doubts:  # what changed for all cells has been checked for one of the model
+            if not doubt.own and doubt.cell.model in shared and doubt.evaluation.id not in self._settled:
+                assert doubt.record is not None
+                record = self.records.today.record_of(doubt.record["files"], doubt.record["variables"])
+                (whole if doubt.metrics else outputs)[doubt.evaluation.id] = record
+                self.records.valid[doubt.evaluation.id] = record
+                self._settled.add(doubt.evaluation.id)
+        self.store.add_records(outputs, metrics=False)
+        self.store.add_records(whole)
+
+    def _same_metrics(self, doubt: Doubt) -> bool:
+        """Whether today's code makes the stored metrics of the stored outputs."""
+        try:
+            scores, metrics = compute_scores(self.store, self.catalog, doubt.evaluation.id)
+        except Exception:  # a setting's own metrics_fn may raise anything: scoring anew will say what
+            return False
+        return same_scores(self.store, doubt.evaluation.id, scores, metrics)
+
+    def _refuse_unchecked(self, plan: Plan) -> None:
+        """A cell whose stored evaluation could not be checked has failed; nothing of it is lost."""
+        for cell in [*plan.cells, *plan.prerequisites]:
+            taken = cell.stored if cell.action in (Action.DONE, Action.RUN) else cell.source
+            reason = self._unchecked.get(getattr(taken, "id", 0))
+            if reason is not None:
+                cell.action = Action.FAILED
+                cell.reason = (
+                    f"its stored evaluation may be outdated, and samples of it cannot be computed again: {reason};"
+                    " --trust takes it as it is, --override runs it again"
+                )
+
+    def _recomputation(self) -> Recomputation:
+        return Recomputation(self.catalog, self.store, self.options, self.progress)
+
+    def _add(self, doubt: Doubt, result: str, certificate: Certificate | None = None, reason: str = "") -> None:
+        evaluation = doubt.evaluation
+        because = tuple(each.text for each in doubt.differences)
+        self.checks.append(
+            Checked(doubt.cell.model, doubt.cell.setting, evaluation.id, because, result, certificate, reason)
+        )
+
+
+def _metrics_in_doubt(doubt: Doubt) -> bool:
+    """Whether the metrics could be others though the outputs are equal.
+
+    Metrics of testbed's own follow from the outputs, as long as testbed and the libraries are the same.
+    """
+    opened = doubt.cell.opened_setting
+    assert opened is not None
+    if not doubt.metrics:
+        return False
+    return (
+        doubt.adopt
+        or doubt.record is None
+        or opened.setting.metrics_fn is not None
+        or not all(each.own for each in doubt.differences)
+    )
+
+
+def _costs_money(cell: Cell) -> bool:
+    models = [cell.opened_model, cell.scorer]
+    return any(getattr(each.definition, "costs_money", False) for each in models if each is not None)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
