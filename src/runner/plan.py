@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from testbed.db.entities import DatasetInfo, Evaluation
 from testbed.db.store import Store
 from testbed.errors import TestbedError, UnsupportedError
-from testbed.identity import describe, digest
+from testbed.identity import describe, describe_fields, digest
 from testbed.registry.catalog import Catalog
 from testbed.runner.cells import Action, Cell, Need, OpenedModel, OpenedSetting, weights_identity
 from testbed.runner.embeddings import EmbeddingPlanner, only_images
@@ -135,7 +135,7 @@ class Planner:
             TestbedError: If they cannot be had.
         """
         definition = self.catalog.get_model(name)
-        description = describe(definition.spec())
+        description = describe_fields(definition.spec())
         weights = definition.weights(self.options.random_seed, self.fetch)
         identity = weights_identity(description, weights.id) if weights is not None else None
         return OpenedModel(definition, weights, description, identity)
@@ -199,8 +199,8 @@ class Planner:
         forward["restricted"] = task.restricts(model.definition, definition)
         if others := self.embeddings.others(model, definition):
             forward["embedded"] = others
-        view = describe(task.view_spec(definition)) | self._scorers.describe(cell, definition)
-        return describe(forward), view
+        view = describe_fields(task.view_spec(definition)) | self._scorers.describe(cell, definition)
+        return describe_fields(forward), view
 
     def _task(self, cell: Cell) -> Task:
         return get_task(self.catalog.get_eval_setting(cell.setting).task)

@@ -10,7 +10,7 @@ from testbed.db.entities import CellRecord, Evaluation, current
 from testbed.db.names import matching_names
 from testbed.db.store import Store
 from testbed.errors import TestbedError
-from testbed.identity import describe, digest
+from testbed.identity import describe_fields, digest
 from testbed.registry.catalog import Catalog
 from testbed.runner.finish import finish
 from testbed.runner.scorers import kept_scorer
@@ -83,7 +83,7 @@ def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation) -> Rescored
         return ended("skipped", "the setting is not in the registry; --plugin FILE names a file that defines it")
     try:
         setting = catalog.get_eval_setting(evaluation.eval_setting)
-        view = describe(get_task(setting.task).view_spec(setting)) | kept_scorer(identity)
+        view = describe_fields(get_task(setting.task).view_spec(setting)) | kept_scorer(identity)
     except TestbedError as error:
         return ended("skipped", str(error))
     if digest(view) == digest(identity["view"]):
