@@ -22,7 +22,7 @@ _BOOKKEEPING = frozenset(
     __module__ __doc__ __dict__ __weakref__ __qualname__ __annotations__ __firstlineno__ __static_attributes__
     __abstractmethods__ _abc_impl __parameters__ __orig_bases__ __slotnames__ __annotate__ __annotations_cache__
     __annotate_func__ __classdictcell__ __type_params__ __protocol_attrs__ __non_callable_proto_members__
-    __callable_proto_members_only__
+    __callable_proto_members_only__ __mutable_keys__ __readonly_keys__
     """.split()
 )
 _DATACLASS_METHODS = frozenset(

@@ -123,6 +123,8 @@ class Describer(ClassDescriber):
             return self._spec
         if isinstance(value, Enum):
             return self._enum
+        if kind.__module__ == "torch.utils.hooks" and kind.__name__ == "RemovableHandle":
+            return lambda handle: {f"{MARK}handle": None}  # of a hook, by a number that torch counts up
         if "torch" in sys.modules and isinstance(value, sys.modules["torch"].Tensor):
             return self._tensor
         if isinstance(value, PurePath):
