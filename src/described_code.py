@@ -92,7 +92,7 @@ class CodeDescriber(ABC):
         tree = sourcecode.function_tree(function)
         described = self.surroundings(function)
         package = function.__globals__.get("__package__")
-        imported = [self.file(each) for each in sourcecode.imported_modules(tree, package)]
+        imported = [self.file(each) for each in references.imported_modules(tree, package)]
         if any(imported):
             described["imports"] = [each for each in imported if each]
         if own:
@@ -249,7 +249,7 @@ class CodeDescriber(ABC):
         self.met(name, str(path))
         tree = sourcecode.file_tree(path)
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        uses = [self.file(each) for each in sourcecode.imported_modules(tree, package)]
+        uses = [self.file(each) for each in references.imported_modules(tree, package)]
         source = self.value(normal_text(tree).encode(errors="surrogatepass"))
         described = {f"{MARK}module": name.rpartition(".")[2], "source": source}
         return {**described, "uses": [each for each in uses if each]}

@@ -319,7 +319,7 @@ def _has_method(value: Any, name: str) -> bool:
 def _answers_anything(kind: type) -> bool:
     """Whether copying fails on account of a ``__getattr__``, and the attributes are all that there is."""
     plain = all(getattr(kind, name) is getattr(object, name) for name in ("__reduce__", "__reduce_ex__"))
-    own_state = getattr(kind, "__getstate__") is not getattr(object, "__getstate__")
+    own_state = vars(object)["__getstate__"] is not inspect.getattr_static(kind, "__getstate__")
     base = next(each for each in kind.__mro__ if not each.__flags__ & _HEAP_TYPE)
     return plain and not own_state and base is object and inspect.getattr_static(kind, "__getattr__", None) is not None
 

@@ -71,9 +71,7 @@ def test_the_definitions_are_many_and_all_different(here: dict[str, tuple[str, s
 
 
 @pytest.mark.parametrize("version", OTHER_VERSIONS)
-def test_another_python_gives_the_same_digests(
-    here: dict[str, tuple[str, str]], tmp_path: Path, version: str
-) -> None:
+def test_another_python_gives_the_same_digests(here: dict[str, tuple[str, str]], tmp_path: Path, version: str) -> None:
     python = find_python(version)
     if python is None:
         pytest.skip(f"there is no Python {version} on the path or in ~/.pyenv/versions")

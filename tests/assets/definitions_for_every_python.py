@@ -1,3 +1,4 @@
+# ruff: noqa
 """Definitions of many kinds; `tests/test_identity_versions.py` identifies them under several versions of Python."""
 
 import abc
@@ -33,7 +34,7 @@ def plain(x, k=2, *args, named: int = K, **others) -> int:
 
 def chained(x):
     if 0 < x <= 3 or not x:
-        return -(x ** -2), (yield_ := x), x[1:2, ::3], x @ x, ~x
+        return -(x**-2), (yield_ := x), x[1:2, ::3], x @ x, ~x
     del x.a, x[0]
     return (lambda: 0)(), (lambda *a, b=1, **c: (a, b, c))
 
@@ -84,7 +85,7 @@ def walrus(x):
     return [last := 1, last**2]
 
 
-first_of_a_line, second_of_a_line, third_of_a_line = lambda x: x + 1, lambda x: x + K, (lambda x: (lambda y: x * y))
+first_of_a_line, second_of_a_line, third_of_a_line = lambda x: x + 1, lambda x: x + K, (lambda x: lambda y: x * y)
 made_by_a_lambda = third_of_a_line(5)
 constant_lambda = [lambda: 1, lambda: 2][1]
 captured_in_a_loop = [lambda x, i=i: x + i for i in range(3)][2]
@@ -132,16 +133,23 @@ def generator(x):
 
 def nested_strings(x, d):
     a = f"{x!r:>{K}} and {d['key']:{'>'}{10}.{K}f} {{braces}} {x=} {x = !s:^5}"
-    b = f"{f'{x}' + f'{K}'!a}" f"{ {1: 2}[1]}" "tail" if False else f'{x:}'
-    c = f"""{
-        d["a"]
-    } 'single' "double" \n \\ {(lambda y: y)(x)} {x:%Y-%m-%d} {(y := x)}"""
-    return a + b + c + f"{x,} {x if x else K} {','.join(x)}" + rf"\d{x}" + f"" + f"{'a' 'b'}"
+    b = f"{f'{x}' + f'{K}'!a}{ {1: 2}[1] }tail" if False else f"{x:}"
+    c = f"""{d["a"]} 'single' "double" \n \\ {(lambda y: y)(x)} {x:%Y-%m-%d} {(y := x)}"""
+    return a + b + c + f"{(x,)} {x if x else K} {','.join(x)}" + rf"\d{x}" + f"" + f"{'ab'}"
 
 
 def texts(x):
-    return "ü\u4e00\U0001fae8\u2fff", 'it\'s "so"', "\\\n\t\0\x7f\ud800", b"by\xfftes", r"\d", u"u", "a" "b", """long
-    text"""
+    return (
+        "ü\u4e00\U0001fae8\u2fff",
+        'it\'s "so"',
+        "\\\n\t\0\x7f\ud800",
+        b"by\xfftes",
+        r"\d",
+        "u",
+        "ab",
+        """long
+    text""",
+    )
 
 
 def numbers(x):
