@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from testbed import sourcecode
 from testbed.described_code import MARK
-from testbed.identity import Describer, digest, hooks_of, is_network, torch_bookkeeping
+from testbed.identity import Describer, digest, digest_bytes, hooks_of, is_network, torch_bookkeeping
+from testbed.normalform import normal_text
 
 # What transformers keeps in a configuration about where it was loaded from, and by which version of what.
 _WHEREABOUTS = frozenset({"_name_or_path", "name_or_path", "_commit_hash", "transformers_version"})
@@ -77,8 +79,15 @@ class _StructureDescriber(Describer):
         kind = type(module)
         described = self.attempt(kind)
         if described is None:
-            described = self.file(kind.__module__) or self.value(kind)  # which says why it cannot be described
+            described = self.file(kind.__module__) or self._text_of(kind)
         return [kind.__qualname__, described]
+
+    def _text_of(self, kind: type) -> Any:
+        """The file of a class whose module is in no table, as torch.hub leaves it."""
+        path = sourcecode.class_file(kind)
+        if path is None or not path.endswith(".py") or not sourcecode.is_own_class(kind):
+            return self.value(kind)  # which says why it cannot be described
+        return digest_bytes(normal_text(sourcecode.file_tree(Path(path))).encode(errors="surrogatepass"))
 
     def fields_of(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Describes fields, as far as they can be described."""
