@@ -1,38 +1,45 @@
-"""What a thing is, told by its content: canonical descriptions of definitions, and digests of them.
+"""What a definition is, by its content: canonical descriptions of definitions, and digests of them.
 
 A cell's fingerprint is the digest of everything that decides its numbers. `describe` turns a definition into plain
-JSON that two people get alike when they wrote alike, on any machine: functions by their source text (normalised, so
-that comments and layout do not count) together with all that they refer to, classes by their members, arrays by a
-digest of their bytes, objects by their class and state. What it cannot describe it refuses, rather than give two things
-one identity.
+JSON. Two people who write the same get the same JSON, on any machine and any supported version of Python: functions by
+their source text (in a normal form, so that comments and layout do not count) together with all that they refer to,
+classes by their members, arrays by a digest of their bytes, objects by their class and state. What it cannot describe
+it refuses, rather than give two different things one identity.
+
+The order of a mapping counts: ``nn.Sequential(OrderedDict(...))`` runs its layers in that order. The order of names
+that somebody looks up one by one (attributes, module variables, the keys of a ``spec()``) does not.
 """
 
 from __future__ import annotations
 
-import ast
 import functools
 import hashlib
 import inspect
 import json
 import math
+import os
 import sys
 import types
 from collections.abc import Callable, Mapping
-from copyreg import dispatch_table
+from copyreg import __newobj__, dispatch_table  # type: ignore[attr-defined]
 from enum import Enum
 from pathlib import PurePath
 from typing import Any
 
 from testbed import sourcecode
+from testbed.described_classes import ClassDescriber
+from testbed.described_code import MARK, Variables, by_name
 from testbed.errors import IdentityError
 
+# The version of these rules. Raise it when a definition that nobody changed gets another description, so that stored
+# fingerprints of an older scheme are recognized as such.
+SCHEME = 2
 _DEEPEST = 100
-MARK = "!"  # begins the keys of what is not plain JSON; a mapping with such keys of its own is written as pairs
 
 
 def digest(value: Any) -> str:
     """A 32-digit hexadecimal digest of a description (anything that `describe` takes)."""
-    text = json.dumps(describe(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    text = json.dumps(describe(value), separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -44,23 +51,45 @@ def digest_bytes(*parts: bytes | memoryview) -> str:
     return hasher.hexdigest()[:32]
 
 
-def describe(value: Any) -> Any:
+def describe(value: Any, files: set[str] | None = None) -> Any:
     """A JSON value that is equal for equal content.
 
     An object may say what it is itself, by a method ``spec()`` that returns plain values.
 
+    Args:
+        value: What to describe.
+        files: Is filled with the absolute paths of the source files of all code that is met: a user's own, and what of
+            testbed is described by name only. It does not change the description.
+
     Raises:
-        IdentityError: If part of the value cannot be told apart from a changed one; says which part.
+        IdentityError: If a change to some part of the value could go unnoticed; says which part.
     """
-    return _Describer().value(value)
+    return Describer(files).value(value)
 
 
-class _Describer:
-    """One description under way. Functions, classes and modules are described once, and then referred to by number."""
+def describe_fields(fields: Mapping[str, Any], files: set[str] | None = None) -> dict[str, Any]:
+    """Describes a record of named fields, such as a ``spec()``; the order of its keys does not count.
 
-    def __init__(self) -> None:
-        self._code: dict[int, int] = {}
-        self._alive: list[Any] = []  # ids are only good as long as their objects live
+    Args:
+        fields: The record.
+        files: As for `describe`.
+
+    Raises:
+        IdentityError: As `describe` does.
+    """
+    described: dict[str, Any] = Describer(files).fields(fields)
+    return described
+
+
+class Describer(ClassDescriber):
+    """One description under way.
+
+    Args:
+        files: Is filled with the source files of all code that is met, if given.
+    """
+
+    def __init__(self, files: set[str] | None = None) -> None:
+        super().__init__(files)
         self._within: list[int] = []
 
     def value(self, value: Any) -> Any:
@@ -87,14 +116,16 @@ class _Describer:
         if kind in self._EXACT:
             return functools.partial(self._EXACT[kind], self)
         if isinstance(value, type):
-            return self._class
+            return self.klass
         if isinstance(value, types.ModuleType):
-            return self._module
-        if callable(getattr(value, "spec", None)):
+            return self.module
+        if _has_method(value, "spec"):
             return self._spec
         if isinstance(value, Enum):
             return self._enum
-        if hasattr(value, "untyped_storage") and hasattr(value, "detach"):
+        if kind.__module__ == "torch.utils.hooks" and kind.__name__ == "RemovableHandle":
+            return lambda handle: {f"{MARK}handle": None}  # of a hook, by a number that torch counts up
+        if "torch" in sys.modules and isinstance(value, sys.modules["torch"].Tensor):
             return self._tensor
         if isinstance(value, PurePath):
             return lambda path: {f"{MARK}path": path.as_posix()}
@@ -108,15 +139,23 @@ class _Describer:
 
     def _mapping(self, value: Mapping[Any, Any]) -> Any:
         if all(type(key) is str and not key.startswith(MARK) for key in value):
-            return {key: self.value(value[key]) for key in value}
-        pairs = [[self.value(key), self.value(item)] for key, item in value.items()]
-        return {f"{MARK}mapping": sorted(pairs, key=json.dumps)}
+            return {key: self.value(item) for key, item in value.items()}
+        return {f"{MARK}mapping": [[self.value(key), self.value(item)] for key, item in value.items()]}
+
+    def fields(self, value: Any) -> Any:
+        """A mapping of names whose order says nothing; anything else as it is."""
+        if isinstance(value, Mapping) and all(type(key) is str for key in value):
+            return self.value(by_name(value))
+        return self.value(value)
 
     def _sequence(self, value: Any) -> Any:
         return [self.value(item) for item in value]
 
+    def _tuple(self, value: Any) -> Any:
+        return {f"{MARK}tuple": self._sequence(value)}
+
     def _set(self, value: Any) -> Any:
-        return {f"{MARK}set": sorted((self.value(item) for item in value), key=json.dumps)}
+        return {f"{MARK}set": sorted((self.alone(item) for item in value), key=json.dumps)}
 
     def _range(self, value: range) -> Any:
         return {f"{MARK}range": [value.start, value.stop, value.step]}
@@ -125,7 +164,9 @@ class _Describer:
         return {f"{MARK}bytes": digest_bytes(bytes(value))}
 
     def _enum(self, value: Enum) -> Any:
-        return {f"{MARK}enum": f"{type(value).__qualname__}.{value.name}", "value": self.value(value.value)}
+        kind = type(value)
+        described = {f"{MARK}enum": f"{kind.__qualname__}.{value.name}", "value": self.value(value.value)}
+        return {**described, "class": self.value(kind)} if sourcecode.is_own_class(kind) else described
 
     def _array(self, value: Any) -> Any:
         import numpy as np
@@ -152,10 +193,13 @@ class _Describer:
 
     def _spec(self, value: Any) -> Any:
         kind = type(value)
-        described = {f"{MARK}spec": self.value(value.spec()), "type": kind.__name__}
-        described["revision"] = getattr(value, "revision", 1)
+        described = {f"{MARK}spec": self.fields(value.spec()), "type": kind.__name__}
+        missing = inspect.getattr_static(value, "revision", None) is None  # a __getattr__ would invent one
+        described["revision"] = 1 if missing else value.revision
         if sourcecode.is_own_class(kind):
             described["class"] = self.value(kind)
+        else:
+            self.met_class(kind)
         return described
 
     def _object(self, value: Any) -> Any:
@@ -164,121 +208,40 @@ class _Describer:
         reduce = dispatch_table.get(kind)
         try:
             reduced = reduce(value) if reduce is not None else value.__reduce_ex__(4)
+            if not isinstance(reduced, str | tuple):
+                raise TypeError("copying it gives nothing that could be compared")
         except Exception as error:  # whatever a class raises to say that it cannot be copied
-            raise IdentityError(
-                f"an object of type {kind.__module__}.{kind.__qualname__} cannot be identified by its content"
-                f" ({_first_line(error)}); give its class a method spec() that returns its parameters, or use a"
-                " function"
-            ) from error
+            if not _answers_anything(kind):
+                raise IdentityError(
+                    f"an object of type {kind.__module__}.{kind.__qualname__} cannot be identified by its content"
+                    f" ({_first_line(error)}); give its class a method spec() that returns its parameters, or use a"
+                    " function"
+                ) from error
+            reduced = (__newobj__, (kind,), object.__getstate__(value))
         if isinstance(reduced, str):
             return {f"{MARK}global": f"{kind.__module__}.{reduced}"}
         make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
         return {
             f"{MARK}object": self.value(kind),
             "made": [self.value(make), [self.value(argument) for argument in arguments]],
-            "state": self.value(_without_bookkeeping(value, state)),
+            "state": self._state(value, state),
             "items": [self.value(item) for item in items or ()],
             "pairs": self.value(dict(pairs)) if pairs is not None else None,
         }
 
-    # Code ---------------------------------------------------------------------------------------------------------
+    def _state(self, value: Any, state: Any) -> Any:
+        """The state of an object; the order in which its attributes were set is no content."""
+        if isinstance(state, tuple) and len(state) == 2 and isinstance(state[1], dict):  # with slots
+            return [self._state(value, state[0]), self.fields(state[1])]
+        if not isinstance(state, dict):
+            return self.value(state)
+        if is_network(value):
+            return self.fields(_without_bookkeeping(value, state))
+        attributes = state.keys() <= getattr(value, "__dict__", {}).keys()
+        return self.fields(state) if attributes else self.value(state)
 
-    def _again(self, thing: Any) -> Any:
-        """A reference to a function, class or module that was described before; None for a new one."""
-        if id(thing) in self._code:
-            return {f"{MARK}again": self._code[id(thing)]}
-        self._code[id(thing)] = len(self._code)
-        self._alive.append(thing)
-        return None
-
-    def _function(self, function: types.FunctionType) -> Any:
-        """A function: by name if it belongs to a library or to testbed, else by its source and what it refers to."""
-        # Of the code: a decorator may have given the function the name of another one.
-        module, name = str(function.__globals__.get("__name__")), function.__code__.co_qualname
-        anonymous = "<lambda>" in name or "<locals>" in name
-        own = sourcecode.is_own(module, function.__code__.co_filename)
-        if not own and not anonymous:
-            by_name = {f"{MARK}function": f"{module}.{name}", "revision": getattr(function, "revision", 1)}
-            captured = _captured(function)  # a library's decorator keeps there what it was put around
-            return {**by_name, "variables": self._named(captured, name)} if captured else by_name
-        again = self._again(function)
-        if again is not None:
-            return again
-        tree = sourcecode.function_tree(function)
-        described: dict[str, Any] = {f"{MARK}source": ast.unparse(tree)}
-        parts = {
-            "defaults": list(function.__defaults__ or ()),
-            "keyword defaults": function.__kwdefaults__ or {},
-            "attributes": {key: item for key, item in vars(function).items() if key != "__wrapped__"},
-            "variables": _captured(function),
-            "globals": _globals(function),
-        }
-        for part, content in parts.items():
-            if content:
-                described[part] = self._named(content, function.__qualname__)
-        package = function.__globals__.get("__package__")
-        imported = [self._file(each) for each in sourcecode.imported_modules(tree, package)]
-        if any(imported):
-            described["imports"] = [each for each in imported if each]
-        return described
-
-    def _named(self, content: Any, owner: str) -> Any:
-        """Describes values one by one, so that a refusal can say which variable it is about."""
-        if not isinstance(content, dict):
-            return self.value(content)
-        described = {}
-        for name, item in content.items():
-            try:
-                described[name] = self.value(item)
-            except IdentityError as error:
-                raise IdentityError(f"{error} [{name!r}, which {owner} refers to]") from error
-        return described
-
-    def _class(self, kind: type) -> Any:
-        """A class: by name if it belongs to a library or to testbed, else by its bases and members."""
-        if not sourcecode.is_own_class(kind):
-            return {f"{MARK}class": f"{kind.__module__}.{kind.__qualname__}"}
-        again = self._again(kind)
-        if again is not None:
-            return again
-        members = {name: member for name, member in vars(kind).items() if name not in _CLASS_BOOKKEEPING}
-        return {
-            f"{MARK}class": kind.__qualname__,
-            "bases": [self.value(base) for base in kind.__bases__ if base is not object],
-            "members": {name: self._member(members[name], kind) for name in sorted(members)},
-        }
-
-    def _member(self, member: Any, kind: type) -> Any:
-        if isinstance(member, staticmethod | classmethod):
-            return {type(member).__name__: self._member(member.__func__, kind)}
-        if isinstance(member, property):
-            return {"property": [self._member(each, kind) for each in (member.fget, member.fset, member.fdel)]}
-        made = inspect.unwrap(member) if isinstance(member, types.FunctionType) else None
-        if isinstance(made, types.FunctionType) and made.__code__.co_filename.startswith("<"):
-            # Made by a decorator such as dataclass, out of the other members.
-            return {"made": made.__name__, "code": digest_bytes(made.__code__.co_code)}
-        if isinstance(member, types.MemberDescriptorType | types.GetSetDescriptorType):
-            return {"slot": member.__name__}
-        return self._named({member_name(member): member}, kind.__qualname__)
-
-    def _module(self, module: types.ModuleType) -> Any:
-        """A module: by name, and if it is a user's own by the source of its file and of the own ones that it uses."""
-        return self._file(module.__name__) or {f"{MARK}module": module.__name__}
-
-    def _file(self, name: str) -> Any:
-        """An own module by its source; None for one that is not."""
-        path = sourcecode.module_file(name)
-        if path is None:
-            return None
-        key = sys.modules.get(name, name)
-        again = self._again(key)
-        if again is not None:
-            return again
-        tree = sourcecode.file_tree(path)
-        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        uses = [self._file(each) for each in sourcecode.imported_modules(tree, package)]
-        described = {f"{MARK}module": name.rpartition(".")[2], "source": digest_bytes(ast.unparse(tree).encode())}
-        return {**described, "uses": [each for each in uses if each]}
+    def _environment(self, value: Any) -> Any:
+        return {f"{MARK}global": "os.environ"}  # the variables that a function reads count one by one
 
     def _partial(self, value: functools.partial[Any]) -> Any:
         return {f"{MARK}partial": [self.value(each) for each in (value.func, list(value.args), value.keywords)]}
@@ -297,57 +260,71 @@ class _Describer:
         dict: _mapping,
         types.MappingProxyType: _mapping,
         list: _sequence,
-        tuple: _sequence,
+        tuple: _tuple,
         set: _set,
         frozenset: _set,
         range: _range,
         bytes: _bytes,
         bytearray: _bytes,
         functools.partial: _partial,
-        types.FunctionType: _function,
+        types.FunctionType: ClassDescriber.function,
         types.MethodType: _method,
         types.BuiltinFunctionType: _builtin,
+        functools.cached_property: ClassDescriber.cached_property,
+        functools.singledispatchmethod: ClassDescriber.dispatched_method,
+        functools.partialmethod: ClassDescriber.partial_method,
+        type(os.environ): _environment,
+        Variables: ClassDescriber.variables_of,
     }
 
 
-_CLASS_BOOKKEEPING = frozenset(
-    """
-    __module__ __doc__ __dict__ __weakref__ __qualname__ __annotations__ __firstlineno__ __static_attributes__
-    __abstractmethods__ _abc_impl __parameters__ __orig_bases__ __slotnames__ __annotate__ __annotations_cache__
-    __dataclass_params__
-    """.split()
-)
-
-
-def member_name(member: Any) -> str:
-    """What to call a member of a class in a message."""
-    return str(getattr(member, "__name__", type(member).__name__))
-
-
-def _captured(function: types.FunctionType) -> dict[str, Any]:
-    """The values of variables of enclosing functions; one that has none yet is told by its name."""
-    captured: dict[str, Any] = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            captured[name] = cell.cell_contents
-        except ValueError:
-            captured[name] = {f"{MARK}unset": True}
-    return captured
-
-
-def _globals(function: types.FunctionType) -> dict[str, Any]:
-    """The values of the module variables that a function reads."""
-    names = sorted(sourcecode.global_names(function.__code__))
-    return {name: function.__globals__[name] for name in names if name in function.__globals__}
-
-
-def _without_bookkeeping(value: Any, state: Any) -> Any:
-    """The state of a torch module without the fields that torch itself keeps in every one."""
+def is_network(value: Any) -> bool:
+    """Whether something is a module of torch."""
     torch = sys.modules.get("torch")
-    if torch is None or not isinstance(value, torch.nn.Module) or not isinstance(state, dict):
-        return state
-    common = vars(torch.nn.Module()).keys() - {"_parameters", "_buffers", "_modules", "training"}
-    return {key: item for key, item in state.items() if key not in common}
+    return torch is not None and isinstance(value, torch.nn.Module)
+
+
+def hooks_of(network: Any) -> dict[str, Any]:
+    """The hooks of a module of torch that act on what passes through it: those of each kind in order."""
+    with_keywords = vars(network).get("_forward_hooks_with_kwargs", {}) | vars(network).get(
+        "_forward_pre_hooks_with_kwargs", {}
+    )
+    found = {}
+    for kind in _HOOKS:
+        hooks = vars(network).get(kind)
+        if hooks:  # by numbers that torch counts up: they say nothing
+            found[kind] = [[hook, key in with_keywords] for key, hook in hooks.items()]
+    return found
+
+
+_HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+
+
+def torch_bookkeeping() -> set[str]:
+    """The fields that torch itself keeps in every module."""
+    return set(vars(sys.modules["torch"].nn.Module()))
+
+
+def _without_bookkeeping(network: Any, state: dict[str, Any]) -> dict[str, Any]:
+    """The state of a module of torch without the fields that torch itself keeps in every one, with its hooks."""
+    common = torch_bookkeeping() - {"_parameters", "_buffers", "_modules", "training"}
+    return {key: item for key, item in state.items() if key not in common} | hooks_of(network)
+
+
+def _has_method(value: Any, name: str) -> bool:
+    """Whether an object has a method, rather than a ``__getattr__`` that answers anything."""
+    return inspect.getattr_static(value, name, None) is not None and callable(getattr(value, name, None))
+
+
+def _answers_anything(kind: type) -> bool:
+    """Whether copying fails on account of a ``__getattr__``, and the attributes are all that there is."""
+    plain = all(getattr(kind, name) is getattr(object, name) for name in ("__reduce__", "__reduce_ex__"))
+    own_state = vars(object)["__getstate__"] is not inspect.getattr_static(kind, "__getstate__")
+    base = next(each for each in kind.__mro__ if not each.__flags__ & _HEAP_TYPE)
+    return plain and not own_state and base is object and inspect.getattr_static(kind, "__getattr__", None) is not None
+
+
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement
 
 
 def _first_line(error: BaseException) -> str:

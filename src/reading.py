@@ -85,7 +85,7 @@ def _install() -> None:
     if _installed:
         return
     _installed = True
-    _ignored = (*sourcecode.library_folders(), *_SYSTEM, f"{cache_dir()}{os.sep}")
+    _ignored = (*_SYSTEM, f"{cache_dir()}{os.sep}")
     sys.addaudithook(_on_event)
     # A subclass of the mapping's own class: every way to look a variable up ends in its __getitem__.
     os.environ.__class__ = _watched(type(os.environ))  # type: ignore[assignment]
@@ -105,7 +105,8 @@ def _on_event(event: str, arguments: tuple[Any, ...]) -> None:
         file = _source_file(os.path.abspath(os.fsdecode(path)))
     except (TypeError, ValueError, OSError):
         return
-    if not file.startswith(_ignored) and not (file.startswith(_PACKAGE) and file.endswith(".py")):
+    ours = file.startswith(_PACKAGE) and file.endswith(".py")
+    if not ours and not file.startswith(_ignored) and not sourcecode.is_library_file(file):
         note([(owner, FILE, file)])
 
 

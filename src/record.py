@@ -24,6 +24,7 @@ from testbed import reading, sourcecode
 from testbed.data.content import MISSING, ContentDigests
 from testbed.errors import IdentityError
 from testbed.identity import SCHEME, digest, digest_bytes
+from testbed.references import imported_modules
 
 # Libraries whose release can move numbers. Those that a definition's own files import are added to these.
 LIBRARIES = """
@@ -249,7 +250,7 @@ def _distributions(file: str) -> frozenset[str]:
         tree = sourcecode.file_tree(Path(file))
     except IdentityError:
         return frozenset()
-    tops = {name.partition(".")[0] for name in sourcecode.imported_modules(tree, None)} - sys.stdlib_module_names
+    tops = {name.partition(".")[0] for name in imported_modules(tree, None)} - sys.stdlib_module_names
     found = set()
     for top in tops - {"testbed", ""}:
         if _canonical(top) in installed_versions():

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import ast
-import dis
 import importlib.metadata
 import importlib.util
 import inspect
 import linecache
+import os
 import site
 import sys
 import sysconfig
 import types
 from functools import lru_cache
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePath
 
 from testbed.errors import IdentityError
+from testbed.normalform import normal_text, without_docstrings
+from testbed.references import imported_modules
 
 # Functions and classes in these packages are described by their source, wherever testbed is installed. Those in the
 # rest of testbed (and in the rooms' ``*_base`` modules) count by name and by their attribute ``revision``, which is
 # raised when their numbers change: tidying them up must not make every stored result a stranger.
 DEFINITION_ROOMS = ("testbed.models.", "testbed.eval_settings.")
 PLUGIN_GROUP = "testbed.plugins"
+# Wherever it lies, also in another environment that this one sees: a folder of this name holds installed packages.
+_PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 
 
 def is_own(module: str | None, file: str | None) -> bool:
@@ -40,16 +43,50 @@ def is_own(module: str | None, file: str | None) -> bool:
         return False
     if top in _plugin_packages():
         return True
-    return file is not None and not file.startswith(_library_folders())
+    if file is not None and file.startswith("<") and module in sys.modules:
+        file = getattr(sys.modules[module], "__file__", None) or file  # code made by exec belongs to its module
+    return file is not None and not is_library_file(file)
 
 
 def is_own_class(kind: type) -> bool:
     """Whether a class is a user's own."""
+    return is_own(kind.__module__, class_file(kind))
+
+
+def class_file(kind: type) -> str | None:
+    """The file of a class; None for one that is built in."""
     module = sys.modules.get(kind.__module__)
     if module is not None:
-        return is_own(kind.__module__, getattr(module, "__file__", None) or _main_file(kind.__module__))
+        return getattr(module, "__file__", None) or _main_file(kind.__module__)
+    # A module that was loaded by hand (torch.hub does so) is in no table; nobody but a user has such classes.
     files = {member.__code__.co_filename for member in vars(kind).values() if isinstance(member, types.FunctionType)}
-    return is_own(kind.__module__, min(files, default=None))
+    return min(files, default="<unknown>")
+
+
+def is_own_function(thing: object) -> bool:
+    """Whether something is a function that a user has written."""
+    if not isinstance(thing, types.FunctionType):
+        return False
+    return is_own(str(thing.__globals__.get("__name__")), thing.__code__.co_filename)
+
+
+def is_own_module(module: types.ModuleType) -> bool:
+    """Whether a module is a user's own: a file, or a package without a file of its own."""
+    if module_file(module.__name__, module) is not None:
+        return True
+    folders = list(getattr(module, "__path__", ())) if getattr(module, "__file__", None) is None else []
+    return bool(folders) and all(is_own(module.__name__, f"{folder}/") for folder in folders)
+
+
+@lru_cache(maxsize=4096)
+def is_library_file(file: str) -> bool:
+    """Whether a file belongs to the standard library or to an installed package."""
+    return file.startswith(_library_folders()) or not _PACKAGE_FOLDERS.isdisjoint(PurePath(file).parts)
+
+
+def is_standard_file(file: str) -> bool:
+    """Whether a file belongs to the standard library."""
+    return file.startswith(_library_folders()) and _PACKAGE_FOLDERS.isdisjoint(PurePath(file).parts)
 
 
 def _main_file(module: str) -> str | None:
@@ -83,10 +120,10 @@ def function_tree(function: types.FunctionType) -> ast.AST:
     """
     code = function.__code__
     try:
-        if function.__name__ == "<lambda>":
-            return _docless(_lambda_node(function))
+        if code.co_name == "<lambda>":
+            return without_docstrings(_lambda_node(function))
         # Of the code, not of the function: that would follow __wrapped__ to another one.
-        return _docless(_parse_indented(inspect.getsource(code)))
+        return without_docstrings(_parse_indented(inspect.getsource(code)))
     except (OSError, TypeError, SyntaxError, LookupError, ValueError) as error:
         raise IdentityError(
             f"the source of {function.__qualname__!r} cannot be read, so a change to it would go unnoticed"
@@ -101,14 +138,17 @@ def file_tree(path: Path) -> ast.AST:
         IdentityError: If it cannot be read.
     """
     try:
-        return _docless(ast.parse(path.read_text(encoding="utf-8")))
+        return without_docstrings(ast.parse(path.read_text(encoding="utf-8")))
     except (OSError, SyntaxError, ValueError) as error:
         raise IdentityError(f"the source {path} cannot be read, so a change to it would go unnoticed") from error
 
 
-def _docless(tree: ast.AST) -> ast.AST:
-    stripped: ast.AST = _Docless().visit(tree)
-    return stripped
+def text_of(text: str) -> str:
+    """The normal form of some source text, or the text itself if it is none."""
+    try:
+        return normal_text(without_docstrings(ast.parse(text)))
+    except (SyntaxError, ValueError):
+        return text
 
 
 def _parse_indented(text: str) -> ast.AST:
@@ -120,19 +160,6 @@ def _parse_indented(text: str) -> ast.AST:
     return ast.Module(body=block.body, type_ignores=[])
 
 
-class _Docless(ast.NodeTransformer):
-    """Removes docstrings."""
-
-    def _strip(self, node: Any) -> Any:
-        self.generic_visit(node)
-        first = node.body[0] if node.body else None
-        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-            node.body = node.body[1:] or [ast.Pass()]
-        return node
-
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Module = _strip
-
-
 def _lambda_node(function: types.FunctionType) -> ast.Lambda:
     """The lambda expression that a function was made from; `inspect` gives only the lines around it."""
     code = function.__code__
@@ -141,9 +168,22 @@ def _lambda_node(function: types.FunctionType) -> ast.Lambda:
     on_line = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
     places = [(line, column) for line, _, column, _ in code.co_positions() if line is not None and column]
     inside = [node for node in on_line if _encloses(node, places)]
+    if not places:  # some versions keep no columns for what returns a constant
+        inside = [node for node in inside if _compiles_to(node, code)]
     if not inside or (not places and len({ast.unparse(node) for node in inside}) > 1):
         raise LookupError(f"which lambda of {code.co_filename}:{code.co_firstlineno} it is cannot be told")
     return max(inside, key=lambda node: (node.lineno, node.col_offset))
+
+
+def _compiles_to(node: ast.Lambda, code: types.CodeType) -> bool:
+    """Whether an expression gives a code object, as far as constants and names tell."""
+    made = compile(ast.Expression(node), code.co_filename, "eval")
+    within = [each for each in made.co_consts if isinstance(each, types.CodeType)]
+    return any(_essence(each) == _essence(code) for each in within)
+
+
+def _essence(code: types.CodeType) -> tuple[object, ...]:
+    return code.co_code, repr(code.co_consts), code.co_names, code.co_varnames
 
 
 def _encloses(node: ast.Lambda, places: list[tuple[int, int]]) -> bool:
@@ -153,43 +193,12 @@ def _encloses(node: ast.Lambda, places: list[tuple[int, int]]) -> bool:
     return all(start <= place <= end for place in places)
 
 
-# References -------------------------------------------------------------------------------------------------------
+# Modules ----------------------------------------------------------------------------------------------------------
 
 
-def global_names(code: types.CodeType) -> set[str]:
-    """The names of module variables that a code object reads, those of functions inside it included."""
-    names = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names |= global_names(constant)
-    return names
-
-
-def imported_modules(tree: ast.AST, package: str | None) -> list[str]:
-    """The modules that statements within a syntax tree import, in order.
-
-    Args:
-        tree: The tree.
-        package: The package that relative imports begin from.
-    """
-    found: dict[str, None] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                found.setdefault(alias.name)
-        elif isinstance(node, ast.ImportFrom):
-            base = "." * node.level + (node.module or "")
-            if node.level and package:
-                base = importlib.util.resolve_name(base, package)
-            for alias in node.names:
-                found.setdefault(base)
-                found.setdefault(f"{base}.{alias.name}")
-    return sorted(found)
-
-
-def module_file(name: str) -> Path | None:
+def module_file(name: str, module: types.ModuleType | None = None) -> Path | None:
     """The file of a module that is a user's own, imported or not; None for others."""
-    module = sys.modules.get(name)
+    module = module or sys.modules.get(name)
     if module is not None:
         file = getattr(module, "__file__", None)
     else:
@@ -199,3 +208,33 @@ def module_file(name: str) -> Path | None:
             return None
         file = spec.origin if spec is not None and spec.has_location else None
     return Path(file) if file and file.endswith(".py") and is_own(name, file) else None
+
+
+@lru_cache(maxsize=512)
+def files_behind(name: str) -> frozenset[str]:
+    """The files of a module of testbed that is described by name alone.
+
+    These are its own file and those of the modules of `testbed.corruptions` that it imports, and that these import.
+    """
+    found: set[str] = set()
+    waiting, seen = [name], {name}
+    while waiting:
+        module = waiting.pop()
+        file = getattr(sys.modules.get(module), "__file__", None) or _origin(module)
+        if file is None or not file.endswith(".py"):
+            continue
+        found.add(os.path.abspath(file))
+        package = module if file.endswith("__init__.py") else module.rpartition(".")[0]
+        for other in imported_modules(file_tree(Path(file)), package):
+            if other.startswith("testbed.corruptions.") and other not in seen:
+                seen.add(other)
+                waiting.append(other)
+    return frozenset(found)
+
+
+def _origin(name: str) -> str | None:
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError, AttributeError):
+        return None
+    return spec.origin if spec is not None and spec.has_location else None

@@ -28,7 +28,7 @@ import pytest
 import torch
 
 from testbed.errors import IdentityError, TestbedError
-from testbed.identity import describe, digest, digest_bytes
+from testbed.identity import SCHEME, describe, describe_fields, digest, digest_bytes
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.registry import Catalog, discovery
 
@@ -133,19 +133,30 @@ EQUAL = {
         "import json\nthing = json.dumps\n",
         "from json import dumps\nthing = dumps\n",
     ),
-    "the order of a dictionary": ("thing = {'a': 1, 'b': [2]}\n", "thing = {'b': [2], 'a': 1}\n"),
-    "the order of numbered keys": (
-        "thing = {1: 'a', 2: 'b', (3, 4): 'c'}\n",
-        "thing = {(3, 4): 'c', 2: 'b', 1: 'a'}\n",
-    ),
     "the order of a set": ("thing = {'a', 'b', 'c', 1}\n", "thing = {1, 'c', 'b', 'a'}\n"),
     "the order of a set of sets": (
         "thing = {frozenset('ab'), frozenset('cd')}\n",
         "thing = {frozenset('dc'), frozenset('ba')}\n",
     ),
-    "the order of keywords": (
-        "import functools\nthing = functools.partial(int, a=1, b=2)\n",
-        "import functools\nthing = functools.partial(int, b=2, a=1)\n",
+    "the order in which attributes are set": (
+        "class T:\n    def __init__(self):\n        self.a, self.b = 1, 2\n\nthing = vars(T())\nthing = T()\n"
+        "thing.__init__ = None\n",
+        "class T:\n    def __init__(self):\n        self.a, self.b = 1, 2\n\nthing = T.__new__(T)\n"
+        "thing.__init__ = None\nthing.b = 2\nthing.a = 1\n",
+    ),
+    "the order of the keys of a spec": (
+        "class T:\n    def __init__(self, fields):\n        self._fields = fields\n\n"
+        "    def spec(self):\n        return self._fields\n\nthing = T({'a': 1, 'b': 2})\n",
+        "class T:\n    def __init__(self, fields):\n        self._fields = fields\n\n"
+        "    def spec(self):\n        return self._fields\n\nthing = T({'b': 2, 'a': 1})\n",
+    ),
+    "the order of a set of functions that call each other": (
+        "def f(x):\n    return g\n\ndef g(x):\n    return f\n\nthing = {f, g}\n",
+        "def g(x):\n    return f\n\ndef f(x):\n    return g\n\nthing = {g, f}\n",
+    ),
+    "quotes within an f-string": (
+        "def thing(d):\n    return f\"{d['a']:>{d['b']}} it's\"\n",
+        'def thing(d):\n    return f\'{d["a"]:>{d["b"]}} it\\\'s\'\n',
     ),
     "the memory layout of an array": (
         "import numpy as np\nthing = np.arange(6).reshape(2, 3)\n",
@@ -160,6 +171,39 @@ EQUAL = {
         "import torch\nthing = torch.arange(6.0, requires_grad=True).reshape(2, 3).t().contiguous().t()\n",
     ),
 }
+
+
+ORDERED = {
+    "a dictionary": ("thing = {'a': 1, 'b': [2]}\n", "thing = {'b': [2], 'a': 1}\n"),
+    "numbered keys": ("thing = {1: 'a', 2: 'b', (3, 4): 'c'}\n", "thing = {(3, 4): 'c', 2: 'b', 1: 'a'}\n"),
+    "an ordered dictionary": (
+        "from collections import OrderedDict\nthing = OrderedDict(a=1, b=2)\n",
+        "from collections import OrderedDict\nthing = OrderedDict(b=2, a=1)\n",
+    ),
+    "a read-only mapping": (
+        "from types import MappingProxyType\nthing = MappingProxyType({'a': 1, 'b': 2})\n",
+        "from types import MappingProxyType\nthing = MappingProxyType({'b': 2, 'a': 1})\n",
+    ),
+    "keywords": (
+        "import functools\nthing = functools.partial(dict, a=1, b=2)\n",
+        "import functools\nthing = functools.partial(dict, b=2, a=1)\n",
+    ),
+    "an attribute that is a dictionary": (
+        "class T:\n    def __init__(self, **ops):\n        self.ops = ops\n\nthing = T(a=1, b=2)\n",
+        "class T:\n    def __init__(self, **ops):\n        self.ops = ops\n\nthing = T(b=2, a=1)\n",
+    ),
+    "layers": (
+        "from collections import OrderedDict\nfrom torch import nn\n"
+        "thing = nn.Sequential(OrderedDict(a=nn.ReLU(), b=nn.Tanh()))\n",
+        "from collections import OrderedDict\nfrom torch import nn\n"
+        "thing = nn.Sequential(OrderedDict(b=nn.Tanh(), a=nn.ReLU()))\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), ORDERED.values(), ids=ORDERED)
+def test_the_order_of_a_mapping_counts(identify: Identify, one: str, other: str) -> None:
+    assert identify(one) != identify(other)
 
 
 @pytest.mark.parametrize(("one", "other"), EQUAL.values(), ids=EQUAL)
@@ -431,6 +475,64 @@ CHANGED_FUNCTIONS: dict[str, tuple[str, tuple[str, str]]] = {
     ),
 }
 
+CHANGED_FUNCTIONS |= {
+    "an index that is a list or a tuple": (
+        "I = VALUE\n\ndef thing(x):\n    return x[I]\n",
+        ("[0, 1]", "(0, 1)"),
+    ),
+    "one of the functions behind a dispatcher": (
+        """
+        import functools
+
+        @functools.singledispatch
+        def thing(x):
+            return x
+
+        @thing.register
+        def _(x: int):
+            return x * VALUE
+        """,
+        NUMBERS,
+    ),
+    "a module variable read by way of globals()": ("K = VALUE\n\ndef thing(x):\n    return globals()['K']\n", NUMBERS),
+    "a helper called by way of globals()": (
+        """
+        import threading
+
+        LOCK = threading.Lock()
+
+        def helper(x):
+            return x * VALUE
+
+        def locked(x):
+            with LOCK:
+                return helper(x)
+
+        def thing(x, name):
+            return globals()[name](x)
+        """,
+        NUMBERS,
+    ),
+    "a library's function that was replaced": (
+        """
+        import types
+        import sys
+
+        library = types.ModuleType("json")
+        library.__file__ = sys.modules["json"].__file__
+
+        def mine(x):
+            return x * VALUE
+
+        library.scale = mine
+
+        def thing(x):
+            return library.scale(x)
+        """,
+        NUMBERS,
+    ),
+}
+
 CHANGED_LAMBDAS: dict[str, tuple[str, tuple[str, str]]] = {
     "a constant": ("thing = lambda x: x * VALUE\n", NUMBERS),
     "the first of several on a line": ("thing = [lambda x: x + VALUE, lambda x: x + 9, lambda x: x + 8][0]\n", NUMBERS),
@@ -683,6 +785,77 @@ CHANGED_OBJECTS: dict[str, tuple[str, tuple[str, str]]] = {
 }
 
 
+CHANGED_OBJECTS |= {
+    "a method of an own enumeration": (
+        "from enum import Enum\n\nclass M(Enum):\n    A = 1\n\n    def __call__(self, x):\n        return x * VALUE\n\n"
+        "thing = M.A\n",
+        NUMBERS,
+    ),
+    "another member of an own enumeration": (
+        "from enum import Enum\n\nclass M(Enum):\n    A = 1\n    B = VALUE\n\nthing = M.A\n",
+        NUMBERS,
+    ),
+    "an own metaclass": (
+        "class Meta(type):\n    def __call__(cls):\n        return VALUE\n\nclass thing(metaclass=Meta):\n    pass\n",
+        NUMBERS,
+    ),
+    "an attribute of an own metaclass": (
+        "class Meta(type):\n    k = VALUE\n\nclass thing(metaclass=Meta):\n    pass\n",
+        NUMBERS,
+    ),
+    "a constant of a method made by exec": (
+        "made = {}\nexec('def run(self, x):\\n    return x * VALUE', made)\n\nclass T:\n    run = made['run']\n\n"
+        "thing = T()\n",
+        NUMBERS,
+    ),
+    "a name in a method made by exec": (
+        "made = {}\nexec('def run(self, x):\\n    return x.VALUE()', made)\n\nclass T:\n    run = made['run']\n\n"
+        "thing = T()\n",
+        ("up", "down"),
+    ),
+    "a constant of a function inside a method made by exec": (
+        "made = {}\nexec('def run(s):\\n    return lambda x: x * VALUE', made)\n\nclass T:\n    run = made['run']\n\n"
+        "thing = T()\n",
+        NUMBERS,
+    ),
+    "a cached property": (
+        "import functools\n\nclass T:\n    @functools.cached_property\n    def k(self):\n        return VALUE\n\n"
+        "thing = T()\n",
+        NUMBERS,
+    ),
+    "a field of an object that answers to every name": (
+        "class T:\n    def __init__(self, k):\n        self.k = k\n\n    def __getattr__(self, name):\n"
+        "        return lambda *a: a\n\nthing = T(VALUE)\n",
+        NUMBERS,
+    ),
+    "the parameters of a data class": (
+        "from dataclasses import dataclass\n\n@dataclass(order=VALUE)\nclass T:\n    k: int\n\nthing = T(1)\n",
+        ("True", "False"),
+    ),
+    "a factory of a data class": (
+        "from dataclasses import dataclass, field\n\n@dataclass\nclass T:\n"
+        "    k: list = field(default_factory=lambda: [VALUE])\n\nthing = T\n",
+        NUMBERS,
+    ),
+    "the names in a named tuple": (
+        "from typing import NamedTuple\n\nclass T(NamedTuple):\n    a: int\n    VALUE: int = 2\n\nthing = T\n",
+        ("b", "c"),
+    ),
+    "a hook of a network": (
+        """
+        from torch import nn
+
+        def double(module, images, output):
+            return output * VALUE
+
+        thing = nn.ReLU()
+        thing.register_forward_hook(double)
+        """,
+        NUMBERS,
+    ),
+}
+
+
 @pytest.mark.parametrize(("written", "values"), CHANGED_OBJECTS.values(), ids=CHANGED_OBJECTS)
 def test_a_changed_object_has_another_digest(identify: Identify, written: str, values: tuple[str, str]) -> None:
     one, other = (identify(written.replace("VALUE", value)) for value in values)
@@ -883,6 +1056,7 @@ DIFFERENT_VALUES: dict[str, tuple[Any, Any]] = {
     "infinities": (math.inf, -math.inf),
     "NaN and its name": (math.nan, "nan"),
     "list and set": ([1, 2], {1, 2}),
+    "list and tuple": ([1, 2], (1, 2)),
     "order of a list": ([1, 2], [2, 1]),
     "nesting of a list": ([1, [2, 3]], [[1, 2], 3]),
     "keys": ({"a": 1}, {"b": 1}),
@@ -974,6 +1148,31 @@ def test_a_description_is_plain_json(load: Load) -> None:
     module = load("K = {1: float('nan')}\n\ndef thing(x, path=None):\n    return x, K\n")
     described = describe([module.thing, Path("a"), {b"key": {1, 2}}, np.zeros(2), torch.float32, math.inf])
     assert json.loads(json.dumps(described, allow_nan=False)) == described
+
+
+def test_a_description_that_was_stored_as_json_has_the_same_digest(load: Load) -> None:
+    module = load("K = {'b': (1, 2), 'a': {3: 4}}\n\ndef thing(x, path=None):\n    return x, K\n")
+    described = describe([module.thing, Path("a"), {"z": 1, "a": {2, 1}}, np.zeros(2), module.K])
+    stored = json.loads(json.dumps(described))
+    assert list(stored[2]) == ["z", "a"]
+    assert digest(stored) == digest(described)
+    assert digest(describe(stored)) == digest(describe(described))
+
+
+def test_the_order_of_the_fields_of_a_record_does_not_count() -> None:
+    one, other = describe_fields({"b": 1, "a": {"d": 1, "c": 2}}), describe_fields({"a": {"d": 1, "c": 2}, "b": 1})
+    assert json.dumps(one) == json.dumps(other)
+    assert digest(one) == digest(other)
+    assert digest(describe_fields({"a": {"c": 2, "d": 1}, "b": 1})) != digest(one)
+
+
+def test_the_scheme_has_a_version() -> None:
+    assert SCHEME == 2
+
+
+def test_a_normalization_may_be_given_as_tuples() -> None:
+    assert digest(StandardNormalization((0.5,) * 3, (0.5,) * 3)) == digest(StandardNormalization([0.5] * 3, [0.5] * 3))
+    assert digest(StandardTransform((4, 4), 2)) == digest(StandardTransform([4, 4], 2))
 
 
 def test_the_description_of_a_description_keeps_things_apart() -> None:
@@ -1349,6 +1548,184 @@ def test_what_else_is_registered_does_not_count_for_a_function_that_asks_the_reg
     transform, normalization = StandardTransform(4, 4), StandardNormalization([0.5] * 3, [0.5] * 3)
     catalog.add_model(Model("unrelated", transform, dict, 1, normalization=normalization))
     assert digest(load(asks).thing) == before
+
+
+# What is reached by way of a module -------------------------------------------------------------------------------
+
+HELPER = """
+import json
+import os
+from pathlib import Path
+
+K = json.loads(Path(__file__).with_name("k.json").read_text())
+FROM_SURROUNDINGS = os.environ.get("MY_K", "")
+SETTINGS = {"k": 1}
+
+def configure(k):
+    SETTINGS["k"] = k
+
+def scale(x):
+    return x * K
+
+def configured(x):
+    return x * SETTINGS["k"]
+"""
+
+THROUGH_MODULE = {
+    "a variable": "import mine\n\ndef thing(x):\n    return x * mine.K\n",
+    "a variable that a function reads": "import mine\n\ndef thing(x):\n    return mine.scale(x)\n",
+    "a variable of a submodule": "import folder.mine\n\ndef thing(x):\n    return x * folder.mine.K\n",
+    "a function of a submodule": "import folder.mine\n\ndef thing(x):\n    return folder.mine.scale(x)\n",
+    "a module that is passed on": "import mine\n\ndef thing(x, name):\n    return getattr(mine, name)\n",
+    "a submodule that is passed on": "import folder.mine\n\ndef thing(x):\n    return x(folder.mine)\n",
+    "a captured module": (
+        "import mine as m\n\ndef make(module):\n    def inner(x):\n        return x * module.K\n    return inner\n\n"
+        "thing = make(m)\n"
+    ),
+    "a variable within a nested function": (
+        "import mine\n\ndef thing(x):\n    return [(lambda: y * mine.K)() for y in x]\n"
+    ),
+}
+
+
+@pytest.fixture
+def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Writes the helper modules ``mine`` and ``folder.mine``, and forgets those imported before."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(source: str, content: str) -> None:
+        for folder in (tmp_path, tmp_path / "folder"):
+            folder.mkdir(exist_ok=True)
+            (folder / "mine.py").write_text(source)
+            (folder / "k.json").write_text(content)
+        linecache.clearcache()
+        importlib.invalidate_caches()
+        for name in ("mine", "folder", "folder.mine"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+
+    return write
+
+
+@pytest.mark.parametrize("written", THROUGH_MODULE.values(), ids=THROUGH_MODULE)
+def test_data_that_a_helper_module_has_read_count(
+    identify: Identify, helper: Callable[[str, str], None], written: str
+) -> None:
+    found = []
+    for content in ("1", "1", "2"):
+        helper(HELPER, content)
+        found.append(identify(written))
+    assert found[0] == found[1] != found[2]
+
+
+@pytest.mark.parametrize("written", THROUGH_MODULE.values(), ids=THROUGH_MODULE)
+def test_an_edit_to_a_helper_module_counts(
+    identify: Identify, helper: Callable[[str, str], None], written: str
+) -> None:
+    helper(HELPER, "1")
+    before = identify(written)
+    helper(HELPER.replace("x * K", "x + K"), "1")
+    assert identify(written) != before
+
+
+def test_an_environment_variable_that_a_helper_module_has_read_counts(
+    identify: Identify, helper: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for value in ("1", "2"):
+        monkeypatch.setenv("MY_K", value)
+        helper(HELPER, "1")
+        found.append(identify("import mine\n\ndef thing(x):\n    return x * int(mine.FROM_SURROUNDINGS)\n"))
+    assert found[0] != found[1]
+
+
+def test_how_a_helper_module_was_configured_counts(identify: Identify, helper: Callable[[str, str], None]) -> None:
+    found = []
+    for k in (2, 3):
+        helper(HELPER, "1")
+        found.append(identify(f"import mine\nmine.configure({k})\n\ndef thing(x):\n    return mine.configured(x)\n"))
+    assert found[0] != found[1]
+
+
+def test_what_a_function_takes_from_a_helper_module_is_refused_by_name_if_it_cannot_be_described(
+    load: Load, helper: Callable[[str, str], None]
+) -> None:
+    helper("import threading\nLOCK = threading.Lock()\nK = 1\n", "1")
+    with pytest.raises(IdentityError, match=r"mine\.LOCK.*thing refers to"):
+        digest(load("import mine\n\ndef thing(x):\n    with mine.LOCK:\n        return x\n").thing)
+    digest(load("import mine\n\ndef thing(x):\n    return mine.K\n").thing)
+
+
+def test_a_library_s_function_that_was_replaced_counts(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torchvision.transforms import functional
+
+    uses = "from torchvision.transforms import functional as F\n\ndef thing(x):\n    return F.adjust_gamma(x, 2)\n"
+    found = [digest(load(uses).thing)]
+    for k in (2, 3):
+        mine = load(f"def mine(x, gamma):\n    return x * {k}\n", "mine.py").mine
+        monkeypatch.setattr(functional, "adjust_gamma", mine)
+        found.append(digest(load(uses).thing))
+    assert len(set(found)) == 3
+
+
+READS_ENVIRONMENT = {
+    "an item": "import os\n\ndef thing(x):\n    return x * int(os.environ['MY_K'])\n",
+    "get": "import os\n\ndef thing(x):\n    return x * int(os.environ.get('MY_K', 1))\n",
+    "getenv": "import os\n\ndef thing(x):\n    return x * int(os.getenv('MY_K', 1))\n",
+    "a name imported": "from os import environ as environ\n\ndef thing(x):\n    return x * int(environ['MY_K'])\n",
+    "a question": "import os\n\ndef thing(x):\n    return 'MY_K' in os.environ\n",
+    "a name in a variable": "import os\nNAME = 'MY_K'\n\ndef thing(x):\n    return os.environ[NAME]\n",
+    "a method": "import os\n\nclass T:\n    def run(self):\n        return os.environ['MY_K']\n\nthing = T()\n",
+}
+
+
+@pytest.mark.parametrize("written", READS_ENVIRONMENT.values(), ids=READS_ENVIRONMENT)
+def test_an_environment_variable_that_a_function_reads_counts(
+    load: Load, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    thing = load(written).thing
+    monkeypatch.delenv("MY_K", raising=False)
+    without = digest(thing)
+    found = []
+    for value in ("4711-secret", "0815-secret", "4711-secret"):
+        monkeypatch.setenv("MY_K", value)
+        found.append(digest(thing))
+        assert "secret" not in json.dumps(describe(thing))
+    assert found[0] == found[2] != found[1]
+    assert without not in found
+    monkeypatch.setenv("MY_OTHER", "1")
+    assert digest(thing) == found[0]
+
+
+# Files of code ----------------------------------------------------------------------------------------------------
+
+
+def test_the_files_of_all_code_that_was_met_are_listed(
+    load: Load, helper: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    helper(HELPER, "1")
+    thing = load(
+        "import json\nimport folder.mine\n\ndef thing(x):\n    return json.dumps(folder.mine.scale(x))\n"
+    ).thing
+    files: set[str] = set()
+    assert describe(thing, files) == describe(thing)
+    assert files == {str(tmp_path / "definitions.py"), str(tmp_path / "folder" / "mine.py")}
+
+
+def test_the_files_of_testbeds_own_code_are_listed_although_it_counts_by_name() -> None:
+    from testbed.corruptions import noise, weather
+
+    def names(thing: Any) -> set[str]:
+        files: set[str] = set()
+        assert describe(thing, files) == describe(thing)
+        assert all(Path(file).is_absolute() for file in files)
+        return {Path(file).name for file in files}
+
+    assert names(functools.partial(noise.gaussian_noise)) >= {"noise.py"}
+    assert names(weather.frost) >= {"weather.py", "frost_pictures.py"}
+    assert names(StandardTransform(4, 4)) == {"transform_base.py"}
+    files: set[str] = set()
+    describe_fields({"a": noise.gaussian_noise}, files)
+    assert files
 
 
 # Other processes --------------------------------------------------------------------------------------------------

@@ -1,10 +1,14 @@
-"""Digests of files' contents, remembered as long as a file's size and time of change stay as they are."""
+"""Digests of files' contents, cached for as long as a file stays the same one of the same size and times.
+
+The inode and the time of the last change of any kind (ctime) tell what ``cp -p`` and ``rsync -t`` hide.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +18,10 @@ from testbed.identity import digest_bytes
 from testbed.paths import cache_dir, write_atomically
 
 _BLOCK = 1 << 20
+_ENTRY = 5  # size, time of writing, inode, time of change, digest; older caches had three
 MISSING = "missing"
+# A file that has just changed may change again without a change of its times, since clocks of file systems are coarse.
+_SETTLED_NS = 100_000_000
 
 
 def file_digest(path: Path) -> str:
@@ -27,10 +34,10 @@ def file_digest(path: Path) -> str:
 
 
 class ContentDigests:
-    """Remembers the digests of the files below a folder.
+    """Caches the digests of the files below a folder.
 
     Args:
-        root: The folder. What is remembered lies in the cache folder, in a file of its own for each root.
+        root: The folder. Each root has a file of its own in the cache folder.
     """
 
     def __init__(self, root: Path) -> None:
@@ -40,12 +47,12 @@ class ContentDigests:
 
     def digests(self, names: Sequence[str]) -> list[str]:
         """The digest of each file (a path relative to the root); `MISSING` for one that cannot be read."""
-        known = self._load()
+        known, now = self._load(), time.time_ns()
         stats = [self._stat(name) for name in names]
         fresh = [
             (name, stat)
             for name, stat in zip(names, stats, strict=True)
-            if stat is not None and known.get(name, [])[:2] != stat
+            if stat is not None and known.get(name, [])[:-1] != stat
         ]
         if fresh:
             with ThreadPoolExecutor(min(16, (os.cpu_count() or 1) * 2)) as threads:  # hashing releases the GIL
@@ -53,16 +60,18 @@ class ContentDigests:
             for (name, stat), content in zip(fresh, digests, strict=True):
                 known[name] = [*stat, content]
             self.hashed += len(fresh)
+            changing = {name for name, stat in fresh if now - stat[-1] < _SETTLED_NS}
             # A file that could not be read may be readable the next time.
-            self._save({name: entry for name, entry in known.items() if entry[2] != MISSING})
-        return [MISSING if stat is None else str(known[name][2]) for name, stat in zip(names, stats, strict=True)]
+            kept = {name: entry for name, entry in known.items() if entry[-1] != MISSING and name not in changing}
+            self._save(kept)
+        return [MISSING if stat is None else str(known[name][-1]) for name, stat in zip(names, stats, strict=True)]
 
     def _stat(self, name: str) -> list[int] | None:
         try:
             stat = os.stat(self.root / name)
         except OSError:
             return None
-        return [stat.st_size, stat.st_mtime_ns]
+        return [stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_ctime_ns]
 
     def _digest(self, name: str) -> str:
         try:
@@ -76,14 +85,14 @@ class ContentDigests:
         except (OSError, ValueError):
             return {}
         entries = known.items() if isinstance(known, dict) else ()
-        return {name: entry for name, entry in entries if isinstance(entry, list) and len(entry) == 3}
+        return {name: entry for name, entry in entries if isinstance(entry, list) and len(entry) == _ENTRY}
 
     def _save(self, known: dict[str, list[object]]) -> None:
         write_atomically(self._memo, json.dumps(known).encode())
 
 
 def remembered_digest(path: Path) -> str:
-    """The digest of one file's content, remembered like those of a data set.
+    """The digest of one file's content, cached like those of a data set.
 
     Raises:
         DataError: If the file cannot be read.

@@ -45,7 +45,7 @@ class ImagesInFolder:
         return decode_file(self.path / name)
 
     def digests(self, names: Sequence[str]) -> list[str]:
-        """A digest of each file's bytes, remembered while its size and time of change stay the same."""
+        """A digest of each file's bytes, cached while its size, inode and times stay the same."""
         return ContentDigests(self.path).digests(names)
 
 
@@ -126,7 +126,7 @@ Images = ImagesInFolder | ImagesInZip
 
 
 class _MemberDigests(ContentDigests):
-    """Remembers the digests of an archive's members while the archive's time of change stays as it is."""
+    """Caches the digests of an archive's members while the archive's inode and times stay the same."""
 
     def __init__(self, images: ImagesInZip) -> None:
         super().__init__(images.path)
@@ -134,7 +134,8 @@ class _MemberDigests(ContentDigests):
 
     def _stat(self, name: str) -> list[int] | None:
         try:
-            return [self.images.find(name).CRC, self.images.path.stat().st_mtime_ns]
+            archive = self.images.path.stat()
+            return [self.images.find(name).CRC, archive.st_mtime_ns, archive.st_ino, archive.st_ctime_ns]
         except (KeyError, OSError):
             return None
 

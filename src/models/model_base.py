@@ -235,8 +235,8 @@ class DualEncoder(ModelDefinition):
         return spec if self.tokenizer_for is None else {**spec, "tokenizer_for": self.tokenizer_for}
 
     def make_network(self) -> Any:
-        """The network alone, for the digest of its weights."""
-        return self.encoder_loader()[0]
+        """The pair (network, tokenizer), for the digest of both."""
+        return self.encoder_loader()
 
     def load(self, options: LoadOptions) -> LoadedDualEncoder:
         """The two encoders, ready to be run."""

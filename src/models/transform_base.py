@@ -69,6 +69,10 @@ class StandardTransform(LazyTransform):
         self.img_crop_size = img_crop_size
         self.interpolation = interpolation
 
+    def spec(self) -> dict[str, Any]:
+        """The parameters, for the identity of a cell; (height, width) may be a list or a tuple."""
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in super().spec().items()}
+
     def make(self) -> Transform:
         """torchvision's Resize, CenterCrop, ToTensor."""
         from torchvision import transforms

@@ -27,7 +27,7 @@ class Weights:
     """A model's weights.
 
     Attributes:
-        id: What tells them apart by content, such as ``sha256:…`` of a file, ``state:…`` of a state dict, or
+        id: What tells them apart by content, such as ``sha256:…`` of a file, ``state:…`` of a loaded network, or
             ``random:0`` for an untrained network made from seed 0.
         size_bytes: How much memory they take, about.
     """
@@ -92,12 +92,26 @@ def of_state(state: Mapping[str, Any]) -> Weights:
 
 
 def of_network(network: Any) -> Weights:
-    """Weights of a loaded network: of its state dict, or of whatever fields another object has."""
-    from testbed.identity import digest
+    """Weights of a loaded network: of its state dict and its structure, or of whatever fields another object has.
 
-    if callable(getattr(network, "state_dict", None)):
-        return of_state(network.state_dict())
+    Args:
+        network: What a loader returns. Of a tuple, such as (network, tokenizer), every part counts.
+    """
+    from testbed.identity import digest
+    from testbed.models.structure_base import companion_digest, structure_digest
+
+    if isinstance(network, tuple) and type(network) is tuple and network:
+        first = of_network(network[0])
+        rest = [companion_digest(part) if not _has_state(part) else of_network(part).id for part in network[1:]]
+        return Weights(f"{first.id.partition(':')[0]}:{digest([first.id, *rest])}", first.size_bytes)
+    if _has_state(network):
+        state = of_state(network.state_dict())
+        return Weights(f"state:{digest([state.id, structure_digest(network)])}", state.size_bytes)
     return Weights(f"object:{digest(network)}", 0)
+
+
+def _has_state(thing: Any) -> bool:
+    return callable(getattr(thing, "state_dict", None))
 
 
 # Loading ----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from testbed.data.source import ImageSource, dataset_of
 from testbed.db.entities import DatasetInfo, Evaluation, SampleInfo
 from testbed.errors import DataError
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.identity import describe, digest
+from testbed.identity import describe_fields, digest
 from testbed.runner.cells import Action, Cell, Need, OpenedModel, OpenedSetting
 from testbed.tasks import image_embedding
 from testbed.tasks.task_base import IMAGES, get_task
@@ -136,7 +136,7 @@ class EmbeddingPlanner:
 
     def _forward(self, model: OpenedModel, setting: EvalSetting) -> str:
         spec = image_embedding.task.forward_spec(model.definition, setting, None, self.planner.options.seed)
-        return digest(describe(spec))
+        return digest(describe_fields(spec))
 
     def _open(self, name: str) -> OpenedSetting | str:
         if name not in self._opened:

@@ -18,7 +18,8 @@ REVISION = 2  # of how heads are made and used; raised when the same prompts giv
 
 def head_fingerprint(model_identity: str, prompts: Sequence[Sequence[str]], language: str | None = None) -> str:
     """What tells a head from another one: the model, all its prompts, and the language where it makes a difference."""
-    what = {"head": "zero-shot", "revision": REVISION, "model": model_identity, "prompts": prompts}
+    what: dict[str, Any] = {"head": "zero-shot", "revision": REVISION, "model": model_identity}
+    what["prompts"] = [list(each) for each in prompts]
     return digest(what if language is None else {**what, "language": language})
 
 

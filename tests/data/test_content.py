@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from testbed.errors import DataError
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(content, "_SETTLED_NS", 0)  # so that no test has to wait
 
 
 @pytest.fixture
@@ -76,6 +78,39 @@ def test_a_changed_file_of_the_same_size_is_noticed(root):
     assert later.hashed == 1
 
 
+def test_a_copy_that_keeps_size_and_time_is_noticed(root, tmp_path):
+    path, other = root / "a.png", tmp_path / "other.png"
+    ContentDigests(root).digests(["a.png"])
+    before = path.stat().st_mtime_ns
+    other.write_bytes(b"other")
+    os.utime(other, ns=(before, before))
+    shutil.copy2(other, path)  # as cp -p: the same inode
+    assert path.stat().st_mtime_ns == before
+    assert ContentDigests(root).digests(["a.png"]) == [sha(b"other")]
+    other.write_bytes(b"third")
+    os.utime(other, ns=(before, before))
+    other.replace(path)  # as rsync -t: another inode
+    assert ContentDigests(root).digests(["a.png"]) == [sha(b"third")]
+
+
+def test_a_file_that_has_just_changed_is_not_cached(root, monkeypatch):
+    monkeypatch.setattr(content, "_SETTLED_NS", 100_000_000)
+    path = root / "a.png"
+    changed = path.stat().st_ctime_ns
+    for later, hashed in ((50_000_000, 1), (50_000_000, 1), (150_000_000, 1), (150_000_000, 0)):
+        monkeypatch.setattr(content.time, "time_ns", lambda later=later: changed + later)
+        digests = ContentDigests(root)
+        assert digests.digests(["a.png"]) == [sha(b"first")]
+        assert digests.hashed == hashed
+
+
+def test_a_cache_of_an_older_version_is_not_used(root):
+    ContentDigests(root).digests(["a.png"])
+    stat = (root / "a.png").stat()
+    memo_of(root).write_text(json.dumps({"a.png": [stat.st_size, stat.st_mtime_ns, "0" * 32]}))
+    assert ContentDigests(root).digests(["a.png"]) == [sha(b"first")]
+
+
 def test_a_changed_size_is_noticed_at_the_same_time(root):
     path = root / "a.png"
     ContentDigests(root).digests(["a.png"])
@@ -102,7 +137,17 @@ def test_a_missing_file_is_missing_until_it_comes(root):
     assert ContentDigests(root).digests(["gone.png"]) == [MISSING]
 
 
-DAMAGES = [b"", b"{", b"\xff\xfe\x00", b"[]", b"null", b"7", b'{"a.png": []}', b'{"a.png": ["x", "y", "z"]}']
+DAMAGES = [
+    b"",
+    b"{",
+    b"\xff\xfe\x00",
+    b"[]",
+    b"null",
+    b"7",
+    b'{"a.png": []}',
+    b'{"a.png": ["x", "y", "z"]}',
+    b'{"a.png": [1, 2, 3, 4, 5]}',
+]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import importlib
+import linecache
 import pickle
 import socket
 import sys
 import threading
 from collections import OrderedDict
+from pathlib import Path
 
 import pytest
 import torch
@@ -118,7 +122,10 @@ def test_entries_that_are_no_tensors_count_too():
 def test_networks_and_other_objects_are_told_by_what_they_hold():
     torch.manual_seed(0)
     network = nn.Linear(2, 3)
-    assert of_network(network) == of_state(network.state_dict())
+    assert of_network(network).id.startswith("state:")
+    assert of_network(network).size_bytes == of_state(network.state_dict()).size_bytes
+    assert of_network(network) == of_network(copy.deepcopy(network))
+    assert of_network(network) != of_network(nn.Linear(2, 3))
 
     class Trees:
         def __init__(self, depth):
@@ -127,6 +134,178 @@ def test_networks_and_other_objects_are_told_by_what_they_hold():
     assert of_network(Trees(3)).id.startswith("object:")
     assert of_network(Trees(3)) == of_network(Trees(3))
     assert of_network(Trees(3)) != of_network(Trees(4))
+
+
+# Identity of structures -------------------------------------------------------------------------------------------
+
+
+def network():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout(0.1))
+
+
+def hooked(made, k=2):
+    made[2].register_forward_hook(lambda module, images, output: output * k)
+
+
+def pre_hooked(made):
+    made.register_forward_pre_hook(lambda module, images: images)
+
+
+def backward_hooked(made):
+    made.register_full_backward_hook(lambda module, grad_in, grad_out: None)
+
+
+def without_state(made):
+    made.register_buffer("mean", torch.tensor([0.5]), persistent=False)
+
+
+def patched(made):
+    made.forward = lambda images: images
+
+
+CHANGES = {
+    "eps": lambda made: setattr(made[1], "eps", 1e-3),
+    "a stride": lambda made: setattr(made[0], "stride", (2, 2)),
+    "an activation": lambda made: made.__setitem__(2, nn.GELU()),
+    "a rate of dropout": lambda made: setattr(made[3], "p", 0.2),
+    "a forward hook": hooked,
+    "a forward-pre hook": pre_hooked,
+    "a backward hook": backward_hooked,
+    "a buffer that is not in the state dict": without_state,
+    "a tensor in a field": lambda made: setattr(made, "scale", [torch.ones(2)]),
+    "a method of an object": patched,
+    "an activation that is a field": lambda made: setattr(made, "act", torch.relu),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_what_a_state_dict_does_not_show_of_a_network_counts(change):
+    changed = network()
+    change(changed)
+    assert of_network(changed) != of_network(network())
+    again = network()
+    change(again)
+    assert of_network(changed) == of_network(again)
+
+
+def test_the_order_of_layers_without_weights_counts():
+    one = nn.Sequential(OrderedDict(a=nn.ReLU(), b=nn.Tanh()))
+    other = nn.Sequential(OrderedDict(b=nn.Tanh(), a=nn.ReLU()))
+    assert of_network(one) != of_network(other)
+
+
+def test_mode_gradients_and_hooks_that_were_removed_do_not_count():
+    made = network().eval().requires_grad_(False)
+    made.device = torch.device("cpu")
+    other = network()
+    other.device = torch.device("meta")
+    hook = other[0].register_forward_hook(print)
+    hook.remove()
+    assert of_network(made) == of_network(other)
+
+
+def test_a_field_that_cannot_be_described_counts_by_its_type():
+    def with_field(value):
+        made = network()
+        made.lock = value
+        return made
+
+    assert of_network(with_field(threading.Lock())) == of_network(with_field(threading.Lock()))
+    assert of_network(with_field(threading.Lock())) != of_network(with_field(None))
+
+
+NETS = """
+import threading
+import torch
+from torch import nn
+
+LOCK = threading.Lock()
+
+class Net(nn.Module):
+    def __init__(self, **options):
+        super().__init__()
+        self.layer = nn.Linear(1, 1)
+        nn.init.ones_(self.layer.weight)
+        nn.init.ones_(self.layer.bias)
+
+    def forward(self, images):
+        with LOCK:
+            return self.layer(images) * VALUE
+"""
+REGISTERED = """
+import timm
+from timm.models import register_model
+
+@register_model
+def h1_net(pretrained=False, **options):
+    return Net()
+"""
+HUB = """
+def mine(**options):
+    return Net()
+"""
+
+
+def timm_network(folder):
+    import timm
+
+    exec_file(folder / "nets.py", "h1_plugin")
+    return timm.create_model("h1_net")
+
+
+def hub_network(folder):
+    return torch.hub.load(str(folder), "mine", source="local")
+
+
+def imported_network(folder):
+    return importlib.import_module("nets").Net()
+
+
+def exec_file(path, name):
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+
+
+LOADERS = {
+    "timm's registry": ("nets.py", NETS + REGISTERED, timm_network),
+    "a folder for torch.hub": ("hubconf.py", NETS + HUB, hub_network),
+    "a module imported by name": ("nets.py", NETS, imported_network),
+}
+
+
+@pytest.mark.parametrize("lock", [True, False], ids=["with a lock", "without"])
+@pytest.mark.parametrize(("file", "source", "load"), LOADERS.values(), ids=LOADERS)
+def test_the_code_of_a_network_counts_however_it_was_found(tmp_path, monkeypatch, file, source, load, lock):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(tmp_path)
+    source = source if lock else source.replace("with LOCK", "if True")
+    found = []
+    for value in ("2", "2", "3"):
+        Path(tmp_path / file).write_text(source.replace("VALUE", value))
+        linecache.clearcache()
+        importlib.invalidate_caches()
+        for name in ("nets", "hubconf", "h1_plugin"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        found.append(of_network(load(tmp_path)))
+    assert found[0] == found[1] != found[2]
+
+
+class Tokens:
+    def __init__(self, length):
+        self.length = length
+
+
+def test_of_a_pair_the_network_and_its_tokenizer_count():
+    pair = (network(), Tokens(77))
+    assert of_network(pair) == of_network((network(), Tokens(77)))
+    assert of_network(pair) != of_network((network(), Tokens(64)))
+    changed = network()
+    changed[1].eps = 1e-3
+    assert of_network(pair) != of_network((changed, Tokens(77)))
+    assert of_network(pair).size_bytes == of_network(network()).size_bytes
 
 
 # Identity of files ------------------------------------------------------------------------------------------------
@@ -196,7 +375,7 @@ def test_without_a_source_the_loaded_network_is_digested():
         torch.manual_seed(5)
         return nn.Linear(2, 3)
 
-    assert model(classifier_loader=load).weights() == of_state(load().state_dict())
+    assert model(classifier_loader=load).weights() == of_network(load())
 
 
 def test_random_weights_are_told_by_their_seed_and_load_nothing():

@@ -1,0 +1,117 @@
+"""What a loaded network is besides its weights: its layers, their settings, their hooks.
+
+A network may be built by code that its definition only names: a plug-in registered with timm, a folder given to
+torch.hub, a module imported by its name. What was built shows what that code did.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from testbed import sourcecode
+from testbed.described_code import MARK
+from testbed.identity import Describer, digest, digest_bytes, hooks_of, is_network, torch_bookkeeping
+from testbed.normalform import normal_text
+
+# What transformers keeps in a configuration about where it was loaded from, and by which version of what.
+_WHEREABOUTS = frozenset({"_name_or_path", "name_or_path", "_commit_hash", "transformers_version"})
+
+
+def structure_digest(network: Any) -> str:
+    """The digest of a network's structure.
+
+    For each module within it, in order: its class, its fields, its hooks. A library's classes count by name. What
+    cannot be described counts by its type's name. Whether the network is in training mode, where its tensors are, and
+    whether they ask for gradients does not count.
+
+    Args:
+        network: A module of torch; of another object with a state dict, its class and fields.
+    """
+    if not is_network(network):
+        describer = _StructureDescriber({})
+        return digest([describer.value(type(network)), describer.fields_of(getattr(network, "__dict__", {}))])
+    modules = list(network.named_modules(remove_duplicate=False))
+    describer = _StructureDescriber({id(module): name for name, module in reversed(modules)})
+    return digest([[name, *describer.layer(name, module)] for name, module in modules])
+
+
+def companion_digest(thing: Any) -> str:
+    """The digest of what a loader returns beside a network, such as a tokenizer: a library's counts by its type."""
+    describer = _StructureDescriber({})
+    own = sourcecode.is_own_class(type(thing)) or isinstance(thing, types.FunctionType | types.MethodType)
+    return digest(describer.attempt(thing, type_name(thing)) if own else type_name(thing))
+
+
+def type_name(thing: Any) -> str:
+    """The name of a thing's type, without its module: that of a plug-in tells where its file lies."""
+    return f"{MARK}{type(thing).__qualname__}"
+
+
+class _StructureDescriber(Describer):
+    """Describes the parts of a network.
+
+    Args:
+        names: The modules of the network by their ids; a field that holds one of them counts by the module's name.
+    """
+
+    def __init__(self, names: dict[int, str]) -> None:
+        super().__init__()
+        self._names = names
+
+    def layer(self, name: str, module: Any) -> list[Any]:
+        """The class, the fields and the hooks of a module; its name alone if it stands elsewhere, too."""
+        if self._names[id(module)] != name:
+            return [self._names[id(module)]]
+        common = torch_bookkeeping() | {"training"}
+        fields = {key: value for key, value in vars(module).items() if key not in common}
+        fields |= {key: value for key, value in module._buffers.items() if key in module._non_persistent_buffers_set}
+        described = [self._class_of(module), self.fields_of(fields), self.fields_of(hooks_of(module))]
+        code = getattr(type(module), "code", None)
+        if isinstance(code, property) and type(module).__module__.startswith("torch.jit"):
+            described.append(_code_of(module))
+        return described
+
+    def _class_of(self, module: Any) -> Any:
+        """The class of a module, or the file of it where the class refers to something that cannot be described."""
+        kind = type(module)
+        described = self.attempt(kind)
+        if described is None:
+            described = self.file(kind.__module__) or self._text_of(kind)
+        return [kind.__qualname__, described]
+
+    def _text_of(self, kind: type) -> Any:
+        """The file of a class whose module is in no table, as torch.hub leaves it."""
+        path = sourcecode.class_file(kind)
+        if path is None or not path.endswith(".py") or not sourcecode.is_own_class(kind):
+            return self.value(kind)  # which says why it cannot be described
+        return digest_bytes(normal_text(sourcecode.file_tree(Path(path))).encode(errors="surrogatepass"))
+
+    def fields_of(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Describes fields, as far as they can be described."""
+        return {name: self.attempt(fields[name], type_name(fields[name])) for name in sorted(fields)}
+
+    def _handler(self, value: Any) -> Callable[[Any], Any]:
+        kind = type(value)
+        if id(value) in self._names:
+            return lambda module: {f"{MARK}module": self._names[id(module)]}
+        if is_network(value):  # held in a field, where torch does not see it
+            return lambda module: {f"{MARK}network": structure_digest(module), "state": self._tensors(module)}
+        if kind.__module__ == "torch" and kind.__name__ == "device":
+            return type_name
+        if kind.__module__.startswith("transformers.") and callable(getattr(value, "to_dict", None)):
+            return lambda config: self.fields({k: v for k, v in config.to_dict().items() if k not in _WHEREABOUTS})
+        return super()._handler(value)
+
+    def _tensors(self, network: Any) -> Any:
+        return {name: self.attempt(value, type_name(value)) for name, value in network.state_dict().items()}
+
+
+def _code_of(module: Any) -> str | None:
+    """The text of a scripted module."""
+    try:
+        return str(module.code)
+    except Exception:  # it has no forward method
+        return None
