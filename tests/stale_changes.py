@@ -403,7 +403,6 @@ PACKAGES = (
         f"import pkg_@@.sub\n{USES_SUB}",
         files={"pkg_@@/__init__.py": "", "pkg_@@/sub.py": SCALED},
         edits=(("pkg_@@/sub.py", *SCALE),),
-        processes=True,
     ),
     Change(
         "a perturbation of one image in a submodule",
@@ -666,7 +665,6 @@ HELPERS = (
             "k.json": '{"k": 0.5}',
         },
         written={"k.json": '{"k": 0.8}'},
-        processes=True,
     ),
     Change(
         "a table of a helper from np.loadtxt",

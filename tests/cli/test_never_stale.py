@@ -338,8 +338,8 @@ def test_a_stored_number_is_not_shown_after_a_change(world, program, tmp_path, c
     assert outcome["status"] in ("complete", "derived"), f"{outcome['status']}: the number is stale"
     assert outcome["evaluation_id"] != world.evaluations[cell]
     value = overall(answer)[cell, change.metric]
-    assert value == pytest.approx(world.right[cell, change.metric], rel=1e-5)
     assert value != pytest.approx(world.stored[cell, change.metric], rel=1e-5)
+    assert value == pytest.approx(world.right[cell, change.metric], rel=1e-5)
 
 
 # Changes that do not ----------------------------------------------------------------------------------------------
