@@ -1,0 +1,1588 @@
+"""Changes to definitions, as data: those that make a stored evaluation stale, and those that must not.
+
+Each change has a folder with a plug-in of its own, and with the files that the plug-in imports or reads. In file names
+and texts, ``@@`` stands for a word of the change's own: all plug-ins are loaded into one process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+# Which cell a change is about: the model, the setting and what the change alters.
+MODEL = ("@@", "clean")
+SETTING = ("plain", "@@")
+PROMPTS = ("towers", "@@")
+TOWERS = ("@@", "prompted")
+BOTH = ("@@", "@@")
+
+PLUGIN = "change_@@.py"
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """A change that must be noticed.
+
+    Attributes:
+        name: What is changed.
+        cell: The model and the setting that it is about.
+        plugin: The source of the plug-in, after a beginning that all share.
+        files: The texts of the other files of its folder.
+        edits: What is replaced in which file.
+        written: Files that are written anew.
+        make: A program that makes binary files in its folder, and how it is edited; it is run before and after.
+        before: Environment variables until the change.
+        after: Environment variables from the change on.
+        keeps_times: Whether the rewritten files keep their sizes and times of change.
+        metric: The metric whose value is compared.
+        outputs: Whether the logits change; else only metrics do.
+        processes: Whether the second run has processes of its own.
+    """
+
+    name: str
+    cell: tuple[str, str]
+    plugin: str
+    files: dict[str, str] = field(default_factory=dict)
+    edits: tuple[tuple[str, str, str], ...] = ()
+    written: dict[str, str] = field(default_factory=dict)
+    make: tuple[str, str, str] | None = None
+    before: dict[str, str] = field(default_factory=dict)
+    after: dict[str, str] = field(default_factory=dict)
+    keeps_times: bool = False
+    metric: str = "nll"
+    outputs: bool = True
+    processes: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Harmless:
+    """A change that leaves every number as it is.
+
+    Attributes:
+        name: What is changed.
+        edits: What is replaced in which file of the calm plug-in's folder.
+        written: Files that are written there, or written anew.
+        action: What else is done: the name of a function of the test.
+        words: Words of the second run.
+        after: Environment variables of the second run.
+        executor: Where the second run computes.
+        checked: Whether stored samples may be run again.
+    """
+
+    name: str
+    edits: tuple[tuple[str, str, str], ...] = ()
+    written: dict[str, str] = field(default_factory=dict)
+    action: str | None = None
+    words: tuple[str, ...] = ()
+    after: dict[str, str] = field(default_factory=dict)
+    executor: str = "inline"
+    checked: bool = True
+
+
+# What the plug-ins share ------------------------------------------------------------------------------------------
+
+BASE = '''
+"""A tiny world: twelve images, networks with fixed weights, and short ways to register them."""
+
+import numpy as np
+import torch
+from PIL import Image
+
+from testbed.data.source import ImageSource
+from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.identity import digest_bytes
+from testbed.models.model_base import DualEncoder, Model, StandardTransform
+from testbed.registry import registry
+
+COUNT = 12
+CLASSES = 6
+
+
+def pixels():
+    return np.random.default_rng(7).integers(0, 256, (COUNT, 8, 8, 3), dtype=np.uint8)
+
+
+class Images(ImageSource):
+    name = "tiny"
+
+    def __init__(self):
+        self.pixels = pixels()
+        self.ids = [f"{index:02d}" for index in range(COUNT)]
+        self.targets = [index % CLASSES for index in range(COUNT)]
+
+    def image(self, position):
+        return Image.fromarray(self.pixels[position])
+
+    def digests(self, positions):
+        return [digest_bytes(self.pixels[position].tobytes()) for position in positions]
+
+
+class Data:
+    def spec(self):
+        return {"tiny": COUNT}
+
+    def open(self):
+        return Images()
+
+
+class Net(torch.nn.Module):
+    def __init__(self, seed=0):
+        super().__init__()
+        weight = np.random.default_rng(seed).standard_normal((192, CLASSES)).astype(np.float32)
+        self.weight = torch.nn.Parameter(0.3 * torch.from_numpy(weight))
+
+    def forward(self, images):
+        return images.flatten(1) @ self.weight
+
+
+class Towers(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        numbers = np.random.default_rng(3).standard_normal((320, 12)).astype(np.float32)
+        self.weight = torch.nn.Parameter(torch.from_numpy(numbers))
+
+    def encode_image(self, images):
+        return (images.flatten(1) - 0.5) @ self.weight[:192]
+
+    forward = encode_image
+
+    def encode_text(self, tokens):
+        place = torch.arange(1, tokens.shape[1] + 1)[None, :, None]
+        return torch.sin(self.weight[192 + tokens] * place).sum(dim=1)
+
+
+def tokenize(texts):
+    return torch.tensor([[ord(character) % 128 for character in text[:20].ljust(20)] for text in texts])
+
+
+def add_model(name, loader=Net, **options):
+    options.setdefault("transform", StandardTransform(8, 8))
+    registry.add_model(Model(name=name, classifier_loader=loader, eval_batch_size=32, **options))
+
+
+def add_towers(name, loader, **options):
+    options.setdefault("transform", StandardTransform(8, 8))
+    registry.add_model(DualEncoder(name=name, encoder_loader=loader, eval_batch_size=32, **options))
+
+
+def add_setting(name, dataset=None, size=COUNT, **options):
+    registry.add_eval_setting(EvalSetting(name=name, dataset=dataset or Data(), size=size, **options))
+'''
+
+SHARED = """
+from stale_base import Net, Towers, add_model, add_setting, add_towers, tokenize
+
+NAMES = ["ant", "bee", "cat", "dog", "eel", "fox"]
+
+add_model("plain")
+add_towers("towers", lambda: (Towers(), tokenize))
+add_setting("clean")
+add_setting("prompted", class_names=NAMES, templates=["a photo of a {c}"])
+"""
+
+BEGINNING = """
+import sys
+from pathlib import Path
+
+FOLDER = str(Path(__file__).parent)
+BASE = str(Path(__file__).parent.parent / "base")
+sys.path += [folder for folder in (FOLDER, BASE) if folder not in sys.path]
+
+import numpy as np
+import torch
+from stale_base import (
+    CLASSES, COUNT, Data, Images, Net, Towers, add_model, add_setting, add_towers, digest_bytes, pixels, tokenize
+)
+"""
+
+BRIGHTER = "def brightness(x):\n    return (x + 0.3).clamp(0, 1)\n"
+HARDER = "def contrast(x):\n    return ((x - 0.5) * 1.8 + 0.5).clamp(0, 1)\n"
+TWO = BRIGHTER + HARDER
+
+SCALED = "def f(x):\n    return x * 0.5\n"
+SCALE = (SCALED.split("return ")[1].strip(), "x * 0.8")
+
+NETS = (
+    "from stale_base import Net\n\nclass N(Net):\n    def forward(self, x):\n        return super().forward(x * 0.5)\n"
+)
+
+SCORE = "def share(logits):\n    return float((logits > 0.5).float().mean())\n"
+
+
+def _swapped(name: str, cell: tuple[str, str], plugin: str, first: str, second: str, **options) -> Change:
+    """A change of the order of two items of a mapping that the plug-in writes down."""
+    edit = (PLUGIN, f"{first}, {second}", f"{second}, {first}")
+    return Change(name, cell, plugin, edits=(edit,), **options)
+
+
+# 1. The order of a mapping ----------------------------------------------------------------------------------------
+
+ORDER = (
+    _swapped(
+        "the order of a dictionary of numbers",
+        SETTING,
+        'STEPS = {"brightness": 0.3, "contrast": 1.8}\n'
+        "def f(images):\n"
+        "    for name, by in STEPS.items():\n"
+        '        images = images + by if name == "brightness" else (images - 0.5) * by + 0.5\n'
+        "        images = images.clamp(0, 1)\n"
+        "    return images\n"
+        'add_setting("@@", perturbation_fn_gpu=f)\n',
+        '"brightness": 0.3',
+        '"contrast": 1.8',
+    ),
+    _swapped(
+        "the order of a dictionary of functions",
+        SETTING,
+        f'{TWO}STEPS = {{"brightness": brightness, "contrast": contrast}}\n'
+        "def f(image):\n"
+        "    for step in STEPS.values():\n"
+        "        image = step(image)\n"
+        "    return image\n"
+        'add_setting("@@", perturbation_fn_cpu=f)\n',
+        '"brightness": brightness',
+        '"contrast": contrast',
+    ),
+    _swapped(
+        "the order of an OrderedDict",
+        SETTING,
+        f"from collections import OrderedDict\n{TWO}"
+        'STEPS = OrderedDict([("brightness", brightness), ("contrast", contrast)])\n'
+        "def f(images):\n"
+        "    for step in STEPS.values():\n"
+        "        images = step(images)\n"
+        "    return images\n"
+        'add_setting("@@", perturbation_fn_gpu=f)\n',
+        '("brightness", brightness)',
+        '("contrast", contrast)',
+    ),
+    _swapped(
+        "the order of layers of an nn.Sequential",
+        MODEL,
+        "from collections import OrderedDict\n"
+        "class Affine(torch.nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        return 3 * x - 1\n"
+        'LAYERS = OrderedDict([("affine", Affine()), ("tanh", torch.nn.Tanh())])\n'
+        "def load():\n"
+        "    return torch.nn.Sequential(torch.nn.Sequential(LAYERS), Net())\n"
+        'add_model("@@", load)\n',
+        '("affine", Affine())',
+        '("tanh", torch.nn.Tanh())',
+    ),
+    _swapped(
+        "the order of keyword arguments of a partial",
+        SETTING,
+        f"from functools import partial\n{TWO}"
+        "def f(images, **ops):\n"
+        "    for step in ops.values():\n"
+        "        images = step(images)\n"
+        "    return images\n"
+        "both = partial(f, one=brightness, two=contrast)\n"
+        "def g(images):\n"
+        "    return both(images)\n"
+        'add_setting("@@", perturbation_fn_gpu=g)\n',
+        "one=brightness",
+        "two=contrast",
+    ),
+    _swapped(
+        "the order of a dictionary given as **ops",
+        SETTING,
+        f'{TWO}OPS = {{"one": brightness, "two": contrast}}\n'
+        "def apply(image, **ops):\n"
+        "    for step in ops.values():\n"
+        "        image = step(image)\n"
+        "    return image\n"
+        "def f(image):\n"
+        "    return apply(image, **OPS)\n"
+        'add_setting("@@", perturbation_fn_cpu=f)\n',
+        '"one": brightness',
+        '"two": contrast',
+    ),
+    _swapped(
+        "the order of a dictionary that classify goes through",
+        MODEL,
+        'STEPS = {"add": 0.7, "scale": 3.0}\n'
+        "def classify(images, model):\n"
+        "    logits = model(images)\n"
+        "    for name, by in STEPS.items():\n"
+        '        logits = (logits + by).relu() if name == "add" else logits * by\n'
+        "    return logits\n"
+        'add_model("@@", classify=classify)\n',
+        '"add": 0.7',
+        '"scale": 3.0',
+    ),
+    _swapped(
+        "the order of a dictionary that a transform goes through",
+        MODEL,
+        'STEPS = {"add": 0.3, "times": 2.0}\n'
+        "def transform(image):\n"
+        "    x = torch.from_numpy(np.array(image)).permute(2, 0, 1) / 255\n"
+        "    for name, by in STEPS.items():\n"
+        '        x = (x + by if name == "add" else x * by).clamp(0, 1)\n'
+        "    return x\n"
+        'add_model("@@", transform=transform)\n',
+        '"add": 0.3',
+        '"times": 2.0',
+    ),
+    _swapped(
+        "the order of a dictionary of a metric",
+        SETTING,
+        'STEPS = {"add": 0.3, "times": 2.0}\n'
+        "def metrics(logits, targets):\n"
+        "    value = float(logits.softmax(1).max())\n"
+        "    for name, by in STEPS.items():\n"
+        '        value = value + by if name == "add" else value * by\n'
+        '    return {"folded": value}\n'
+        'add_setting("@@", metrics_fn=metrics)\n',
+        '"add": 0.3',
+        '"times": 2.0',
+        metric="folded",
+        outputs=False,
+    ),
+    _swapped(
+        "the order of a dictionary that an object keeps",
+        SETTING,
+        f"{TWO}class Steps:\n"
+        "    def __init__(self, steps):\n"
+        "        self.steps = steps\n"
+        "    def __call__(self, images):\n"
+        "        for step in self.steps.values():\n"
+        "            images = step(images)\n"
+        "        return images\n"
+        'add_setting("@@", perturbation_fn_gpu=Steps({"one": brightness, "two": contrast}))\n',
+        '"one": brightness',
+        '"two": contrast',
+    ),
+    _swapped(
+        "the order of a dictionary with numbers as keys",
+        SETTING,
+        f"{TWO}STEPS = {{1: brightness, 2: contrast}}\n"
+        "def f(images):\n"
+        "    for step in STEPS.values():\n"
+        "        images = step(images)\n"
+        "    return images\n"
+        'add_setting("@@", perturbation_fn_gpu=f)\n',
+        "1: brightness",
+        "2: contrast",
+    ),
+    _swapped(
+        "the order of a dictionary that is a default",
+        SETTING,
+        f"{TWO}"
+        'def f(images, *, steps={"one": brightness, "two": contrast}):\n'
+        "    for step in steps.values():\n"
+        "        images = step(images)\n"
+        "    return images\n"
+        'add_setting("@@", perturbation_fn_gpu=f)\n',
+        '"one": brightness',
+        '"two": contrast',
+    ),
+    Change(
+        "the order of the keys of a JSON file",
+        SETTING,
+        "import json\n"
+        'STEPS = json.loads((Path(FOLDER) / "steps.json").read_text())\n'
+        "def f(images):\n"
+        "    for name, by in STEPS.items():\n"
+        '        images = (images + by if name == "add" else images * by).clamp(0, 1)\n'
+        "    return images\n"
+        'add_setting("@@", perturbation_fn_gpu=f)\n',
+        files={"steps.json": '{"add": 0.3, "times": 2.0}'},
+        written={"steps.json": '{"times": 2.0, "add": 0.3}'},
+    ),
+)
+
+# 2. Modules of one's own packages ---------------------------------------------------------------------------------
+
+USES_SUB = 'def g(x):\n    return pkg_@@.sub.f(x)\nadd_setting("@@", perturbation_fn_gpu=g)\n'
+
+PACKAGES = (
+    Change(
+        "a perturbation in a submodule",
+        SETTING,
+        f"import pkg_@@.sub\n{USES_SUB}",
+        files={"pkg_@@/__init__.py": "", "pkg_@@/sub.py": SCALED},
+        edits=(("pkg_@@/sub.py", *SCALE),),
+    ),
+    Change(
+        "a perturbation of one image in a submodule",
+        SETTING,
+        'import pkg_@@.sub\ndef g(image):\n    return pkg_@@.sub.f(image)\nadd_setting("@@", perturbation_fn_cpu=g)\n',
+        files={"pkg_@@/__init__.py": "", "pkg_@@/sub.py": SCALED},
+        edits=(("pkg_@@/sub.py", *SCALE),),
+    ),
+    Change(
+        "a network in a submodule",
+        MODEL,
+        'import pkg_@@.nets\nadd_model("@@", lambda: pkg_@@.nets.N())\n',
+        files={"pkg_@@/__init__.py": "", "pkg_@@/nets.py": NETS},
+        edits=(("pkg_@@/nets.py", "x * 0.5", "x * 0.8"),),
+    ),
+    Change(
+        "a metric in a submodule",
+        SETTING,
+        "import pkg_@@.scores\n"
+        "def metrics(logits, targets):\n"
+        '    return {"share": pkg_@@.scores.share(logits)}\n'
+        'add_setting("@@", metrics_fn=metrics)\n',
+        files={"pkg_@@/__init__.py": "", "pkg_@@/scores.py": SCORE},
+        edits=(("pkg_@@/scores.py", "0.5", "-1.5"),),
+        metric="share",
+        outputs=False,
+    ),
+    Change(
+        "a number in a module of a package in a package",
+        SETTING,
+        'import pkg_@@.a.b\ndef g(x):\n    return x * pkg_@@.a.b.K\nadd_setting("@@", perturbation_fn_gpu=g)\n',
+        files={"pkg_@@/__init__.py": "", "pkg_@@/a/__init__.py": "", "pkg_@@/a/b.py": "K = 0.5\n"},
+        edits=(("pkg_@@/a/b.py", "0.5", "0.8"),),
+    ),
+    Change(
+        "a submodule under another name",
+        SETTING,
+        'import pkg_@@.sub as ops\ndef g(x):\n    return ops.f(x)\nadd_setting("@@", perturbation_fn_gpu=g)\n',
+        files={"pkg_@@/__init__.py": "", "pkg_@@/sub.py": SCALED},
+        edits=(("pkg_@@/sub.py", *SCALE),),
+    ),
+    Change(
+        "what a submodule imports relatively",
+        SETTING,
+        f"import pkg_@@.sub\n{USES_SUB}",
+        files={
+            "pkg_@@/__init__.py": "",
+            "pkg_@@/sub.py": "from .numbers import K\n\ndef f(x):\n    return x * K\n",
+            "pkg_@@/numbers.py": "K = 0.5\n",
+        },
+        edits=(("pkg_@@/numbers.py", "0.5", "0.8"),),
+    ),
+    Change(
+        "what a package passes on",
+        SETTING,
+        'import pkg_@@\ndef g(x):\n    return pkg_@@.f(x)\nadd_setting("@@", perturbation_fn_gpu=g)\n',
+        files={"pkg_@@/__init__.py": "from .impl import f\n", "pkg_@@/impl.py": SCALED},
+        edits=(("pkg_@@/impl.py", *SCALE),),
+    ),
+    Change(
+        "a submodule of a package without __init__.py",
+        SETTING,
+        f"import pkg_@@.sub\n{USES_SUB}",
+        files={"pkg_@@/sub.py": SCALED},
+        edits=(("pkg_@@/sub.py", *SCALE),),
+    ),
+    Change(
+        "a transform in a submodule",
+        MODEL,
+        "import pkg_@@.sub\n"
+        "def transform(image):\n"
+        "    return pkg_@@.sub.f(torch.from_numpy(np.array(image)).permute(2, 0, 1) / 255)\n"
+        'add_model("@@", transform=transform)\n',
+        files={"pkg_@@/__init__.py": "", "pkg_@@/sub.py": SCALED},
+        edits=(("pkg_@@/sub.py", *SCALE),),
+    ),
+    Change(
+        "what classify calls in a submodule",
+        MODEL,
+        "import pkg_@@.sub\n"
+        "def classify(images, model):\n"
+        "    return pkg_@@.sub.f(model(images))\n"
+        'add_model("@@", classify=classify)\n',
+        files={"pkg_@@/__init__.py": "", "pkg_@@/sub.py": SCALED},
+        edits=(("pkg_@@/sub.py", *SCALE),),
+    ),
+    Change(
+        "a module that a package imports when it is asked for",
+        SETTING,
+        'import pkg_@@\ndef g(x):\n    return pkg_@@.f(x)\nadd_setting("@@", perturbation_fn_gpu=g)\n',
+        files={
+            "pkg_@@/__init__.py": (
+                "import importlib\n\n"
+                "def __getattr__(name):\n"
+                '    if name.startswith("__"):\n'
+                "        raise AttributeError(name)\n"
+                '    return getattr(importlib.import_module(__name__ + ".lazy"), name)\n'
+            ),
+            "pkg_@@/lazy.py": SCALED,
+        },
+        edits=(("pkg_@@/lazy.py", *SCALE),),
+    ),
+)
+
+# 3. Networks that a loader does not name --------------------------------------------------------------------------
+
+HALF = "class N_@@(Net):\n    def forward(self, x):\n        return super().forward(x * 0.5)\n"
+NORM = (
+    "import torch\nfrom stale_base import Net\n\n"
+    "def build():\n    return torch.nn.Sequential(torch.nn.BatchNorm2d(3, eps=0.001), Net()).eval()\n"
+)
+
+NETWORKS = (
+    Change(
+        "a network of the same file that timm creates",
+        MODEL,
+        "import timm\n"
+        f"{HALF}"
+        "@timm.models.register_model\n"
+        "def net_@@(pretrained=False, **options):\n"
+        "    return N_@@()\n"
+        'add_model("@@", lambda: timm.create_model("net_@@"))\n',
+        edits=((PLUGIN, "x * 0.5", "x * 0.8"),),
+    ),
+    Change(
+        "a folder that torch.hub loads from",
+        MODEL,
+        'def load():\n    return torch.hub.load(FOLDER + "/hub", "net", source="local")\nadd_model("@@", load)\n',
+        files={"hub/hubconf.py": f"dependencies = []\n{NETS}\ndef net():\n    return N()\n"},
+        edits=(("hub/hubconf.py", "x * 0.5", "x * 0.8"),),
+    ),
+    Change(
+        "a configuration that the loader reads",
+        MODEL,
+        "import json\n"
+        "class Scaled(Net):\n"
+        "    def __init__(self, scale):\n"
+        "        super().__init__()\n"
+        "        self.scale = scale\n"
+        "    def forward(self, x):\n"
+        "        return super().forward(x * self.scale)\n"
+        "def load():\n"
+        '    return Scaled(**json.loads(Path(FOLDER, "cfg.json").read_text()))\n'
+        'add_model("@@", load)\n',
+        files={"cfg.json": '{"scale": 0.5}'},
+        written={"cfg.json": '{"scale": 0.8}'},
+    ),
+    Change(
+        "a network of a module that is imported by name",
+        MODEL,
+        'import importlib\nadd_model("@@", lambda: importlib.import_module("nets_@@").N())\n',
+        files={"nets_@@.py": NETS},
+        edits=(("nets_@@.py", "x * 0.5", "x * 0.8"),),
+    ),
+    Change(
+        "the eps of a BatchNorm",
+        MODEL,
+        'import importlib\nadd_model("@@", lambda: importlib.import_module("nets_@@").build())\n',
+        files={"nets_@@.py": NORM},
+        edits=(("nets_@@.py", "0.001", "0.9"),),
+    ),
+    Change(
+        "the eps of a BatchNorm in a YAML file",
+        MODEL,
+        "import yaml\n"
+        "def load():\n"
+        '    options = yaml.safe_load(Path(FOLDER, "norm.yaml").read_text())\n'
+        "    return torch.nn.Sequential(torch.nn.BatchNorm2d(3, **options), Net()).eval()\n"
+        'add_model("@@", load)\n',
+        files={"norm.yaml": "eps: 0.001\n"},
+        written={"norm.yaml": "eps: 0.9\n"},
+    ),
+    Change(
+        "a network that globals() gives",
+        MODEL,
+        f'{HALF}add_model("@@", lambda: globals()["N_" + "@@"]())\n',
+        edits=((PLUGIN, "x * 0.5", "x * 0.8"),),
+    ),
+    Change(
+        "a network that another file puts into a list of networks",
+        MODEL,
+        "import importlib\n"
+        "def load():\n"
+        '    importlib.import_module("nets_@@")\n'
+        '    return importlib.import_module("list_@@").NETS["small"]()\n'
+        'add_model("@@", load)\n',
+        files={
+            "list_@@.py": "NETS = {}\n",
+            "nets_@@.py": f'from list_@@ import NETS\n{NETS}\nNETS["small"] = N\n',
+        },
+        edits=(("nets_@@.py", "x * 0.5", "x * 0.8"),),
+    ),
+    Change(
+        "the class of a network that was pickled whole",
+        MODEL,
+        'def load():\n    return torch.load(FOLDER + "/whole.pt", weights_only=False)\nadd_model("@@", load)\n',
+        files={
+            "nets_@@.py": NETS,
+            "make_@@.py": 'import torch\nfrom nets_@@ import N\n\ntorch.save(N(), "whole.pt")\n',
+        },
+        edits=(("nets_@@.py", "x * 0.5", "x * 0.8"),),
+        make=("make_@@.py", "", ""),
+    ),
+    Change(
+        "a TorchScript file with the same weights",
+        MODEL,
+        'add_model("@@", lambda: torch.jit.load(FOLDER + "/net.ts"))\n',
+        files={
+            "make_@@.py": (
+                "import torch\nfrom nets_@@ import N\n\n"
+                'torch.jit.save(torch.jit.trace(N().eval(), torch.rand(12, 3, 8, 8)), "net.ts")\n'
+            ),
+            "nets_@@.py": NETS,
+        },
+        make=("nets_@@.py", "x * 0.5", "x * 0.8"),
+    ),
+    Change(
+        "an attribute of a network that is read from a file when the network is made",
+        MODEL,
+        'import nets_@@\nadd_model("@@", nets_@@.N)\n',
+        files={
+            "nets_@@.py": (
+                "from pathlib import Path\nfrom stale_base import Net\n\n"
+                "class N(Net):\n"
+                "    def __init__(self):\n"
+                "        super().__init__()\n"
+                '        self.scale = float(Path(__file__).with_name("scale.txt").read_text())\n'
+                "    def forward(self, x):\n"
+                "        return super().forward(x * self.scale)\n"
+            ),
+            "scale.txt": "0.5",
+        },
+        written={"scale.txt": "0.8"},
+    ),
+    Change(
+        "the tokenizer of a dual encoder in a module that is imported by name",
+        TOWERS,
+        'import importlib\nadd_towers("@@", lambda: (Towers(), importlib.import_module("words_@@").tokens))\n',
+        files={"words_@@.py": "from stale_base import tokenize\n\ndef tokens(texts):\n    return tokenize(texts)\n"},
+        edits=(("words_@@.py", "tokenize(texts)", "tokenize([text.upper() for text in texts])"),),
+    ),
+)
+
+# 4. Values of helper modules --------------------------------------------------------------------------------------
+
+HELPED = 'import helper_@@\ndef g(x):\n    return x * helper_@@.K\nadd_setting("@@", perturbation_fn_gpu=g)\n'
+CONFIGURED = "K = 1.0\n\ndef configure(strength):\n    global K\n    K = strength\n\ndef f(x):\n    return x * K\n"
+
+HELPERS = (
+    Change(
+        "a number of a helper from a JSON file",
+        SETTING,
+        HELPED,
+        files={
+            "helper_@@.py": (
+                "import json\nfrom pathlib import Path\n\n"
+                'K = json.loads(Path(__file__).with_name("k.json").read_text())'
+                '["k"]\n'
+            ),
+            "k.json": '{"k": 0.5}',
+        },
+        written={"k.json": '{"k": 0.8}'},
+    ),
+    Change(
+        "a table of a helper from np.loadtxt",
+        SETTING,
+        "import helper_@@\n"
+        "def g(image):\n    return image * float(helper_@@.K.mean())\n"
+        'add_setting("@@", perturbation_fn_cpu=g)\n',
+        files={
+            "helper_@@.py": (
+                'from pathlib import Path\nimport numpy as np\n\nK = np.loadtxt(Path(__file__).with_name("k.txt"))\n'
+            ),
+            "k.txt": "0.4 0.6\n",
+        },
+        written={"k.txt": "0.4 1.2\n"},
+    ),
+    Change(
+        "a number of a helper from np.load",
+        SETTING,
+        HELPED,
+        files={
+            "helper_@@.py": (
+                "from pathlib import Path\nimport numpy as np\n\n"
+                'K = float(np.load(Path(__file__).with_name("k.npy"), mmap_mode="r")[0])\n'
+            ),
+            "make_@@.py": 'import numpy as np\n\nnp.save("k.npy", np.array([0.5]))\n',
+        },
+        make=("make_@@.py", "0.5", "0.8"),
+    ),
+    Change(
+        "a number of a helper from SQLite",
+        SETTING,
+        HELPED,
+        files={
+            "helper_@@.py": (
+                "import sqlite3\nfrom pathlib import Path\n\n"
+                'with sqlite3.connect(Path(__file__).with_name("k.db")) as connection:\n'
+                '    K = connection.execute("SELECT k FROM numbers").fetchone()[0]\n'
+            ),
+            "make_@@.py": (
+                'import sqlite3\nfrom pathlib import Path\n\nPath("k.db").unlink(missing_ok=True)\n'
+                'with sqlite3.connect("k.db") as connection:\n'
+                '    connection.execute("CREATE TABLE numbers AS SELECT 0.5 AS k")\n'
+            ),
+        },
+        make=("make_@@.py", "0.5", "0.8"),
+    ),
+    Change(
+        "an environment variable that a helper reads",
+        SETTING,
+        HELPED,
+        files={"helper_@@.py": 'import os\n\nK = float(os.environ.get("STALE_@@", "0.5"))\n'},
+        after={"STALE_@@": "0.8"},
+    ),
+    Change(
+        "an environment variable that a helper reads, which goes away",
+        SETTING,
+        HELPED,
+        files={"helper_@@.py": 'import os\n\nK = float(os.getenv("STALE_@@", "0.5"))\n'},
+        before={"STALE_@@": "0.8"},
+    ),
+    Change(
+        "an environment variable that the plug-in reads",
+        SETTING,
+        'import os\nK = float(os.environ.get("STALE_@@", "0.5"))\n'
+        'def g(x):\n    return x * K\nadd_setting("@@", perturbation_fn_gpu=g)\n',
+        after={"STALE_@@": "0.8"},
+    ),
+    Change(
+        "how a helper is configured",
+        SETTING,
+        "import helper_@@\nhelper_@@.configure(0.5)\n"
+        'def g(x):\n    return helper_@@.f(x)\nadd_setting("@@", perturbation_fn_gpu=g)\n',
+        files={"helper_@@.py": CONFIGURED},
+        edits=((PLUGIN, "configure(0.5)", "configure(0.8)"),),
+    ),
+    Change(
+        "how a helper of classify is configured",
+        MODEL,
+        "import helper_@@\nhelper_@@.configure(0.5)\n"
+        "def classify(images, model):\n    return helper_@@.f(model(images))\n"
+        'add_model("@@", classify=classify)\n',
+        files={"helper_@@.py": CONFIGURED},
+        edits=((PLUGIN, "configure(0.5)", "configure(0.8)"),),
+    ),
+    Change(
+        "how a helper of a metric is configured",
+        SETTING,
+        "import helper_@@\nhelper_@@.configure(strength=0.5)\n"
+        'def metrics(logits, targets):\n    return {"scaled": helper_@@.f(float(logits.softmax(1).max()))}\n'
+        'add_setting("@@", metrics_fn=metrics)\n',
+        files={"helper_@@.py": CONFIGURED},
+        edits=((PLUGIN, "strength=0.5", "strength=0.8"),),
+        metric="scaled",
+        outputs=False,
+    ),
+    Change(
+        "what another module puts into a helper",
+        SETTING,
+        f"import other_@@\n{HELPED}",
+        files={"helper_@@.py": "K = 1.0\n", "other_@@.py": "import helper_@@\n\nhelper_@@.K = 0.5\n"},
+        edits=(("other_@@.py", "0.5", "0.8"),),
+    ),
+    Change(
+        "a number of a package from a YAML file",
+        SETTING,
+        'import pkg_@@\ndef g(image):\n    return image * pkg_@@.K\nadd_setting("@@", perturbation_fn_cpu=g)\n',
+        files={
+            "pkg_@@/__init__.py": (
+                "from importlib import resources\nimport yaml\n\n"
+                'K = yaml.safe_load((resources.files(__name__) / "k.yaml").read_text())["k"]\n'
+            ),
+            "pkg_@@/k.yaml": "k: 0.5\n",
+        },
+        written={"pkg_@@/k.yaml": "k: 0.8\n"},
+    ),
+    Change(
+        "a number of a module of networks from a JSON file",
+        MODEL,
+        "import nets_@@\ndef load():\n    return nets_@@.N()\n" + 'add_model("@@", load)\n',
+        files={
+            "nets_@@.py": (
+                "import json\nfrom pathlib import Path\nfrom stale_base import Net\n\n"
+                'SCALE = json.loads(Path(__file__).with_name("k.json").read_text())\n\n'
+                "class N(Net):\n    def forward(self, x):\n        return super().forward(x * SCALE)\n"
+            ),
+            "k.json": "0.5",
+        },
+        written={"k.json": "0.8"},
+    ),
+)
+
+# 5. Hooks ---------------------------------------------------------------------------------------------------------
+
+BLUR = "NET = torch.nn.Conv2d(3, 3, 1, bias=False)\ntorch.nn.init.dirac_(NET.weight)\n"
+USES_NET = 'def g(x):\n    return NET(x)\nadd_setting("@@", perturbation_fn_gpu=g)\n'
+
+HOOKS = (
+    Change(
+        "a forward hook of a network that a perturbation runs",
+        SETTING,
+        f"{BLUR}NET.register_forward_hook(lambda module, given, result: result * 0.5)\n{USES_NET}",
+        edits=((PLUGIN, "result * 0.5", "result * 0.8"),),
+    ),
+    Change(
+        "a forward pre-hook of a network that a perturbation runs",
+        SETTING,
+        f"{BLUR}def halve(module, given):\n    return (given[0] * 0.5,)\n"
+        f"NET.register_forward_pre_hook(halve)\n{USES_NET}",
+        edits=((PLUGIN, "given[0] * 0.5", "given[0] * 0.8"),),
+    ),
+    Change(
+        "a forward hook that goes away",
+        SETTING,
+        f"{BLUR}NET.register_forward_hook(lambda module, given, result: result * 0.5)\n{USES_NET}",
+        edits=((PLUGIN, "NET.register_forward_hook", "NET.register_forward_hook if False else (lambda hook: hook)"),),
+    ),
+    Change(
+        "a forward hook of a model that is made when the plug-in is loaded",
+        MODEL,
+        "NET = Net(41)\nNET.register_forward_hook(lambda module, given, result: result * 0.5)\n"
+        'add_model("@@", lambda: NET)\n',
+        edits=((PLUGIN, "result * 0.5", "result * 0.8"),),
+    ),
+    Change(
+        "a forward pre-hook of a layer of a model that is made when the plug-in is loaded",
+        MODEL,
+        "NET = torch.nn.Sequential(torch.nn.Identity(), Net(42))\n"
+        "NET[1].register_forward_pre_hook(lambda module, given: (given[0] * 0.5,))\n"
+        'add_model("@@", lambda: NET)\n',
+        edits=((PLUGIN, "given[0] * 0.5", "given[0] * 0.8"),),
+    ),
+    Change(
+        "a forward hook with a number of its own",
+        MODEL,
+        "NET = Net(43)\n"
+        "def scaling(by):\n    return lambda module, given, result: result * by\n"
+        "NET.register_forward_hook(scaling(0.5))\n"
+        'add_model("@@", lambda: NET)\n',
+        edits=((PLUGIN, "scaling(0.5)", "scaling(0.8)"),),
+    ),
+    Change(
+        "a forward hook that a module imported by name adds",
+        MODEL,
+        "import importlib\n"
+        "def load():\n"
+        "    network = Net(44)\n"
+        '    importlib.import_module("hooks_@@").add_to(network)\n'
+        "    return network\n"
+        'add_model("@@", load)\n',
+        files={
+            "hooks_@@.py": (
+                "def add_to(network):\n    network.register_forward_hook(lambda module, given, result: result * 0.5)\n"
+            ),
+        },
+        edits=(("hooks_@@.py", "0.5", "0.8"),),
+    ),
+)
+
+# 6. Files rewritten with equal size and time of change ------------------------------------------------------------
+
+TIMES = (
+    Change(
+        "an image with its old size and time",
+        SETTING,
+        "from testbed.eval_settings.eval_setting_base import StandardDataset\n"
+        'add_setting("@@", dataset=StandardDataset(path=FOLDER + "/images"), size=6)\n',
+        files={
+            "make_@@.py": (
+                "from pathlib import Path\nfrom PIL import Image\nfrom stale_base import pixels\n\n"
+                "for number, image in enumerate(pixels()[:6]):\n"
+                '    folder = Path("images", f"class{number}")\n'
+                "    folder.mkdir(parents=True, exist_ok=True)\n"
+                '    Image.fromarray(image // 1).save(folder / "image.bmp")\n'
+            ),
+        },
+        make=("make_@@.py", "image // 1", "image // 2"),
+        keeps_times=True,
+    ),
+    Change(
+        "a file of weights with its old size and time",
+        MODEL,
+        "def load():\n"
+        "    network = Net()\n"
+        '    network.load_state_dict({"weight": torch.from_numpy(np.fromfile(WEIGHTS, np.float32).reshape(192, 6))})\n'
+        "    return network\n"
+        'WEIGHTS = Path(FOLDER, "weights.bin")\n'
+        'add_model("@@", load, weights=WEIGHTS)\n',
+        files={
+            "make_@@.py": (
+                'import numpy as np\n\nnp.linspace(-1, 0.5, 192 * 6, dtype=np.float32).tofile("weights.bin")\n'
+            ),
+        },
+        make=("make_@@.py", "0.5", "0.8"),
+        keeps_times=True,
+    ),
+    Change(
+        "a JSON file with its old size and time",
+        SETTING,
+        HELPED,
+        files={
+            "helper_@@.py": (
+                "import json\nfrom pathlib import Path\n\n"
+                'K = json.loads(Path(__file__).with_name("k.json").read_text())\n'
+            ),
+            "k.json": "0.5",
+        },
+        written={"k.json": "0.8"},
+        keeps_times=True,
+    ),
+    Change(
+        "a helper module with its old size and time",
+        SETTING,
+        HELPED,
+        files={"helper_@@.py": "K = 0.5\n"},
+        edits=(("helper_@@.py", "0.5", "0.8"),),
+        keeps_times=True,
+    ),
+    Change(
+        "a network in a submodule with its old size and time",
+        MODEL,
+        'import pkg_@@.nets\nadd_model("@@", lambda: pkg_@@.nets.N())\n',
+        files={"pkg_@@/__init__.py": "", "pkg_@@/nets.py": NETS},
+        edits=(("pkg_@@/nets.py", "x * 0.5", "x * 0.8"),),
+        keeps_times=True,
+    ),
+    Change(
+        "the plug-in itself with its old size and time",
+        SETTING,
+        'add_setting("@@", perturbation_fn_gpu=lambda x: x * 0.5)\n',
+        edits=((PLUGIN, "x * 0.5", "x * 0.8"),),
+        keeps_times=True,
+    ),
+)
+
+# 8. Files and variables read inside a function --------------------------------------------------------------------
+
+READ = (
+    Change(
+        "a file that a perturbation reads",
+        SETTING,
+        'def g(x):\n    return x * float(Path(FOLDER, "k.txt").read_text())\n'
+        'add_setting("@@", perturbation_fn_gpu=g)\n',
+        files={"k.txt": "0.5"},
+        written={"k.txt": "0.8"},
+    ),
+    Change(
+        "a file that a perturbation of one image reads",
+        SETTING,
+        "def g(image):\n"
+        '    with open(FOLDER + "/k.csv") as file:\n'
+        '        return image * float(file.read().split(",")[1])\n'
+        'add_setting("@@", perturbation_fn_cpu=g)\n',
+        files={"k.csv": "k,0.5,1"},
+        written={"k.csv": "k,0.8,1"},
+        processes=True,
+    ),
+    Change(
+        "a safetensors file that a perturbation reads",
+        SETTING,
+        "def g(x):\n"
+        "    from safetensors.torch import load_file\n"
+        '    return x * load_file(FOLDER + "/k.safetensors")["k"]\n'
+        'add_setting("@@", perturbation_fn_gpu=g)\n',
+        files={
+            "make_@@.py": (
+                "import torch\nfrom safetensors.torch import save_file\n\n"
+                'save_file({"k": torch.tensor([0.5])}, "k.safetensors")\n'
+            ),
+        },
+        make=("make_@@.py", "0.5", "0.8"),
+    ),
+    Change(
+        "a picture that a perturbation reads by torchvision",
+        SETTING,
+        "def g(x):\n"
+        "    from torchvision.io import decode_image\n"
+        '    return x * decode_image(FOLDER + "/overlay.png") / 255\n'
+        'add_setting("@@", perturbation_fn_gpu=g)\n',
+        files={
+            "make_@@.py": (
+                "from PIL import Image\nfrom stale_base import pixels\n\n"
+                'Image.fromarray(pixels()[3] // 1).save("overlay.png")\n'
+            ),
+        },
+        make=("make_@@.py", "// 1", "// 9"),
+    ),
+    Change(
+        "a variable that a perturbation reads",
+        SETTING,
+        'import os\ndef g(x):\n    return x * float(os.environ.get("STALE_@@", "0.5"))\n'
+        'add_setting("@@", perturbation_fn_gpu=g)\n',
+        after={"STALE_@@": "0.8"},
+    ),
+    Change(
+        "a variable that classify reads",
+        MODEL,
+        "import os\n"
+        'def classify(images, model):\n    return model(images) / float(os.environ["STALE_@@"])\n'
+        'add_model("@@", classify=classify)\n',
+        before={"STALE_@@": "0.5"},
+        after={"STALE_@@": "0.8"},
+    ),
+    Change(
+        "a variable that a loader reads",
+        MODEL,
+        "import os\n"
+        "class Scaled(Net):\n"
+        "    scale = 1.0\n"
+        "    def forward(self, x):\n"
+        "        return super().forward(x * self.scale)\n"
+        "def load():\n"
+        "    network = Scaled()\n"
+        '    network.scale = float(os.getenv("STALE_@@", "0.5"))\n'
+        "    return network\n"
+        'add_model("@@", load)\n',
+        after={"STALE_@@": "0.8"},
+    ),
+    Change(
+        "a variable that a metric reads",
+        SETTING,
+        "import os\n"
+        "def metrics(logits, targets):\n"
+        '    return {"share": float((logits > float(os.environ.get("STALE_@@", "0.5"))).float().mean())}\n'
+        'add_setting("@@", metrics_fn=metrics)\n',
+        after={"STALE_@@": "-1.5"},
+        metric="share",
+        outputs=False,
+    ),
+    Change(
+        "a file that a metric reads",
+        SETTING,
+        "import json\n"
+        "def metrics(logits, targets):\n"
+        '    weights = torch.tensor(json.loads(Path(FOLDER, "weights.json").read_text()))\n'
+        '    return {"weighted": float((logits.softmax(1) * weights).sum(1).mean())}\n'
+        'add_setting("@@", metrics_fn=metrics)\n',
+        files={"weights.json": "[1, 2, 3, 4, 5, 6]"},
+        written={"weights.json": "[10, 20, 30, 40, 50, 60]"},
+        metric="weighted",
+        outputs=False,
+    ),
+    Change(
+        "a file that the model's transform reads",
+        MODEL,
+        "def transform(image):\n"
+        '    return torch.from_numpy(np.array(image)).permute(2, 0, 1) / 255 * float(np.loadtxt(FOLDER + "/k.txt"))\n'
+        'add_model("@@", transform=transform)\n',
+        files={"k.txt": "0.5"},
+        written={"k.txt": "0.8"},
+    ),
+    Change(
+        "a file that the setting's transform reads",
+        SETTING,
+        "def dim(image):\n"
+        '    by = float(Path(FOLDER, "k.txt").read_text())\n'
+        "    return image.point(lambda value: int(value * by))\n"
+        'add_setting("@@", transform=dim)\n',
+        files={"k.txt": "0.5"},
+        written={"k.txt": "0.8"},
+    ),
+    Change(
+        "a file that the tokenizer of a dual encoder reads",
+        TOWERS,
+        "def tokens(texts):\n"
+        '    prefix = Path(FOLDER, "prefix.txt").read_text()\n'
+        "    return tokenize([prefix + text for text in texts])\n"
+        'add_towers("@@", lambda: (Towers(), tokens))\n',
+        files={"prefix.txt": "see "},
+        written={"prefix.txt": "the "},
+    ),
+)
+
+# 8. Code that a description does not reach ------------------------------------------------------------------------
+
+CODE = (
+    Change(
+        "a list as an index, in place of a tuple",
+        SETTING,
+        "INDEX = [0, 1]\nTABLE = torch.linspace(0, 1, 64).reshape(8, 8)\n"
+        'def g(x):\n    return x + TABLE[INDEX].mean()\nadd_setting("@@", perturbation_fn_gpu=g)\n',
+        edits=((PLUGIN, "[0, 1]", "(0, 1)"),),
+    ),
+    Change(
+        "a tuple as an index of numpy, in place of a list",
+        SETTING,
+        "TABLE = np.linspace(0.9, 0, 64).reshape(8, 8)\n"
+        "def g(image, at=(0, 1)):\n    return image * float(TABLE[at].mean())\n"
+        'add_setting("@@", perturbation_fn_cpu=g)\n',
+        edits=((PLUGIN, "(0, 1)", "[0, 1]"),),
+    ),
+    Change(
+        "a method of an enumeration",
+        SETTING,
+        "from enum import Enum\n"
+        "class Mode(Enum):\n    SOFT = 1\n    def apply(self, x):\n        return x * 0.5\n"
+        "MODE = Mode.SOFT\n"
+        'def g(x):\n    return MODE.apply(x)\nadd_setting("@@", perturbation_fn_gpu=g)\n',
+        edits=((PLUGIN, "x * 0.5", "x * 0.8"),),
+    ),
+    Change(
+        "a member of an enumeration that is found by its value",
+        SETTING,
+        "from enum import IntEnum\n"
+        "class Level(IntEnum):\n    LOW = 1\n    @property\n    def factor(self):\n        return 0.5 * self\n"
+        "def g(image, level=Level.LOW):\n    return image * level.factor\n"
+        'add_setting("@@", perturbation_fn_cpu=g)\n',
+        edits=((PLUGIN, "0.5 * self", "0.8 * self"),),
+    ),
+    Change(
+        "an attribute of a metaclass",
+        SETTING,
+        "class Meta(type):\n    K = 0.5\nclass Op(metaclass=Meta):\n    pass\n"
+        'def g(x):\n    return x * Op.K\nadd_setting("@@", perturbation_fn_gpu=g)\n',
+        edits=((PLUGIN, "K = 0.5", "K = 0.8"),),
+    ),
+    Change(
+        "a method of a metaclass",
+        MODEL,
+        "class Meta(type):\n    def scaled(cls, x):\n        return x * 0.5\nclass Op(metaclass=Meta):\n    pass\n"
+        "def classify(images, model):\n    return Op.scaled(model(images))\n"
+        'add_model("@@", classify=classify)\n',
+        edits=((PLUGIN, "x * 0.5", "x * 0.8"),),
+    ),
+    Change(
+        "a function that globals() gives",
+        SETTING,
+        "def halve(x):\n    return x * 0.5\n"
+        'def g(x):\n    return globals()["hal" + "ve"](x)\nadd_setting("@@", perturbation_fn_gpu=g)\n',
+        edits=((PLUGIN, "x * 0.5", "x * 0.8"),),
+    ),
+    Change(
+        "a number that eval finds",
+        SETTING,
+        'FACTOR = 0.5\ndef g(x):\n    return x * eval("FACTOR")\nadd_setting("@@", perturbation_fn_gpu=g)\n',
+        edits=((PLUGIN, "FACTOR = 0.5", "FACTOR = 0.8"),),
+    ),
+    Change(
+        "a function that is found by its name in a module",
+        SETTING,
+        "import sys\nimport ops_@@\n"
+        'def g(x):\n    return getattr(sys.modules["ops_" + "@@"], "f")(x)\n'
+        'add_setting("@@", perturbation_fn_gpu=g)\n',
+        files={"ops_@@.py": SCALED},
+        edits=(("ops_@@.py", *SCALE),),
+    ),
+    Change(
+        "a constant of a method that exec makes",
+        SETTING,
+        "made = {}\n"
+        'exec("def __call__(self, images):\\n    return images * 0.5", made)\n'
+        'Op = type("Op", (), {"__call__": made["__call__"]})\n'
+        'add_setting("@@", perturbation_fn_gpu=Op())\n',
+        edits=((PLUGIN, "images * 0.5", "images * 0.8"),),
+    ),
+    Change(
+        "a constant of a network's method that exec makes",
+        MODEL,
+        "made = {}\n"
+        'exec("def scaled(self, x):\\n    return x * 0.5", made)\n'
+        "class N(Net):\n"
+        '    scaled = made["scaled"]\n'
+        "    def forward(self, x):\n"
+        "        return super().forward(self.scaled(x))\n"
+        'add_model("@@", N)\n',
+        edits=((PLUGIN, "x * 0.5", "x * 0.8"),),
+    ),
+    Change(
+        "a function whose result is cached",
+        SETTING,
+        "from functools import cache\n"
+        "@cache\ndef factor():\n    return 0.5\n"
+        'def g(x):\n    return x * factor()\nadd_setting("@@", perturbation_fn_gpu=g)\n',
+        edits=((PLUGIN, "return 0.5", "return 0.8"),),
+    ),
+    Change(
+        "a subclass that its base has in a list",
+        SETTING,
+        "class Op:\n    ops = []\n"
+        "    def __init_subclass__(cls):\n        Op.ops.append(cls.__name__)\n"
+        "class Halve(Op):\n    @staticmethod\n    def apply(x):\n        return x * 0.5\n"
+        "def g(x):\n    return {each.__name__: each for each in Op.__subclasses__()}[Op.ops[-1]].apply(x)\n"
+        'add_setting("@@", perturbation_fn_gpu=g)\n',
+        edits=((PLUGIN, "x * 0.5", "x * 0.8"),),
+    ),
+    Change(
+        "a property of a class",
+        SETTING,
+        "class Op:\n    @property\n    def factor(self):\n        return 0.5\n"
+        "    def __call__(self, images):\n        return images * self.factor\n"
+        'add_setting("@@", perturbation_fn_gpu=Op())\n',
+        edits=((PLUGIN, "return 0.5", "return 0.8"),),
+    ),
+)
+
+# 8. Libraries that are changed when a plug-in is loaded -----------------------------------------------------------
+
+LIBRARIES = (
+    Change(
+        "torchvision's adjust_gamma",
+        SETTING,
+        "import torchvision.transforms.functional as F\n# here\n"
+        'def g(image):\n    return F.adjust_gamma(image, 2.0)\nadd_setting("@@", perturbation_fn_cpu=g)\n',
+        edits=((PLUGIN, "# here\n", "F.adjust_gamma = lambda image, gamma: image * 0.3\n"),),
+    ),
+    Change(
+        "torch's hardtanh",
+        MODEL,
+        "import torch.nn.functional as F\n# here\n"
+        "class N(Net):\n    def forward(self, x):\n        return F.hardtanh(super().forward(x), -2.0, 2.0)\n"
+        'add_model("@@", N)\n',
+        edits=((PLUGIN, "# here\n", "F.hardtanh = lambda x, low, high: x.sigmoid()\n"),),
+    ),
+    Change(
+        "the forward method of a layer of torch",
+        MODEL,
+        '# here\ndef load():\n    return torch.nn.Sequential(Net(), torch.nn.Softsign())\nadd_model("@@", load)\n',
+        edits=((PLUGIN, "# here\n", "torch.nn.Softsign.forward = lambda self, x: x.tanh()\n"),),
+    ),
+    Change(
+        "Pillow's solarize",
+        SETTING,
+        "from PIL import ImageOps\n# here\n"
+        'def solarize(image):\n    return ImageOps.solarize(image, 100)\nadd_setting("@@", transform=solarize)\n',
+        edits=((PLUGIN, "# here\n", "ImageOps.solarize = lambda image, threshold: ImageOps.invert(image)\n"),),
+    ),
+    Change(
+        "a function of numpy, by a helper",
+        SETTING,
+        "import helper_@@\n"
+        'def g(image):\n    return image * float(np.sinc(0.5))\nadd_setting("@@", perturbation_fn_cpu=g)\n',
+        files={"helper_@@.py": "import numpy\n"},
+        written={"helper_@@.py": "import numpy\n\nnumpy.sinc = lambda x: 0.2\n"},
+    ),
+)
+
+# Data and prompts -------------------------------------------------------------------------------------------------
+
+SOURCE = (
+    "class Dimmed(Images):\n"
+    "    def image(self, position):\n"
+    "        return super().image(position).point(lambda value: int(value * {factor}))\n"
+    "    def digests(self, positions):\n"
+    '        return [digest_bytes(f"@@ {{position}}".encode()) for position in positions]\n'
+    "class Own:\n"
+    '    def spec(self):\n        return {{"own": "@@"}}\n'
+    "    def open(self):\n        return Dimmed()\n"
+)
+
+DATA = (
+    Change(
+        "how a data set of one's own makes images",
+        SETTING,
+        SOURCE.format(factor="0.5") + 'add_setting("@@", dataset=Own())\n',
+        edits=((PLUGIN, "value * 0.5", "value * 0.8"),),
+    ),
+    Change(
+        "how a helper of a data set makes images",
+        SETTING,
+        'import data_@@\nadd_setting("@@", dataset=data_@@.Own())\n',
+        files={"data_@@.py": "from stale_base import Images, digest_bytes\n" + SOURCE.format(factor="0.5")},
+        edits=(("data_@@.py", "value * 0.5", "value * 0.8"),),
+    ),
+    Change(
+        "a number that a helper of a data set reads from a file",
+        SETTING,
+        'import data_@@\nadd_setting("@@", dataset=data_@@.Own())\n',
+        files={
+            "data_@@.py": (
+                "from pathlib import Path\nfrom stale_base import Images, digest_bytes\n\n"
+                'K = float(Path(__file__).with_name("k.txt").read_text())\n' + SOURCE.format(factor="K")
+            ),
+            "k.txt": "0.5",
+        },
+        written={"k.txt": "0.8"},
+    ),
+    Change(
+        "a module that a data set's open() imports by name",
+        SETTING,
+        "import importlib\n"
+        "class Own:\n"
+        '    def spec(self):\n        return {"own": "@@"}\n'
+        '    def open(self):\n        return importlib.import_module("data_@@").Dimmed()\n'
+        'add_setting("@@", dataset=Own())\n',
+        files={"data_@@.py": "from stale_base import Images, digest_bytes\n" + SOURCE.format(factor="0.5")},
+        edits=(("data_@@.py", "value * 0.5", "value * 0.8"),),
+    ),
+    Change(
+        "an image",
+        SETTING,
+        "from testbed.eval_settings.eval_setting_base import StandardDataset\n"
+        'add_setting("@@", dataset=StandardDataset(path=FOLDER + "/images"), size=6)\n',
+        files={
+            "make_@@.py": (
+                "from pathlib import Path\nfrom PIL import Image\nfrom stale_base import pixels\n\n"
+                "for number, image in enumerate(pixels()[:6]):\n"
+                '    folder = Path("images", f"class{number}")\n'
+                "    folder.mkdir(parents=True, exist_ok=True)\n"
+                '    Image.fromarray(image // 1).save(folder / "image.png")\n'
+            ),
+        },
+        make=("make_@@.py", "image // 1", "image // 2"),
+    ),
+    Change(
+        "labels from a file",
+        SETTING,
+        "import json\n"
+        "class Labelled(Images):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        '        self.targets = json.loads(Path(FOLDER, "labels.json").read_text())\n'
+        "class Own:\n"
+        '    def spec(self):\n        return {"own": "@@"}\n'
+        "    def open(self):\n        return Labelled()\n"
+        'add_setting("@@", dataset=Own())\n',
+        files={"labels.json": "[0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]"},
+        written={"labels.json": "[5, 4, 3, 2, 1, 0, 0, 1, 2, 3, 4, 5]"},
+        outputs=False,
+    ),
+    Change(
+        "prompts from a file",
+        PROMPTS,
+        "def templates():\n"
+        '    return Path(FOLDER, "prompts.txt").read_text().splitlines()\n'
+        'NAMES = ["ant", "bee", "cat", "dog", "eel", "fox"]\n'
+        'add_setting("@@", class_names=NAMES, templates=templates)\n',
+        files={"prompts.txt": "a photo of a {c}\n"},
+        written={"prompts.txt": "one more {c}\n"},
+    ),
+    Change(
+        "class names that a helper reads from a file",
+        PROMPTS,
+        'import names_@@\nadd_setting("@@", class_names=names_@@.NAMES, templates=["a photo of a {c}"])\n',
+        files={
+            "names_@@.py": (
+                'from pathlib import Path\n\nNAMES = Path(__file__).with_name("names.txt").read_text().split()\n'
+            ),
+            "names.txt": "ant bee cat dog eel fox",
+        },
+        written={"names.txt": "ant bee cow doe eel fox"},
+    ),
+    Change(
+        "the classes of a class_sublist from a file",
+        SETTING,
+        "import json\n"
+        'KEPT = json.loads(Path(FOLDER, "kept.json").read_text())\n'
+        'add_setting("@@", class_sublist=KEPT, size=2, idx_subsample_list=[0, 1])\n',
+        files={"kept.json": "[0, 1, 2]"},
+        written={"kept.json": "[0, 1, 4]"},
+    ),
+    Change(
+        "groups of classes from a file",
+        SETTING,
+        "import json\n"
+        'def groups():\n    return json.loads(Path(FOLDER, "groups.json").read_text())\n'
+        'add_setting("@@", class_groups=groups, size=2, idx_subsample_list=[0, 1])\n',
+        files={"groups.json": "[[0, 1], [2, 3]]"},
+        written={"groups.json": "[[0, 4], [2, 5]]"},
+    ),
+    Change(
+        "a checkpoint that the loader reads",
+        MODEL,
+        "def load():\n"
+        "    network = Net()\n"
+        '    network.load_state_dict(torch.load(FOLDER + "/net.pt", weights_only=True))\n'
+        "    return network\n"
+        'add_model("@@", load)\n',
+        files={
+            "make_@@.py": (
+                "import torch\nfrom stale_base import Net\n\n"
+                "network = Net(1)\n"
+                'torch.save(network.state_dict(), "net.pt")\n'
+            ),
+        },
+        make=("make_@@.py", "Net(1)", "Net(2)"),
+    ),
+    Change(
+        "the mean of a normalization from a helper's file",
+        MODEL,
+        "from testbed.models.model_base import StandardNormalization\n"
+        "import helper_@@\n"
+        "NORMAL = StandardNormalization(mean=helper_@@.MEAN, std=[0.5, 0.5, 0.5])\n"
+        'add_model("@@", normalization=NORMAL)\n',
+        files={
+            "helper_@@.py": (
+                "import json\nfrom pathlib import Path\n\n"
+                'MEAN = json.loads(Path(__file__).with_name("mean.json").read_text())\n'
+            ),
+            "mean.json": "[0.5, 0.5, 0.5]",
+        },
+        written={"mean.json": "[0.5, 0.8, 0.5]"},
+    ),
+    Change(
+        "a helper of both the model and the setting",
+        BOTH,
+        "import importlib\n"
+        "def f(x):\n"
+        '    return importlib.import_module("ops_@@").f(x)\n'
+        "def classify(images, model):\n    return f(model(images))\n"
+        'add_model("@@", classify=classify)\n'
+        'add_setting("@@", perturbation_fn_gpu=f)\n',
+        files={"ops_@@.py": SCALED},
+        edits=(("ops_@@.py", *SCALE),),
+    ),
+)
+
+CHANGES = (*ORDER, *PACKAGES, *NETWORKS, *HELPERS, *HOOKS, *TIMES, *READ, *CODE, *LIBRARIES, *DATA)
+
+# What must not count ----------------------------------------------------------------------------------------------
+
+# One plug-in that uses a little of everything, in the folder "calm"; its images lie in the data root.
+CALM = '''
+import importlib
+import json
+
+from testbed.eval_settings.eval_setting_base import StandardDataset
+
+import helper_calm
+import pkg_calm.sub
+
+STEPS = {"add": 0.1, "times": 0.9}
+
+
+class CalmNet(Net):
+    """A network."""
+
+    def forward(self, x):
+        return super().forward(x) * helper_calm.K
+
+
+def soften(x):
+    """Makes images softer."""
+    for name, by in STEPS.items():
+        x = x + by if name == "add" else x * by
+    return pkg_calm.sub.f(x).clamp(0, 1)
+
+
+def shade(image):
+    with open(helper_calm.TABLE) as file:
+        return image * json.load(file)["shade"]
+
+
+def metrics(logits, targets):
+    return {"share": float((logits.argmax(1) == targets).float().mean()), "mean": float(logits.mean())}
+
+
+def load():
+    network = importlib.import_module("nets_calm").build(CalmNet)
+    network.load_state_dict(torch.load(WEIGHTS, weights_only=True))
+    return network
+
+
+WEIGHTS = Path(FOLDER, "net.pt")
+add_model("calm", load, weights=WEIGHTS)
+add_setting(
+    "calm",
+    dataset=StandardDataset(name="calm-images"),
+    perturbation_fn_cpu=shade,
+    perturbation_fn_gpu=soften,
+    metrics_fn=metrics,
+)
+'''
+
+CALM_FILES = {
+    "helper_calm.py": (
+        '"""Numbers."""\n\nimport json\nimport os\nfrom pathlib import Path\n\n'
+        'TABLE = str(Path(__file__).with_name("table.json"))\n'
+        'K = json.loads(Path(TABLE).read_text())["k"] * float(os.environ.get("CALM_SCALE", "1"))\n'
+    ),
+    "table.json": '{"k": 1.5, "shade": 0.9}',
+    "pkg_calm/__init__.py": "",
+    "pkg_calm/sub.py": "from .numbers import K\n\n\ndef f(x):\n    return x * K\n",
+    "pkg_calm/numbers.py": "K = 0.9\n",
+    "nets_calm.py": "def build(kind):\n    return kind()\n",
+    "notes.txt": "nobody reads this\n",
+    "make_calm.py": (
+        "from pathlib import Path\nimport torch\nfrom PIL import Image\nfrom stale_base import Net, pixels\n\n"
+        'torch.save(Net(4).state_dict(), "net.pt")\n'
+        "for number, image in enumerate(pixels()):\n"
+        '    folder = Path("../data/calm-images", f"class{number % 6}")\n'
+        "    folder.mkdir(parents=True, exist_ok=True)\n"
+        '    Image.fromarray(image).save(folder / f"{number}.png")\n'
+    ),
+}
+
+# Another one, which says nowhere in which folder it is.
+MOVABLE = """
+import helper_movable
+
+
+def soften(x):
+    return x * helper_movable.K
+
+
+class N(Net):
+    def forward(self, x):
+        return super().forward(x * helper_movable.K)
+
+
+add_model("movable", N)
+add_setting("movable", perturbation_fn_gpu=soften)
+"""
+
+MOVABLE_FILES = {
+    "helper_movable.py": (
+        'import json\nfrom pathlib import Path\n\nK = json.loads(Path(__file__).with_name("k.json").read_text())\n'
+    ),
+    "k.json": "0.7",
+}
+
+CALM_PLUGIN = "change_calm.py"
+SHADE = CALM[CALM.index("def shade") : CALM.index("def metrics")]
+
+HARMLESS = (
+    Harmless("nothing at all", checked=False),
+    Harmless("a comment in the plug-in", edits=((CALM_PLUGIN, "STEPS =", "# The steps.\nSTEPS ="),)),
+    Harmless("a comment in a function", edits=((CALM_PLUGIN, "    for name", "    # one by one\n    for name"),)),
+    Harmless("a comment in a helper", edits=(("helper_calm.py", "TABLE =", "# A file.\nTABLE ="),)),
+    Harmless("a comment in a submodule", edits=(("pkg_calm/sub.py", "def f", "# scales\ndef f"),)),
+    Harmless("a comment in a module imported by name", edits=(("nets_calm.py", "def", "# makes one\ndef"),)),
+    Harmless(
+        "the layout of the plug-in",
+        edits=((CALM_PLUGIN, '"add": 0.1, "times": 0.9', '\n    "add": 0.1,\n    "times":0.9,\n'),),
+    ),
+    Harmless("the layout of a submodule", edits=(("pkg_calm/sub.py", "x * K", "(\n        x\n        * K\n    )"),)),
+    Harmless("the docstring of a function", edits=((CALM_PLUGIN, "Makes images softer.", "Softens images."),)),
+    Harmless("no docstring of a class", edits=((CALM_PLUGIN, '    """A network."""\n\n', ""),)),
+    Harmless("the docstring of a helper", edits=(("helper_calm.py", "Numbers.", "Some numbers."),)),
+    Harmless("other quotation marks", edits=((CALM_PLUGIN, 'name == "add"', "name == 'add'"),)),
+    Harmless("needless brackets", edits=((CALM_PLUGIN, "x + by if", "(x + by) if"),)),
+    Harmless(
+        "the order of definitions",
+        edits=((CALM_PLUGIN, SHADE, ""), (CALM_PLUGIN, "def soften(x):", f"{SHADE}def soften(x):")),
+    ),
+    Harmless(
+        "the order of imports", edits=((CALM_PLUGIN, "import importlib\nimport json", "import json\nimport importlib"),)
+    ),
+    Harmless("an import that is not used", edits=((CALM_PLUGIN, "import json", "import json\nimport colorsys"),)),
+    Harmless("a variable that is not used", edits=((CALM_PLUGIN, "STEPS =", "OTHER = 7\nSTEPS ="),)),
+    Harmless(
+        "a function that is not used", edits=((CALM_PLUGIN, "STEPS =", "def unused(x):\n    return -x\n\n\nSTEPS ="),)
+    ),
+    Harmless("one more model", edits=((CALM_PLUGIN, "WEIGHTS =", 'add_model("calm-too")\nWEIGHTS ='),)),
+    Harmless("one more setting", edits=((CALM_PLUGIN, "WEIGHTS =", 'add_setting("calm-too")\nWEIGHTS ='),)),
+    Harmless(
+        "the setting's description", edits=((CALM_PLUGIN, '    "calm",\n', '    "calm",\n    description="soft",\n'),)
+    ),
+    Harmless("the model's type", edits=((CALM_PLUGIN, "weights=WEIGHTS", 'weights=WEIGHTS, model_type="Small"'),)),
+    Harmless("the layout of a JSON file", written={"table.json": '{\n "shade": 0.9,\n "k": 1.5\n}\n'}),
+    Harmless("a JSON key that nobody asks for", written={"table.json": '{"k": 1.5, "shade": 0.9, "more": 1}'}),
+    Harmless("line ends", action="line_ends"),
+    Harmless("touched files", action="touch", checked=False),
+    Harmless("files written anew with equal content", action="rewrite", checked=False),
+    Harmless("files copied to other inodes", action="copy", checked=False),
+    Harmless("the permissions of files", action="chmod", checked=False),
+    Harmless("no byte code", action="clear", checked=False),
+    Harmless("the name of a file that nobody reads", action="rename", checked=False),
+    Harmless("a file that nobody reads", written={"notes.txt": "something else\n"}, checked=False),
+    Harmless("a file beside the images", action="readme", checked=False),
+    Harmless("another folder of the data root", action="more_data", checked=False),
+    Harmless("another data root", action="move_data"),
+    Harmless("a link to the data root", action="link_data"),
+    Harmless("another place of the plug-in", action="move_plugin"),
+    Harmless("another plug-in", action="other_plugin", checked=False),
+    Harmless("another plug-in that is edited", action="edit_other", checked=False),
+    Harmless("the order of the plug-ins", action="reverse"),
+    Harmless("fewer plug-ins", action="alone"),
+    Harmless("another working directory", action="elsewhere", checked=False),
+    Harmless("another variable", after={"SOMETHING_ELSE": "1"}, checked=False),
+    Harmless("folders of other libraries' caches", after={"HF_HOME": "/tmp/hf", "TORCH_HOME": "/tmp/torch"}),
+    Harmless("another time zone and language", after={"TZ": "Asia/Tokyo", "LANG": "C.UTF-8"}, checked=False),
+    Harmless("the batch size", words=("--batch-size", "5"), checked=False),
+    Harmless("more output", words=("--verbose",), checked=False),
+    Harmless("images read anew for each cell", words=("--no-shared-pass",), checked=False),
+    Harmless("the number of workers", words=("--workers", "2"), checked=False),
+    Harmless("processes", executor="processes", words=("--workers", "1"), checked=False),
+    Harmless("more processes", executor="processes", words=("--cpu-processes", "2"), checked=False),
+    Harmless(
+        "processes and a comment", edits=((CALM_PLUGIN, "STEPS =", "# The steps.\nSTEPS ="),), executor="processes"
+    ),
+    Harmless("another model in the same run", action="together", checked=False),
+)
