@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.db import payloads
-from testbed.db.base import StoreBase, in_parts, insert_new
+from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
 from testbed.db.entities import Chunk
 from testbed.db.tables import ArtifactRow, EvaluationRow, OutputChunkRow, SampleErrorRow, SampleRow, ScoreRow, now
 from testbed.errors import StoreError
@@ -262,8 +262,10 @@ class Outputs(StoreBase):
             payloads.verify(row.payload, row.checksum, f"artifact {fingerprint}")
             return payloads.decode(row.payload, row.dtype, row.shape[0], row.shape[1:])
 
-    def put_artifact(self, fingerprint: str, kind: str, values: Any, spec: dict[str, Any]) -> None:
-        """Keeps a prepared array; one that is there already stays."""
+    def put_artifact(
+        self, fingerprint: str, kind: str, values: Any, spec: dict[str, Any], replace: bool = False
+    ) -> None:
+        """Stores a prepared array; one that is there already stays, unless it is to be replaced."""
         payload = payloads.encode(values)
         with self.writing() as session:
             row = {
@@ -276,7 +278,7 @@ class Outputs(StoreBase):
                 "payload": bytes(payload.data),
                 "created_at": now(),
             }
-            insert_new(session, ArtifactRow, [row])
+            (insert_or_replace if replace else insert_new)(session, ArtifactRow, [row])
 
 
 def evaluation_row(session: Session, evaluation_id: int) -> EvaluationRow:

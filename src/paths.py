@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 from testbed.errors import DataError
@@ -35,7 +36,7 @@ def cache_dir(*parts: str) -> Path:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Writes a file so that a reader sees the old content or the new one, never half of it."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
     try:
         temporary.write_bytes(data)
         os.replace(temporary, path)

@@ -8,6 +8,7 @@ few samples again and compares.
 
 from __future__ import annotations
 
+import ast
 import importlib.metadata
 import importlib.util
 import os
@@ -40,6 +41,7 @@ _OURS = "testbed:"  # begins the names of testbed's own files, which are relativ
 _WITHOUT_NUMBERS = ("cli/", "analyses/", "registry/")
 _ROOMS = ("models/", "eval_settings/")
 _SHOWN = 3
+_LONGEST = 255  # characters of a text that is taken for the name of a file
 MISSING_RECORD = "{}: the store does not say which files and versions it was computed from"
 
 
@@ -201,6 +203,26 @@ def record_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> l
     if before.get("testbed") != after.get("testbed"):
         texts.append("testbed's own code differs")
     return texts
+
+
+@cache
+def named_files(source: str) -> frozenset[str]:
+    """The files that a source file names in texts: absolutely, beside it, or in the working folder.
+
+    What opens files without Python's knowledge (safetensors, torchvision.io) is seen by this alone.
+    """
+    try:
+        tree = sourcecode.file_tree(Path(source))
+    except IdentityError:
+        return frozenset()
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    names = {text for text in texts if "." in text and "\n" not in text and "\0" not in text and len(text) < _LONGEST}
+    folders = {os.path.dirname(source), os.getcwd()}
+    found = set()
+    for name in names:
+        places = [name, *(os.path.join(folder, name.lstrip("/")) for folder in folders)]
+        found.update(os.path.abspath(place) for place in places if os.path.isabs(place) and os.path.isfile(place))
+    return frozenset(found)
 
 
 def own_modules() -> set[str]:

@@ -70,7 +70,7 @@ def why(store: Store, first: Evaluation, second: Evaluation) -> Why:
     records = store.records([first.id, second.id])
     latest = [records[each.id][0].content if records[each.id] else None for each in (first, second)]
     if latest[0] is None or latest[1] is None:
-        found.record = [MISSING_RECORD.format(_label(each)) for each, known in zip((first, second), latest) if not known]
+        found.record = [MISSING_RECORD.format(_label(each)) for each in (first, second) if not records[each.id]]
     else:
         found.record = record_differences(latest[0], latest[1])
     found.because = [line for each in (one, other) for line in each.get(SET_ASIDE, {}).get("because", ())]
@@ -127,7 +127,7 @@ def changes(before: Any, after: Any, where: str = "") -> Iterator[Change]:
 
 
 def _mapping_changes(before: Mapping[str, Any], after: Mapping[str, Any], where: str) -> Iterator[Change]:
-    parts = [key for key in [*before, *(key for key in after if key not in before)]]
+    parts = list(dict.fromkeys([*before, *after]))
     found = [change for key in parts for change in changes(before.get(key), after.get(key), _under(where, key))]
     if found:
         yield from found

@@ -66,8 +66,8 @@ def dry_run(
         if plan.doubts:
             differences = [difference for each in plan.doubts for difference in each.differences]
             click.echo(
-                f"  {count(len(plan.doubts), 'stored evaluation')} may be outdated, and a few samples of them are checked"
-                f" first: {described(differences)}"
+                f"  {count(len(plan.doubts), 'stored evaluation')} may be outdated; a run checks a few samples of"
+                f" them first: {described(differences)}"
             )
     return EXIT_ERROR if plan.of(Action.FAILED) else 0
 

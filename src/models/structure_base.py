@@ -71,7 +71,7 @@ class _StructureDescriber(Describer):
         described = [self._class_of(module), self.fields_of(fields), self.fields_of(hooks_of(module))]
         code = getattr(type(module), "code", None)
         if isinstance(code, property) and type(module).__module__.startswith("torch.jit"):
-            described.append(_code_of(module))
+            described.append(self._code_of(module))
         return described
 
     def _class_of(self, module: Any) -> Any:
@@ -105,13 +105,13 @@ class _StructureDescriber(Describer):
             return lambda config: self.fields({k: v for k, v in config.to_dict().items() if k not in _WHEREABOUTS})
         return super()._handler(value)
 
+    def _code_of(self, module: Any) -> Any:
+        """The text of a scripted module, and the constants in it."""
+        try:
+            text, constants = module.code_with_constants
+        except Exception:  # it has no forward method
+            return None
+        return [str(text), self.attempt(dict(constants.const_mapping))]
+
     def _tensors(self, network: Any) -> Any:
         return {name: self.attempt(value, type_name(value)) for name, value in network.state_dict().items()}
-
-
-def _code_of(module: Any) -> str | None:
-    """The text of a scripted module."""
-    try:
-        return str(module.code)
-    except Exception:  # it has no forward method
-        return None

@@ -238,6 +238,8 @@ class Job:
         db_url: The store, in full: a worker must not depend on a variable or a working folder of its own.
         data_workers: Data-loading processes for each worker.
         threads: Threads of torch in each worker.
+        check: For a run that computes stored samples again, what it needs for that.
+        anew: Models for which what is prepared (heads, probes, embeddings of texts) is made anew, though it is stored.
     """
 
     options: RunOptions
@@ -246,6 +248,7 @@ class Job:
     data_workers: int
     threads: int
     check: Check | None = None
+    anew: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -79,8 +79,7 @@ class EmbeddingRun:
             context = PrepareContext(
                 self.cell.model_identity,
                 own.class_names,
-                self.worker.get_artifact,
-                store.put_artifact,
+                *self.worker.artifacts(self.cell.model),
                 own.samples,
                 self._images,
                 self.worker.again,

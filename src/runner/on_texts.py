@@ -72,7 +72,7 @@ class TextRun:
             parts.append(values)
             done += len(piece)
             channel.progress(one_pass.id, len(piece))
-        again = self.worker.job.options.override
+        again = self.scorer in self.worker.job.anew
         self.worker.store.put_text_embeddings(one_pass.encoder, texts[:done], torch.cat(parts), replace=again)
         self._clear(done)
         return done == len(texts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +15,7 @@ from testbed.data.source import Source
 from testbed.db.entities import DatasetInfo, Evaluation
 from testbed.db.records import SET_ASIDE
 from testbed.db.store import Store
-from testbed.errors import TestbedError, UnsupportedError
+from testbed.errors import IdentityError, TestbedError, UnsupportedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.identity import SCHEME, describe, describe_fields, digest
 from testbed.registry.catalog import Catalog
@@ -233,6 +234,10 @@ class Planner:
         forward["restricted"] = task.restricts(model.definition, definition)
         if others := self.embeddings.others(model, definition):
             forward["embedded"] = others
+        source = type(setting.source)
+        if sourcecode.is_own_class(source):  # what it calls a sample's content may not be all of it
+            with contextlib.suppress(IdentityError):
+                forward["source"] = describe(source, cell.files)
         view = describe_fields(task.view_spec(definition), cell.files) | self._scorers.describe(cell, definition)
         return describe_fields(forward, cell.files), view
 

@@ -286,6 +286,7 @@ class Comparison:
         self.samples = self.differing = 0
         self.flips: int | None = None
         self.largest: float | None = None
+        self.same_metrics: bool | None = None
 
     def add(self, before: Any, now: Any, answers: bool = False) -> None:
         """Compares the outputs of a sample: two arrays, or two JSON values.
@@ -306,8 +307,10 @@ class Comparison:
             self.flips = (self.flips or 0) + bool(flipped)
 
     def add_texts(self, before: Any, now: Any) -> None:
-        """Compares embeddings [n, D] of texts."""
-        self.differing += sum(not self._equal(old, new) for old, new in zip(before, now, strict=True))
+        """Compares embeddings [n, D] of texts, from which the metrics are computed together with the outputs."""
+        for old, new in zip(before, now, strict=True):
+            if not self._equal(old, new):
+                self.same_metrics = False
 
     def _equal(self, before: Any, now: Any) -> bool:
         difference = relative_difference(before, now)
@@ -318,8 +321,9 @@ class Comparison:
         """What came out."""
         return Certificate(
             samples=self.samples,
-            differing=min(self.differing, self.samples),
+            differing=self.differing,
             flips=self.flips,
+            same_metrics=self.same_metrics,
             largest_difference=self.largest,
             tolerance=None if self.largest is None else self.tolerance,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ from testbed import reading
 from testbed.db.entities import Evaluation
 from testbed.db.store import Store
 from testbed.reading import FILE, VARIABLE
-from testbed.record import Today, own_modules
+from testbed.record import Today, named_files, own_modules
 from testbed.runner.cells import Cell
 
 Record = dict[str, Any]
@@ -32,15 +33,17 @@ class Records:
         self._reads = 0  # how much had been read when `_owned` was made
         self._owned: dict[str, set[tuple[str, str]]] = {}
         self._modules: set[str] = set()
+        self._lock = threading.Lock()  # cells are finished in a thread of its own
         self._contents: dict[tuple[frozenset[str], frozenset[str]], Record] = {}
 
     def of(self, cell: Cell) -> Record:
         """The record of a cell, as far as its code has run."""
-        names, variables = self._parts(cell)
-        key = (frozenset(names), frozenset(variables))
-        if key not in self._contents:
-            self._contents[key] = self.today.record_of(*key)
-        return self._contents[key]
+        with self._lock:
+            names, variables = self._parts(cell)
+            key = (frozenset(names), frozenset(variables))
+            if key not in self._contents:
+                self._contents[key] = self.today.record_of(*key)
+            return self._contents[key]
 
     def begin(self, cells: Mapping[int, Cell]) -> None:
         """Stores what evaluations are computed from before they are complete, as far as that is known."""
@@ -76,7 +79,9 @@ class Records:
         self._refresh()
         owners = [reading.SHARED, *_owners(cell)]
         reads = [read for owner in owners for read in self._owned.get(owner, ())]
-        files = cell.files | self._modules | {what for kind, what in reads if kind == FILE}
+        files = {what for kind, what in reads if kind == FILE} - set(self.today.plugins)
+        files |= cell.files | self._modules
+        files |= {name for file in files if file.endswith(".py") for name in named_files(file)}
         names = self.today.names(files)
         variables = {what for kind, what in reads if kind == VARIABLE}
         for source in (cell.source, cell.stored, *(need.source for need in cell.needs.values())):

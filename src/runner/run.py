@@ -105,6 +105,7 @@ class Run:
         self._environment: dict[str, Any] = {}
         self._scheduler: Scheduler | None = None
         self._passes: list[Pass] = []
+        self._suspects: frozenset[str] = frozenset()  # models some of whose stored outputs are outdated
         self._held = HeldTasks()
         self._repairs: dict[int, int] = {}
         self._finishing = ThreadPoolExecutor(1, thread_name_prefix="finish")
@@ -121,6 +122,7 @@ class Run:
         planner = Planner(self.catalog, self.store, self.options)
         try:
             plan = trust.settle(planner, [(model, setting) for model in models for setting in settings])
+            self._suspects = trust.suspects
             if self.options.verify is not None:
                 trust.verify(plan, amount(self.options.verify))
         except KeyboardInterrupt:
@@ -290,6 +292,7 @@ class Run:
             self.resources.data_workers,
             self.resources.threads,
             self.check,
+            self._anew(),
         )
         if self.options.executor == "inline":
             from testbed.runner.inline import run_inline
@@ -300,6 +303,14 @@ class Run:
             from testbed.runner.processes import Processes
 
             Pool(job, Processes(self.resources.devices), self._scheduler, self, self.progress).run()
+
+    def _anew(self) -> frozenset[str]:
+        """The models for which what is prepared is made anew: stored heads and embeddings of texts may be outdated."""
+        if not self.options.override:
+            return self._suspects
+        cells = [*self.report.plan.cells, *self.report.plan.prerequisites]
+        scorers = {cell.scorer.definition.name for cell in cells if cell.scorer is not None}
+        return frozenset({cell.model for cell in cells if not cell.kept} | scorers)
 
     # What workers tell --------------------------------------------------------------------------------------------
 
@@ -419,7 +430,7 @@ class Run:
         begun = [(cell, evaluation.id) for cell in cells if (evaluation := self._begin_derived(cell))]
         if not begun:
             return
-        self._passes = text_passes(self.store, begun, self.options, self._give_up)
+        self._passes = text_passes(self.store, begun, self.options, self._anew(), self._give_up)
         numbers = count()
         tasks = [task for each in self._passes for task in tasks_of(each, {}, numbers, prepare=True)]
         self._scheduler = Scheduler(self._passes, tasks)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 from testbed.db.store import Store
 from testbed.errors import CorruptOutputError, StoreError, TestbedError
@@ -18,7 +18,11 @@ log = logging.getLogger("testbed")
 
 
 def text_passes(
-    store: Store, cells: Sequence[tuple[Cell, int]], options: RunOptions, give_up: Callable[[int, str], None]
+    store: Store,
+    cells: Sequence[tuple[Cell, int]],
+    options: RunOptions,
+    anew: Set[str],
+    give_up: Callable[[int, str], None],
 ) -> list[Pass]:
     """A pass for each scorer, over the texts that it has not embedded yet; there may be none of these.
 
@@ -26,6 +30,7 @@ def text_passes(
         store: Where the captions are.
         cells: The cells to be scored, each with the id of its evaluation.
         options: The run's.
+        anew: Scorers that embed all texts, also those whose embeddings are stored.
         give_up: Called with an evaluation whose texts cannot be told, and the reason.
 
     Raises:
@@ -58,9 +63,8 @@ def text_passes(
     chunk = min(TEXT_CHUNK, options.clear_cache_interval or TEXT_CHUNK)
     for (encoder, language), scored in members.items():
         wanted = texts[encoder, language]
-        # A run that repeats what is stored repairs it, too.
-        lacking = list(wanted) if options.override else store.lacking_texts(encoder, wanted)
         scorer = _scorer(scored[0][0])
+        lacking = list(wanted) if scorer in anew else store.lacking_texts(encoder, wanted)
         passes.append(text_pass(len(passes), scorer, scored, lacking, encoder, language, chunk))
     return passes
 

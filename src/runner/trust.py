@@ -86,6 +86,11 @@ class Trust:
         self._refuse_unchecked(plan)
         return plan
 
+    @property
+    def suspects(self) -> frozenset[str]:
+        """The models some of whose stored outputs turned out to be outdated."""
+        return frozenset(self._suspects)
+
     def verify(self, plan: Plan, amount: Amount) -> None:
         """Compares stored evaluations with recomputed samples though nothing has changed, and certifies the outcome."""
         doubts = [Doubt(cell, cell.stored) for cell in plan.of(Action.DONE) if cell.stored is not None]
@@ -132,15 +137,19 @@ class Trust:
                 results.append((doubt, self._with_metrics(doubt, certificate)))
                 self._add(doubt, "equal" if results[-1][1].equal else "differs", results[-1][1])
         self.store.add_certificates([(doubt.evaluation.id, certificate) for doubt, certificate in results])
-        self._suspects.update(doubt.cell.model for doubt, certificate in results if certificate.differing)
+        for doubt in [doubt for doubt, certificate in results if not certificate.equal]:
+            self._suspects.add(doubt.cell.model)
+            if doubt.cell.scorer is not None:
+                self._suspects.add(doubt.cell.scorer.definition.name)
         self._note_records(results, doubts)
         changed = [self._apply(doubt, certificate) for doubt, certificate in results]
         return any(changed)
 
     def _with_metrics(self, doubt: Doubt, certificate: Certificate) -> Certificate:
         because = tuple(each.text for each in doubt.differences)
-        same = self._same_metrics(doubt) if _metrics_in_doubt(doubt) and not certificate.differing else None
-        return replace(certificate, same_metrics=same, because=because, environment=self.environment)
+        if _metrics_in_doubt(doubt) and certificate.equal:
+            certificate = replace(certificate, same_metrics=self._same_metrics(doubt))
+        return replace(certificate, because=because, environment=self.environment)
 
     def _apply(self, doubt: Doubt, certificate: Certificate) -> bool:
         """Brings evaluations up to date with what a check gave; returns whether plans must be made anew."""

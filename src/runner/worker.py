@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -51,6 +51,7 @@ class Worker:
         self.passes = {each.id: each for each in job.passes}
         self.again = job.check.classes if job.check is not None else 0
         self._prepared = Store.open(job.check.db_url) if job.check is not None else None
+        self._made: set[str] = set()  # fingerprints of what was prepared here
         self._loaded: dict[str, Any] = {}
 
     def run(self) -> None:
@@ -70,10 +71,25 @@ class Worker:
             if self._prepared is not None:
                 self._prepared.close()
 
-    def get_artifact(self, fingerprint: str) -> Any | None:
-        """Something prepared; a check of stored outputs takes it from the store that has these."""
-        found = self.store.get_artifact(fingerprint)
-        return found if found is not None or self._prepared is None else self._prepared.get_artifact(fingerprint)
+    def artifacts(self, model: str) -> tuple[Callable[[str], Any | None], Callable[..., None]]:
+        """How to look up and how to store what is prepared for a model.
+
+        A check of stored outputs looks into the store that has these, too. For a model of which everything is to be
+        made anew, only what this worker has made counts.
+        """
+        anew = model in self.job.anew
+
+        def get(fingerprint: str) -> Any | None:
+            if anew and fingerprint not in self._made:
+                return None
+            found = self.store.get_artifact(fingerprint)
+            return found if found is not None or self._prepared is None else self._prepared.get_artifact(fingerprint)
+
+        def put(fingerprint: str, kind: str, values: Any, spec: dict[str, Any]) -> None:
+            self.store.put_artifact(fingerprint, kind, values, spec, replace=anew)
+            self._made.add(fingerprint)
+
+        return get, put
 
     def load(self, names: Sequence[str]) -> dict[str, Any]:
         """The models of these names; others are dropped first. In place of one that cannot be loaded is its error."""
@@ -144,14 +160,8 @@ class PassRun:
 
     def _bind(self, cell: PassCell, loaded: Any) -> ReadyCell:
         setting = self.worker.catalog.get_eval_setting(cell.setting)
-        store = self.worker.store
-        context = PrepareContext(
-            cell.model_identity,
-            self.source.class_names,
-            self.worker.get_artifact,
-            store.put_artifact,
-            again=self.worker.again,
-        )
+        prepared = self.worker.artifacts(cell.model)
+        context = PrepareContext(cell.model_identity, self.source.class_names, *prepared, again=self.worker.again)
         bound = get_task(setting.task).bind(loaded, setting, context)
         size = loaded.definition.batch_size(setting.adversarial_attack is not None, self.options.batch_size)
         channel = self.worker.channel
