@@ -50,6 +50,8 @@ def is_own(module: str | None, file: str | None) -> bool:
 
 def is_own_class(kind: type) -> bool:
     """Whether a class is a user's own."""
+    if kind.__module__ == "types" and vars(types).get(kind.__name__) is not kind:
+        return True  # made by a function such as make_dataclass, which left no better name
     return is_own(kind.__module__, class_file(kind))
 
 
@@ -68,6 +70,23 @@ def is_own_function(thing: object) -> bool:
     if not isinstance(thing, types.FunctionType):
         return False
     return is_own(str(thing.__globals__.get("__name__")), thing.__code__.co_filename)
+
+
+def replaced_methods(kind: type) -> dict[str, types.FunctionType]:
+    """The methods of a library's class that a user has replaced."""
+    found: dict[str, types.FunctionType] = {}
+    for base in kind.__mro__:
+        for name, member in vars(base).items():
+            function = member.__func__ if isinstance(member, staticmethod | classmethod) else member
+            if (
+                isinstance(function, types.FunctionType)
+                and name not in found
+                and function.__globals__.get("__name__") != base.__module__
+                and not function.__code__.co_filename.startswith("<")
+                and is_own_function(function)
+            ):
+                found[name] = function
+    return {name: found[name] for name in sorted(found)}
 
 
 def is_own_module(module: types.ModuleType) -> bool:
