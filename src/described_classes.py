@@ -164,8 +164,8 @@ def _function_of(member: Any) -> Any:
 def _generated(name: str, member: Any) -> bool:
     """Whether the standard library has put a member into a class."""
     function = _function_of(member)
-    if function is None:
-        return type(member).__module__ == "_collections" and type(member).__name__ == "_tuplegetter"
+    if function is None or not name.startswith("_"):
+        return False
     module = str(function.__globals__.get("__name__"))
     return module in _GENERATORS or (module.startswith("namedtuple_") and name == "__new__")
 

@@ -845,6 +845,10 @@ CHANGED_OBJECTS |= {
         "        return lambda *a: a\n\nthing = T(VALUE)\n",
         NUMBERS,
     ),
+    "which function of the standard library a method is": (
+        "import dataclasses\n\nclass T:\n    plain = dataclasses.VALUE\n\nthing = T()\n",
+        ("asdict", "astuple"),
+    ),
     "a data class made by a function": (
         "from dataclasses import field, make_dataclass\n"
         "thing = make_dataclass('T', [('k', int, field(default=VALUE))])\n",
