@@ -70,7 +70,7 @@ class CodeDescriber(ABC):
             return
         if module.startswith("testbed."):
             self._files |= sourcecode.files_behind(module)
-        if file and not file.startswith("<") and not sourcecode.is_library_file(file):
+        if file and not file.startswith("<") and sourcecode.is_own(module, file):
             self._files.add(os.path.abspath(file))
 
     # Functions ----------------------------------------------------------------------------------------------------

@@ -1754,6 +1754,20 @@ def test_the_files_of_all_code_that_was_met_are_listed(
     assert files == {str(tmp_path / "definitions.py"), str(tmp_path / "folder" / "mine.py")}
 
 
+def test_the_files_of_an_installed_plugin_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from testbed import sourcecode
+
+    monkeypatch.setattr(sourcecode, "_plugin_packages", lambda: frozenset({"h1_plugin"}))
+    monkeypatch.setitem(sys.modules, "h1_plugin", ModuleType("h1_plugin"))
+    path = tmp_path / "site-packages" / "h1_plugin.py"
+    path.parent.mkdir()
+    module = write_module(path, "h1_plugin", "def scale(x):\n    return x\n\nclass T:\n    pass\n")
+    for thing in (module.scale, module.T(), module):
+        files: set[str] = set()
+        describe(thing, files)
+        assert files == {str(path)}
+
+
 def test_the_files_of_testbeds_own_code_are_listed_although_it_counts_by_name() -> None:
     from testbed.corruptions import noise, weather
 
