@@ -13,7 +13,7 @@ from enum import Enum, Flag
 from typing import Any
 
 from testbed import sourcecode
-from testbed.described_code import MARK, CodeDescriber, by_name, is_dispatcher
+from testbed.described_code import MARK, CodeDescriber, is_dispatcher
 from testbed.errors import IdentityError
 from testbed.normalform import quoted
 
@@ -44,7 +44,7 @@ class ClassDescriber(CodeDescriber):
         self.met_class(kind)
         if not sourcecode.is_own_class(kind):
             described: dict[str, Any] = {f"{MARK}class": f"{kind.__module__}.{kind.__qualname__}"}
-            patched = _patched(kind)
+            patched = sourcecode.replaced_methods(kind)
             return {**described, "patched": self.named(patched, kind.__qualname__)} if patched else described
         again = self.again(kind)
         if again is not None:
@@ -164,8 +164,8 @@ def _function_of(member: Any) -> Any:
 def _generated(name: str, member: Any) -> bool:
     """Whether the standard library has put a member into a class."""
     function = _function_of(member)
-    if function is None:
-        return type(member).__module__ == "_collections" and type(member).__name__ == "_tuplegetter"
+    if function is None or not name.startswith("_"):
+        return False
     module = str(function.__globals__.get("__name__"))
     return module in _GENERATORS or (module.startswith("namedtuple_") and name == "__new__")
 
@@ -197,20 +197,3 @@ def _in_enum(kind: type[Enum], name: str, member: Any) -> bool:
     if isinstance(member, property):
         return True
     return not (name.startswith("_") and name.endswith("_"))
-
-
-def _patched(kind: type) -> dict[str, Any]:
-    """The methods of a library's class that a user has replaced."""
-    found: dict[str, Any] = {}
-    for base in kind.__mro__:
-        for name, member in vars(base).items():
-            function = member.__func__ if isinstance(member, staticmethod | classmethod) else member
-            if (
-                isinstance(function, types.FunctionType)
-                and name not in found
-                and function.__globals__.get("__name__") != base.__module__
-                and not function.__code__.co_filename.startswith("<")
-                and sourcecode.is_own_function(function)
-            ):
-                found[name] = function
-    return by_name(found)

@@ -70,7 +70,7 @@ class CodeDescriber(ABC):
             return
         if module.startswith("testbed."):
             self._files |= sourcecode.files_behind(module)
-        if file and not file.startswith("<") and not sourcecode.is_library_file(file):
+        if file and not file.startswith("<") and sourcecode.is_own(module, file):
             self._files.add(os.path.abspath(file))
 
     # Functions ----------------------------------------------------------------------------------------------------
@@ -79,6 +79,8 @@ class CodeDescriber(ABC):
         """A function: by name if it belongs to a library or to testbed, else by its source and what it refers to."""
         if is_dispatcher(function):
             return self.dispatcher(function)
+        if _made_by_singledispatch(function):
+            return {f"{MARK}function": f"functools.{function.__code__.co_qualname}"}  # goes with the dispatcher
         code = function.__code__
         # Of the code: a decorator may have given the function the name of another one.
         module, name = str(function.__globals__.get("__name__")), code.co_qualname
@@ -113,9 +115,9 @@ class CodeDescriber(ABC):
         parts: dict[str, Any] = {
             "defaults": list(function.__defaults__ or ()),
             "keyword defaults": function.__kwdefaults__ or {},
-            "attributes": {key: item for key, item in sorted(vars(function).items()) if key != "__wrapped__"},
-            "variables": captured_variables(function),
-            "globals": _globals(function),
+            "attributes": _attributes(function),
+            "variables": _sources(captured_variables(function)),
+            "globals": _sources(_globals(function)),
         }
         return {part: self.named(content, function.__qualname__) for part, content in parts.items() if content}
 
@@ -171,27 +173,28 @@ class CodeDescriber(ABC):
             if isinstance(item, types.ModuleType):
                 module = item
                 if sourcecode.is_own_module(module):
-                    found.append((title, module))
+                    found.append((title, Source(module)))
                 continue
-            if own or (isinstance(item, type) and sourcecode.is_own_class(item)) or _counts(module, item):
+            if own or _counts(module, item):
                 found.append((title, item))
             return found
         if sourcecode.is_own_module(module):  # it is passed on, and anything may be read from it
-            found.append((f"{'.'.join(chain)}.*", Variables(module)))
+            found.append((f"{'.'.join(chain)}.*", module))
         return found
 
-    def variables_of(self, module: Variables) -> Any:
-        """All plain data of an own module, as far as they can be described."""
-        return self._variables(vars(module.module), code=False)
-
     def _variables(self, variables: dict[str, Any], code: bool) -> Any:
-        """The data among a module's variables, and if ``code`` its own functions and classes, too."""
+        """The data among a module's variables, and if ``code`` its own functions and classes, too.
+
+        Of a package also its modules. What cannot be described is left out.
+        """
         again = self.again(variables)
         if again is not None:
             return again
         described = {}
         for name, item in sorted(variables.items()):
-            if name.startswith("__") or isinstance(item, types.ModuleType):
+            if name.startswith("__"):
+                continue
+            if isinstance(item, types.ModuleType) and not _is_part(item, variables):
                 continue
             if isinstance(item, type | types.FunctionType | types.BuiltinFunctionType):
                 own = sourcecode.is_own_class(item) if isinstance(item, type) else sourcecode.is_own_function(item)
@@ -230,7 +233,15 @@ class CodeDescriber(ABC):
     # Modules ------------------------------------------------------------------------------------------------------
 
     def module(self, module: types.ModuleType) -> Any:
+        """A module, and if it is a user's own all its plain data, since nobody knows what is read from it."""
+        described = self.source(Source(module))
+        if not sourcecode.is_own_module(module):
+            return described
+        return {**described, "variables": self._variables(vars(module), code=False)}
+
+    def source(self, source: Source) -> Any:
         """A module: by name, and if it is a user's own by the source of its file and of the own ones that it uses."""
+        module = source.module
         described = self.file(module.__name__, module)
         if described is None:
             self.met(module.__name__, getattr(module, "__file__", None))
@@ -255,8 +266,8 @@ class CodeDescriber(ABC):
         return {**described, "uses": [each for each in uses if each]}
 
 
-class Variables:
-    """Stands for all variables of a module."""
+class Source:
+    """Stands for the source of a module, without what its variables are now."""
 
     def __init__(self, module: types.ModuleType) -> None:
         self.module = module
@@ -267,9 +278,13 @@ _REFUSED = object()
 
 def is_dispatcher(function: Any) -> bool:
     """Whether a function was made by `functools.singledispatch`."""
-    code = getattr(function, "__code__", None)
-    made = getattr(code, "co_qualname", "") == "singledispatch.<locals>.wrapper"
-    return made and function.__globals__ is vars(functools)
+    return _made_by_singledispatch(function) and function.__code__.co_name == "wrapper"
+
+
+def _made_by_singledispatch(function: Any) -> bool:
+    if not isinstance(function, types.FunctionType) or function.__globals__ is not vars(functools):
+        return False
+    return function.__code__.co_qualname.startswith("singledispatch.<locals>.")
 
 
 def captured_variables(function: types.FunctionType) -> dict[str, Any]:
@@ -289,6 +304,24 @@ def _globals(function: types.FunctionType) -> dict[str, Any]:
     return {name: function.__globals__[name] for name in names if name in function.__globals__}
 
 
+def _is_part(module: types.ModuleType, package: dict[str, Any]) -> bool:
+    """Whether a module lies in an own package."""
+    return module.__name__.startswith(f"{package.get('__name__')}.") and sourcecode.is_own_module(module)
+
+
+def _attributes(function: types.FunctionType) -> dict[str, Any]:
+    """The attributes of a function, without what `functools` keeps in it for itself."""
+    apart = {"__wrapped__"}
+    if _made_by_singledispatch(getattr(function, "dispatch", None)):
+        apart.add("_clear_cache")  # copied from a dispatcher by `functools.wraps`
+    return {key: item for key, item in sorted(vars(function).items()) if key not in apart}
+
+
+def _sources(variables: dict[str, Any]) -> dict[str, Any]:
+    """Variables of a function, of modules the source alone: what the function takes from them is described apart."""
+    return {name: Source(item) if isinstance(item, types.ModuleType) else item for name, item in variables.items()}
+
+
 def _has_name(function: types.FunctionType) -> bool:
     """Whether the name of a library's function says which one it is.
 
@@ -302,10 +335,17 @@ def _has_name(function: types.FunctionType) -> bool:
 
 
 def _counts(module: types.ModuleType, item: Any) -> bool:
-    """Whether an attribute of a module that is not a user's own counts: an own function there, or one of testbed's."""
-    if not isinstance(item, types.FunctionType):
-        return isinstance(item, type) and module.__name__.startswith("testbed.")
-    return module.__name__.startswith("testbed.") or sourcecode.is_own_function(inspect.unwrap(item))
+    """Whether an attribute of a module that is not a user's own counts: something of a user's, or code of testbed."""
+    while isinstance(item, functools.partial):
+        item = item.func
+    if isinstance(item, types.MethodType):
+        item = item.__func__
+    if isinstance(item, types.FunctionType):
+        return module.__name__.startswith("testbed.") or sourcecode.is_own_function(inspect.unwrap(item))
+    if isinstance(item, type):
+        own = sourcecode.is_own_class(item) or bool(sourcecode.replaced_methods(item))
+        return own or module.__name__.startswith("testbed.")
+    return sourcecode.is_own_class(type(item))
 
 
 def by_name(variables: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from typing import Any
 
 from testbed import sourcecode
 from testbed.described_classes import ClassDescriber
-from testbed.described_code import MARK, Variables, by_name
+from testbed.described_code import MARK, Source, by_name
 from testbed.errors import IdentityError
 
 # The version of these rules. Raise it when a definition that nobody changed gets another description, so that stored
@@ -274,7 +274,7 @@ class Describer(ClassDescriber):
         functools.singledispatchmethod: ClassDescriber.dispatched_method,
         functools.partialmethod: ClassDescriber.partial_method,
         type(os.environ): _environment,
-        Variables: ClassDescriber.variables_of,
+        Source: ClassDescriber.source,
     }
 
 

@@ -50,6 +50,8 @@ def is_own(module: str | None, file: str | None) -> bool:
 
 def is_own_class(kind: type) -> bool:
     """Whether a class is a user's own."""
+    if kind.__module__ == "types" and vars(types).get(kind.__name__) is not kind:
+        return True  # made by a function such as make_dataclass, which left no better name
     return is_own(kind.__module__, class_file(kind))
 
 
@@ -68,6 +70,23 @@ def is_own_function(thing: object) -> bool:
     if not isinstance(thing, types.FunctionType):
         return False
     return is_own(str(thing.__globals__.get("__name__")), thing.__code__.co_filename)
+
+
+def replaced_methods(kind: type) -> dict[str, types.FunctionType]:
+    """The methods of a library's class that a user has replaced."""
+    found: dict[str, types.FunctionType] = {}
+    for base in kind.__mro__:
+        for name, member in vars(base).items():
+            function = member.__func__ if isinstance(member, staticmethod | classmethod) else member
+            if (
+                isinstance(function, types.FunctionType)
+                and name not in found
+                and function.__globals__.get("__name__") != base.__module__
+                and not function.__code__.co_filename.startswith("<")
+                and is_own_function(function)
+            ):
+                found[name] = function
+    return {name: found[name] for name in sorted(found)}
 
 
 def is_own_module(module: types.ModuleType) -> bool:
@@ -220,7 +239,7 @@ def files_behind(name: str) -> frozenset[str]:
     waiting, seen = [name], {name}
     while waiting:
         module = waiting.pop()
-        file = getattr(sys.modules.get(module), "__file__", None) or _origin(module)
+        file = _testbed_file(module)
         if file is None or not file.endswith(".py"):
             continue
         found.add(os.path.abspath(file))
@@ -232,9 +251,14 @@ def files_behind(name: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _origin(name: str) -> str | None:
-    try:
-        spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError, AttributeError):
-        return None
-    return spec.origin if spec is not None and spec.has_location else None
+def _testbed_file(name: str) -> str | None:
+    """The file of a module of testbed, found without importing anything."""
+    module = sys.modules.get(name)
+    if module is not None:
+        return getattr(module, "__file__", None)
+    package = sys.modules.get(name.rpartition(".")[0])
+    for folder in getattr(package, "__path__", ()):
+        path = Path(folder) / f"{name.rpartition('.')[2]}.py"
+        if path.is_file():
+            return str(path)
+    return None

@@ -494,6 +494,23 @@ CHANGED_FUNCTIONS |= {
         """,
         NUMBERS,
     ),
+    "a wrapped dispatcher": (
+        """
+        import functools
+
+        def logged(function):
+            @functools.wraps(function)
+            def wrapper(x):
+                return function(x)
+            return wrapper
+
+        @logged
+        @functools.singledispatch
+        def thing(x):
+            return x * VALUE
+        """,
+        NUMBERS,
+    ),
     "a module variable read by way of globals()": ("K = VALUE\n\ndef thing(x):\n    return globals()['K']\n", NUMBERS),
     "a helper called by way of globals()": (
         """
@@ -826,6 +843,15 @@ CHANGED_OBJECTS |= {
     "a field of an object that answers to every name": (
         "class T:\n    def __init__(self, k):\n        self.k = k\n\n    def __getattr__(self, name):\n"
         "        return lambda *a: a\n\nthing = T(VALUE)\n",
+        NUMBERS,
+    ),
+    "which function of the standard library a method is": (
+        "import dataclasses\n\nclass T:\n    plain = dataclasses.VALUE\n\nthing = T()\n",
+        ("asdict", "astuple"),
+    ),
+    "a data class made by a function": (
+        "from dataclasses import field, make_dataclass\n"
+        "thing = make_dataclass('T', [('k', int, field(default=VALUE))])\n",
         NUMBERS,
     ),
     "the parameters of a data class": (
@@ -1582,6 +1608,13 @@ THROUGH_MODULE = {
         "import mine as m\n\ndef make(module):\n    def inner(x):\n        return x * module.K\n    return inner\n\n"
         "thing = make(m)\n"
     ),
+    "a module in a class": (
+        "import mine\n\nclass T:\n    module = mine\n\n    def run(self, x):\n        return self.module.scale(x)\n\n"
+        "thing = T()\n"
+    ),
+    "a module in a list": "import mine\n\nALL = [mine]\n\ndef thing(x):\n    return ALL[0].K\n",
+    "a module that is a default": "import mine\n\ndef thing(x, m=mine):\n    return m.K\n",
+    "a package that is passed on": "import folder.mine\n\ndef thing(x):\n    return x(folder)\n",
     "a variable within a nested function": (
         "import mine\n\ndef thing(x):\n    return [(lambda: y * mine.K)() for y in x]\n"
     ),
@@ -1655,6 +1688,16 @@ def test_what_a_function_takes_from_a_helper_module_is_refused_by_name_if_it_can
     digest(load("import mine\n\ndef thing(x):\n    return mine.K\n").thing)
 
 
+def test_a_library_s_method_that_was_replaced_counts(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    uses = "import json\n\ndef thing(x):\n    return json.JSONEncoder().default(x)\n"
+    found = [digest(load(uses).thing), digest(json.JSONEncoder)]
+    for k in (2, 3):
+        mine = load(f"def mine(self, x):\n    return {k}\n", "mine.py").mine
+        monkeypatch.setattr(json.JSONEncoder, "default", mine)
+        found += [digest(load(uses).thing), digest(json.JSONEncoder)]
+    assert len(set(found)) == 6
+
+
 def test_a_library_s_function_that_was_replaced_counts(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     from torchvision.transforms import functional
 
@@ -1709,6 +1752,20 @@ def test_the_files_of_all_code_that_was_met_are_listed(
     files: set[str] = set()
     assert describe(thing, files) == describe(thing)
     assert files == {str(tmp_path / "definitions.py"), str(tmp_path / "folder" / "mine.py")}
+
+
+def test_the_files_of_an_installed_plugin_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from testbed import sourcecode
+
+    monkeypatch.setattr(sourcecode, "_plugin_packages", lambda: frozenset({"h1_plugin"}))
+    monkeypatch.setitem(sys.modules, "h1_plugin", ModuleType("h1_plugin"))
+    path = tmp_path / "site-packages" / "h1_plugin.py"
+    path.parent.mkdir()
+    module = write_module(path, "h1_plugin", "def scale(x):\n    return x\n\nclass T:\n    pass\n")
+    for thing in (module.scale, module.T(), module):
+        files: set[str] = set()
+        describe(thing, files)
+        assert files == {str(path)}
 
 
 def test_the_files_of_testbeds_own_code_are_listed_although_it_counts_by_name() -> None:

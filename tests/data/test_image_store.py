@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from caption_world import draw
 
+from testbed.data import content
 from testbed.data.image_store import ImagesInFolder, ImagesInZip, find_images, require_images
 from testbed.errors import DataError, SampleError
 
@@ -42,6 +43,7 @@ def test_an_archive_serves_the_same_images_as_the_folder_it_unpacks_to(folder, p
 
 
 def test_digests_of_members_are_remembered_until_the_archive_changes(folder, monkeypatch):
+    monkeypatch.setattr(content, "_SETTLED_NS", 0)
     images = ImagesInZip(pack(folder))
     before = images.digests(["a.png"])
     with monkeypatch.context() as patch:

@@ -276,6 +276,7 @@ LOADERS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:Overwriting h1_net")
 @pytest.mark.parametrize("lock", [True, False], ids=["with a lock", "without"])
 @pytest.mark.parametrize(("file", "source", "load"), LOADERS.values(), ids=LOADERS)
 def test_the_code_of_a_network_counts_however_it_was_found(tmp_path, monkeypatch, file, source, load, lock):
