@@ -14,7 +14,9 @@ import importlib.util
 import os
 import platform
 import re
+import stat
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -40,6 +42,7 @@ _OURS = "testbed:"  # begins the names of testbed's own files, which are relativ
 # those cells alone that use it.
 _WITHOUT_NUMBERS = ("cli/", "analyses/", "registry/")
 _ROOMS = ("models/", "eval_settings/")
+_BEGAN = time.time()
 _SHOWN = 3
 _LONGEST = 255  # characters of a text that is taken for the name of a file
 MISSING_RECORD = "{}: the store does not say which files and versions it was computed from"
@@ -207,9 +210,10 @@ def record_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> l
 
 @cache
 def named_files(source: str) -> frozenset[str]:
-    """The files that a source file names in texts: absolutely, beside it, or in the working folder.
+    """The files that a source file names in texts: absolutely, or beside it.
 
-    What opens files without Python's knowledge (safetensors, torchvision.io) is seen by this alone.
+    What opens files without Python's knowledge (safetensors, torchvision.io) is seen by this alone. Files that were
+    written since this process began are more likely results.
     """
     try:
         tree = sourcecode.file_tree(Path(source))
@@ -217,12 +221,16 @@ def named_files(source: str) -> frozenset[str]:
         return frozenset()
     texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     names = {text for text in texts if "." in text and "\n" not in text and "\0" not in text and len(text) < _LONGEST}
-    folders = {os.path.dirname(source), os.getcwd()}
-    found = set()
-    for name in names:
-        places = [name, *(os.path.join(folder, name.lstrip("/")) for folder in folders)]
-        found.update(os.path.abspath(place) for place in places if os.path.isabs(place) and os.path.isfile(place))
-    return frozenset(found)
+    places = {place for name in names for place in (name, os.path.join(os.path.dirname(source), name.lstrip("/")))}
+    return frozenset(os.path.abspath(place) for place in places if os.path.isabs(place) and _is_old_file(place))
+
+
+def _is_old_file(path: str) -> bool:
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_mtime < _BEGAN
 
 
 def own_modules() -> set[str]:
