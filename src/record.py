@@ -36,6 +36,9 @@ LIBRARIES = """
     sentencex pysbd
 """.split()
 
+# Modules that are not called as their distributions are; to ask for any others takes a second.
+_RENAMED = {"PIL": "pillow", "sklearn": "scikit-learn", "skimage": "scikit-image", "yaml": "pyyaml"}
+
 _PACKAGE = Path(__file__).parent
 _OURS = "testbed:"  # begins the names of testbed's own files, which are relative to the package
 # Parts of testbed that have no bearing on numbers. The definitions in the rooms are no part either: each counts for
@@ -283,8 +286,9 @@ def _distributions(file: str) -> frozenset[str]:
     tops = {name.partition(".")[0] for name in imported_modules(tree, None)} - sys.stdlib_module_names
     found = set()
     for top in tops - {"testbed", ""}:
-        if _canonical(top) in installed_versions():
-            found.add(_canonical(top))
+        name = _RENAMED.get(top, _canonical(top))
+        if name in installed_versions():
+            found.add(name)
         elif importlib.util.find_spec(top) is not None:
             found.update(_canonical(each) for each in _packages().get(top, ()))
     return frozenset(found)

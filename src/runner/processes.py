@@ -30,9 +30,19 @@ class Processes:
         self._stop = self._context.Event()
         self._processes: dict[int, Any] = {}
         self._connections: dict[int, Any] = {}
+        self._ahead: set[int] = set()
+
+    def start_ahead(self) -> None:
+        """Starts a process at every place before there is a job for it: to import torch takes seconds."""
+        for place in range(len(self.devices)):
+            self.start(place)
+            self._ahead.add(place)
 
     def start(self, place: int) -> None:
         """Starts a process; it asks for its job when it is up, so that starting many waits for none."""
+        if place in self._ahead:
+            self._ahead.discard(place)
+            return
         ours, theirs = self._context.Pipe()
         process = self._context.Process(
             target=worker_main, args=(theirs, self._stop, self.devices[place]), name=f"testbed-{self.devices[place]}"

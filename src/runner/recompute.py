@@ -20,7 +20,7 @@ from testbed.errors import RunError, TestbedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.eval_settings.perturbation_base import gpu_call
 from testbed.registry.catalog import Catalog
-from testbed.runner.cells import Cell, Check
+from testbed.runner.cells import Cell, Check, OpenedModel
 from testbed.runner.doubts import Doubt
 from testbed.runner.options import RunOptions
 from testbed.runner.plan import Plan, Planner
@@ -166,9 +166,14 @@ class Recomputation:
         from testbed.runner.run import Run  # which uses this module
 
         pairs = {(doubt.cell.model, name): None for doubt in doubts for name in _settings(doubt.cell)}
-        plan = SamplePlanner(self.catalog, options, chosen).plan_pairs(list(pairs))
+        models = {doubt.cell.model: doubt.cell.opened_model for doubt in doubts if doubt.cell.opened_model is not None}
         run = Run(self.catalog, options, scratch, self.progress, Check(self.store.full_url, CLASSES))
-        return plan, run.recompute(plan)
+        run.start_workers()
+        try:
+            plan = SamplePlanner(self.catalog, options, chosen, models).plan_pairs(list(pairs))
+            return plan, run.recompute(plan)
+        finally:
+            run.close()
 
     # Comparing ----------------------------------------------------------------------------------------------------
 
@@ -260,11 +265,19 @@ class SamplePlanner(Planner):
         catalog: Where names are looked up.
         options: The options of the recomputation.
         chosen: Setting → positions of its source.
+        models: Models that are opened already.
     """
 
-    def __init__(self, catalog: Catalog, options: RunOptions, chosen: Mapping[str, set[int]]) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        options: RunOptions,
+        chosen: Mapping[str, set[int]],
+        models: Mapping[str, OpenedModel],
+    ) -> None:
         super().__init__(catalog, None, options)
         self.chosen = chosen
+        self._models.update(models)
 
     def positions(self, setting: EvalSetting, source: Source) -> Sequence[int]:
         """The chosen ones; those of a setting on which another one builds are that one's."""

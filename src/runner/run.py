@@ -106,6 +106,7 @@ class Run:
         self._scheduler: Scheduler | None = None
         self._passes: list[Pass] = []
         self._suspects: frozenset[str] = frozenset()  # models some of whose stored outputs are outdated
+        self._processes: Any = None  # workers that were started before there was a plan
         self._held = HeldTasks()
         self._repairs: dict[int, int] = {}
         self._finishing = ThreadPoolExecutor(1, thread_name_prefix="finish")
@@ -134,6 +135,19 @@ class Run:
         """Computes the outputs of a plan's cells, and scores none."""
         assert self.check is not None
         return self._do(plan)
+
+    def start_workers(self) -> None:
+        """Starts the workers' processes before there is a plan; for a run that is sure to need them."""
+        from testbed.runner.processes import Processes
+
+        if self.options.executor == "processes":
+            self._processes = Processes(self.resources.devices)
+            self._processes.start_ahead()
+
+    def close(self) -> None:
+        """Ends processes that were started and not needed."""
+        if self._processes is not None:
+            self._processes.close()
 
     def _do(self, plan: Plan) -> Report:
         self.report.plan = plan
@@ -302,7 +316,8 @@ class Run:
             from testbed.runner.pool import Pool
             from testbed.runner.processes import Processes
 
-            Pool(job, Processes(self.resources.devices), self._scheduler, self, self.progress).run()
+            processes, self._processes = self._processes or Processes(self.resources.devices), None
+            Pool(job, processes, self._scheduler, self, self.progress).run()
 
     def _anew(self) -> frozenset[str]:
         """The models for which what is prepared is made anew: stored heads and embeddings of texts may be outdated."""
