@@ -91,7 +91,7 @@ class CodeDescriber(ABC):
         again = self.again(function)
         if again is not None:
             return again
-        tree = sourcecode.function_tree(function)
+        tree, text = sourcecode.written(function)
         described = self.surroundings(function)
         package = function.__globals__.get("__package__")
         imported = [self.file(each) for each in references.imported_modules(tree, package)]
@@ -99,7 +99,7 @@ class CodeDescriber(ABC):
             described["imports"] = [each for each in imported if each]
         if own:
             described.update(self._reached(function, tree))
-        return {f"{MARK}source": normal_text(tree), **described}
+        return {f"{MARK}source": text, **described}
 
     def _library_function(self, function: types.FunctionType, name: str) -> Any:
         described: dict[str, Any] = {f"{MARK}function": name, "revision": getattr(function, "revision", 1)}

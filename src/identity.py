@@ -115,6 +115,8 @@ class Describer(ClassDescriber):
         kind = type(value)
         if kind in self._EXACT:
             return functools.partial(self._EXACT[kind], self)
+        if value is os.environ:
+            return self._environment
         if isinstance(value, type):
             return self.klass
         if isinstance(value, types.ModuleType):
@@ -273,7 +275,6 @@ class Describer(ClassDescriber):
         functools.cached_property: ClassDescriber.cached_property,
         functools.singledispatchmethod: ClassDescriber.dispatched_method,
         functools.partialmethod: ClassDescriber.partial_method,
-        type(os.environ): _environment,
         Source: ClassDescriber.source,
     }
 

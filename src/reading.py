@@ -128,7 +128,7 @@ def _watched(kind: type[Any]) -> type[Any]:
                 note([(owner, VARIABLE, key)])
             return super().__getitem__(key)
 
-    Watched.__name__, Watched.__qualname__ = kind.__name__, kind.__qualname__
+    Watched.__name__, Watched.__qualname__, Watched.__module__ = kind.__name__, kind.__qualname__, kind.__module__
     return Watched
 
 

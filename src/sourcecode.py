@@ -131,6 +131,25 @@ def _plugin_packages() -> frozenset[str]:
 # Text -------------------------------------------------------------------------------------------------------------
 
 
+_written: dict[int, tuple[types.CodeType, ast.AST, str]] = {}  # by the ids of code objects, which are not given twice
+
+
+def written(function: types.FunctionType) -> tuple[ast.AST, str]:
+    """The syntax tree of a function, without docstrings, and its text in a normal form.
+
+    Methods of one class are asked for again by each definition that uses it; they are read once.
+
+    Raises:
+        IdentityError: If its source cannot be read.
+    """
+    code = function.__code__
+    if id(code) not in _written:
+        text = normal_text(function_tree(function))  # which changes the tree
+        _written[id(code)] = (code, function_tree(function), text)
+    _, tree, text = _written[id(code)]
+    return tree, text
+
+
 def function_tree(function: types.FunctionType) -> ast.AST:
     """The syntax tree of a function, without docstrings.
 
