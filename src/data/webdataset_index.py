@@ -22,7 +22,7 @@ from testbed.errors import DataError
 from testbed.identity import digest_bytes
 from testbed.paths import cache_dir, write_atomically
 
-_REVISION = 1  # of what is remembered
+_REVISION = 2  # of what is remembered
 _BLOCK = 512  # bytes; of tar
 _LARGEST_LABEL = 1 << 26
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard"}
@@ -36,7 +36,9 @@ class ShardIndex:
     Attributes:
         path: The shard.
         size: Its size in bytes.
-        mtime_ns: Its time of change.
+        mtime_ns: When its content was changed, as programs may set it.
+        inode: Its place in the file system.
+        ctime_ns: When it was changed in any way, which no program can set: a copy may keep size and ``mtime_ns``.
         keys: What the names of a sample's members begin with.
         offsets: Where each image begins.
         sizes: How many bytes each image has.
@@ -48,6 +50,8 @@ class ShardIndex:
     path: str
     size: int
     mtime_ns: int
+    inode: int = 0
+    ctime_ns: int = 0
     keys: list[str] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -83,7 +87,8 @@ def _index(path: Path, kind: str) -> ShardIndex:
         raise DataError(f"the shard {path} is no file")
     memo = cache_dir("webdataset") / f"{digest_bytes(os.fsencode(real), b'/', kind.encode())}.json"
     found = _recall(memo)
-    if found is None or (found.path, found.size, found.mtime_ns) != (str(real), now.st_size, now.st_mtime_ns):
+    stamp = (str(real), now.st_size, now.st_mtime_ns, now.st_ino, now.st_ctime_ns)
+    if found is None or (found.path, found.size, found.mtime_ns, found.inode, found.ctime_ns) != stamp:
         found = read_shard(real, kind)
         try:
             write_atomically(memo, json.dumps({"revision": _REVISION, **asdict(found)}, ensure_ascii=False).encode())
@@ -138,7 +143,7 @@ def read_shard(path: Path, kind: str) -> ShardIndex:
         raise DataError(f"the shard {path} cannot be read: {error.strerror or error}") from error
     except Exception as error:  # tarfile raises almost anything on damaged headers
         raise DataError(f"the shard {path} is damaged or no tar archive: {error}") from error
-    index = ShardIndex(str(path), now.st_size, now.st_mtime_ns)
+    index = ShardIndex(str(path), now.st_size, now.st_mtime_ns, now.st_ino, now.st_ctime_ns)
     for key, sample in samples.items():
         _add(index, key, sample, kind)
     return index

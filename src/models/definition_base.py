@@ -52,6 +52,8 @@ class ModelDefinition(ABC):
     """
 
     capabilities: frozenset[str] = frozenset()
+    # Whether every answer is paid for, as at a served model: stored answers are then not checked unasked.
+    costs_money: bool = False
     # The number of classes of the logits, where it is known before loading.
     num_classes: int | None = None
     ADVERSARIAL_BATCH_SIZE_REDUCTION_FACTOR = 8
@@ -113,6 +115,10 @@ class ModelDefinition(ABC):
     @abstractmethod
     def spec(self) -> dict[str, Any]:
         """What the model is, but for its name and its weights: part of the identity of its cells."""
+
+    def random_spec(self) -> dict[str, Any]:
+        """What decides the numbers of an untrained network besides `spec` and the seed."""
+        return {} if self._random_loader is None else {"random_loader": self._random_loader}
 
     @abstractmethod
     def make_network(self) -> Any:

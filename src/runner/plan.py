@@ -167,7 +167,10 @@ class Planner:
         """
         definition = self.catalog.get_model(name)
         files = self._origin(self.catalog.models, name)
-        description = describe_fields(definition.spec(), files)
+        fields = definition.spec()
+        if self.options.random_weights:
+            fields = {**fields, **definition.random_spec()}
+        description = describe_fields(fields, files)
         with reading.watch(reading.model(name)):
             weights = definition.weights(self.options.random_seed, self.fetch)
         identity = weights_identity(description, weights.id) if weights is not None else None

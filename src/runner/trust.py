@@ -234,7 +234,7 @@ def _metrics_in_doubt(doubt: Doubt) -> bool:
 
 def _costs_money(cell: Cell) -> bool:
     models = [cell.opened_model, cell.scorer]
-    return any(getattr(each.definition, "costs_money", False) for each in models if each is not None)
+    return any(each.definition.costs_money for each in models if each is not None)
 
 
 def _count(number: int, noun: str) -> str:
