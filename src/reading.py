@@ -135,6 +135,6 @@ def _watched(kind: type[Any]) -> type[Any]:
 def _asked_by_user() -> bool:
     """Whether the code that looks a variable up belongs to no installed library and not to testbed."""
     frame = sys._getframe(2)
-    while frame.f_back is not None and frame.f_globals.get("__name__") in ("os", "_collections_abc", __name__):
+    while frame.f_back is not None and frame.f_globals.get("__name__") in ("os", "collections.abc", __name__):
         frame = frame.f_back
     return sourcecode.is_own(frame.f_globals.get("__name__"), frame.f_code.co_filename)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from toy import CLASSES, SIZE, WORK, ToyImages
+from toy import CLASSES, SIZE, WORK, ToyDataset, ToyImages
 
+from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.models.model_base import DualEncoder, StandardTransform
 
 WIDTH = 12
@@ -79,3 +80,41 @@ class Targets:
         elif self.kind == "labels":
             source.targets = [sorted({label, (label * 3) % CLASSES}) for label in source.targets]
         return source
+
+
+WORDS = [f"class {index}" for index in range(CLASSES)]
+
+
+def zero_shot(name: str = "shown", prompt: str = "a {c}", **options: Any) -> EvalSetting:
+    arguments: dict[str, Any] = {
+        "dataset": Targets("classes"), "size": 90, "class_names": WORDS, "templates": [prompt], "keep_embeddings": True,
+    }  # fmt: skip
+    return EvalSetting(name=name, **{**arguments, **options})
+
+
+def everything(language: str = "en") -> list[EvalSetting]:
+    """Three tasks and a probe on the same 90 images, and the other 60 that the probe is fitted on."""
+    end = "" if language == "en" else f".{language}"
+    train = EvalSetting(name="train", dataset=ToyDataset(60, seed=5), size=60)
+    return [
+        zero_shot(f"shown{end}", f"{language} {{c}}", language=language, image_set="shown"),
+        EvalSetting(
+            name=f"captions{end}", dataset=Targets("captions", language=language), size=90, task="retrieval",
+            language=language, image_set="shown",
+        ),
+        EvalSetting(name=f"choices{end}", dataset=Targets("choices"), size=90, task="selection", language=language),
+        *(
+            [
+                EvalSetting(
+                    name="probe", dataset=Targets("classes"), size=90, task="linear_probe", image_set="shown",
+                    task_options={"train": "train", "probe": {"epochs": 2}},
+                ),
+                train,
+            ]
+            if language == "en"
+            else []
+        ),
+    ]  # fmt: skip
+
+
+ASKED = ["shown", "captions", "choices", "probe"]

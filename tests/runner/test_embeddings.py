@@ -10,49 +10,12 @@ import pytest
 import torch
 import toy
 from toy import CLASSES, SIZE, ToyImages, toy_catalog, toy_model
-from toy_towers import Targets, ToyTower, tokenize, toy_encoder
+from toy_towers import ASKED, Targets, ToyTower, everything, tokenize, toy_encoder, zero_shot
 
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.models.model_base import ImageEncoder, StandardTransform
 from testbed.runner.options import RunOptions
 from testbed.runner.run import make_plan
-
-WORDS = [f"class {index}" for index in range(CLASSES)]
-
-
-def zero_shot(name: str = "shown", prompt: str = "a {c}", **options: Any) -> EvalSetting:
-    arguments: dict[str, Any] = {
-        "dataset": Targets("classes"), "size": 90, "class_names": WORDS, "templates": [prompt], "keep_embeddings": True,
-    }  # fmt: skip
-    return EvalSetting(name=name, **{**arguments, **options})
-
-
-def everything(language: str = "en") -> list[EvalSetting]:
-    """Three tasks and a probe on the same 90 images, and the other 60 that the probe is fitted on."""
-    end = "" if language == "en" else f".{language}"
-    train = EvalSetting(name="train", dataset=toy.ToyDataset(60, seed=5), size=60)
-    return [
-        zero_shot(f"shown{end}", f"{language} {{c}}", language=language, image_set="shown"),
-        EvalSetting(
-            name=f"captions{end}", dataset=Targets("captions", language=language), size=90, task="retrieval",
-            language=language, image_set="shown",
-        ),
-        EvalSetting(name=f"choices{end}", dataset=Targets("choices"), size=90, task="selection", language=language),
-        *(
-            [
-                EvalSetting(
-                    name="probe", dataset=Targets("classes"), size=90, task="linear_probe", image_set="shown",
-                    task_options={"train": "train", "probe": {"epochs": 2}},
-                ),
-                train,
-            ]
-            if language == "en"
-            else []
-        ),
-    ]  # fmt: skip
-
-
-ASKED = ["shown", "captions", "choices", "probe"]
 
 
 def outputs(lab: Any, setting: str, kind: str, model: str = "tower") -> np.ndarray:

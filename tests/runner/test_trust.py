@@ -1,0 +1,676 @@
+"""Stored results whose identity is today's, though something that they were computed from has changed since.
+
+A number that a model, a setting or a metric reads from a file stands for all that a definition does not show.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from toy import WORK, ToyNetwork, toy_catalog, toy_model, toy_setting
+from toy_towers import ASKED, Targets, ToyTower, everything, tokenize, toy_encoder
+
+from testbed import record
+from testbed.db.entities import OVERALL
+from testbed.db.store import Store
+from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.models.capability_base import Generation
+from testbed.models.generator_base import Generator
+from testbed.models.text_encoder_base import TextEncoder
+from testbed.runner import run as run_module
+from testbed.runner.options import RunOptions
+from testbed.runner.recompute import relative_difference
+from testbed.runner.rescore import rescore
+from testbed.runner.run import make_plan
+
+SAMPLES = 8  # that a check computes again
+
+
+class Number:
+    """A number in a file."""
+
+    def __init__(self, folder: Path, name: str = "number.txt", value: float = 1) -> None:
+        self.path = str(folder / name)
+        self.write(value)
+
+    def write(self, value: float) -> None:
+        Path(self.path).write_text(str(value))
+
+    def read(self) -> float:
+        return float(Path(self.path).read_text())
+
+
+@pytest.fixture
+def number(tmp_path: Path) -> Number:
+    return Number(tmp_path)
+
+
+class Scaled(ToyNetwork):
+    """Its logits are scaled by a number that it reads when it is run."""
+
+    def __init__(self, number: Number) -> None:
+        super().__init__(0)
+        self.number = number
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return super().forward(images) * self.number.read()
+
+
+def scaled_model(number: Number, name: str = "toy") -> Any:
+    return toy_model(name, classifier_loader=lambda: Scaled(number))
+
+
+def status(report: Any) -> dict[str, str]:
+    return {outcome.setting: outcome.status for outcome in report.outcomes}
+
+
+def results(report: Any) -> dict[str, str]:
+    return {check.eval_setting: check.result for check in report.checks}
+
+
+def evaluations(lab: Any) -> dict[int, Any]:
+    with lab.open() as store:
+        return {each.id: each for each in store.evaluations()}
+
+
+# Equal, different -------------------------------------------------------------------------------------------------
+
+
+def test_a_changed_file_with_an_equal_effect_costs_a_few_samples_once(lab: Any, number: Number, work: Any) -> None:
+    catalog = toy_catalog(scaled_model(number), toy_setting())
+    first = lab.run(catalog)
+    number.write(1.0)  # written otherwise, and the same number
+    work.clear()
+    again = lab.run(catalog)
+    assert status(again) == {"toy-all": "stored"}
+    assert again.outcomes[0].evaluation_id == first.outcomes[0].evaluation_id
+    assert work["images through networks"] == SAMPLES
+    (check,) = again.checks
+    assert check.result == "equal"
+    assert check.because == (f"{number.path} changed",)
+    assert (check.certificate.samples, check.certificate.differing, check.certificate.flips) == (SAMPLES, 0, 0)
+    work.clear()
+    assert lab.run(catalog).checks == []
+    assert work["images through networks"] == 0
+
+
+def test_a_changed_file_with_an_effect_makes_a_new_evaluation(lab: Any, number: Number, work: Any) -> None:
+    catalog = toy_catalog(scaled_model(number), toy_setting())
+    (before,) = lab.run(catalog).outcomes
+    number.write(2)
+    work.clear()
+    report = lab.run(catalog)
+    assert status(report) == {"toy-all": "complete"}
+    assert work["images through networks"] == 600 + SAMPLES
+    (check,) = report.checks
+    assert check.result == "differs"
+    assert check.certificate.largest_difference == pytest.approx(0.5)
+    assert check.certificate.flips == 0
+    assert report.ok
+    with lab.open() as store:
+        old, new = store.evaluations()
+        assert old.id == before.evaluation_id
+        np.testing.assert_allclose(
+            store.read_outputs(new.id, "logits"), 2 * store.read_outputs(old.id, "logits"), rtol=1e-6
+        )
+        assert {each.evaluation_id for each in store.results()} == {new.id}  # which counts from now on
+        assert store.identity(old)["set_aside"]["because"] == [f"{number.path} changed"]
+    work.clear()
+    assert status(lab.run(catalog)) == {"toy-all": "stored"}
+    assert work["images through networks"] == 0
+
+
+def test_what_is_derived_from_outdated_outputs_is_computed_anew(lab: Any, number: Number) -> None:
+    part = toy_setting("part", count=600, idx_subsample_list=list(range(0, 600, 5)), size=120)
+    catalog = toy_catalog(scaled_model(number), toy_setting(), part)
+    assert status(lab.run(catalog)) == {"toy-all": "complete", "part": "derived"}
+    number.write(3)
+    assert status(lab.run(catalog, settings=["part"])) == {"part": "complete"}
+    report = lab.run(catalog)
+    assert status(report)["part"] == "stored"
+    assert lab.metrics("toy", "toy-all")["nll"].value == pytest.approx(
+        lab.run(toy_catalog(scaled_model(number), toy_setting("other"))) and lab.metrics("toy", "other")["nll"].value
+    )
+
+
+def test_only_the_cells_that_read_a_file_are_looked_at(lab: Any, number: Number, work: Any) -> None:
+    def dimmed(images: torch.Tensor) -> torch.Tensor:
+        return images * number.read()
+
+    catalog = toy_catalog(toy_model(), toy_setting(), toy_setting("dimmed", perturbation_fn_gpu=dimmed))
+    lab.run(catalog)
+    number.write(0.5)
+    work.clear()
+    report = lab.run(catalog)
+    assert status(report) == {"toy-all": "stored", "dimmed": "complete"}
+    assert results(report) == {"dimmed": "differs"}
+
+
+def test_what_a_data_worker_reads_is_recorded(lab: Any, number: Number) -> None:
+    def dimmed(image: torch.Tensor) -> torch.Tensor:
+        return image * number.read()
+
+    catalog = toy_catalog(toy_model(), toy_setting("dimmed", perturbation_fn_cpu=dimmed))
+    lab.run(catalog)
+    with lab.open() as store:
+        (evaluation,) = store.evaluations()
+        (stored,) = store.records([evaluation.id])[evaluation.id]
+        assert number.path in stored.content["files"]
+
+
+def test_a_variable_that_is_read_on_the_way_is_recorded_without_its_value(
+    lab: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import os
+
+    names = ["TOY", "SCALE"]
+
+    def dimmed(images: torch.Tensor) -> torch.Tensor:
+        return images * float(os.environ.get("_".join(names), "1"))
+
+    catalog = toy_catalog(toy_model(), toy_setting("dimmed", perturbation_fn_gpu=dimmed))
+    monkeypatch.setenv("TOY_SCALE", "0.73125")
+    lab.run(catalog)
+    with lab.open() as store:
+        (evaluation,) = store.evaluations()
+        assert "0.73125" not in str(store.records([evaluation.id])[evaluation.id][0].content)
+    monkeypatch.setenv("TOY_SCALE", "0.5")
+    report = lab.run(catalog)
+    assert status(report) == {"dimmed": "complete"}
+    assert report.checks[0].because == ("the environment variable TOY_SCALE changed",)
+
+
+# Metrics ----------------------------------------------------------------------------------------------------------
+
+
+def own_metric(number: Number) -> Any:
+    def weighted(logits: torch.Tensor, targets: torch.Tensor) -> dict[str, float]:
+        return {"mine": number.read() * float(logits.mean())}
+
+    return toy_setting("own", metrics_fn=weighted)
+
+
+def mine(lab: Any) -> float:
+    return lab.metrics("toy", "own")["mine"].value
+
+
+def test_a_changed_metric_is_computed_anew_from_the_stored_outputs(lab: Any, number: Number, work: Any) -> None:
+    catalog = toy_catalog(toy_model(), own_metric(number))
+    lab.run(catalog)
+    before = mine(lab)
+    number.write(7)
+    work.clear()
+    report = lab.run(catalog)
+    assert status(report) == {"own": "derived"}
+    assert work["images through networks"] == SAMPLES
+    assert mine(lab) == pytest.approx(7 * before)
+    assert report.checks[0].certificate.same_metrics is False
+    assert status(lab.run(catalog)) == {"own": "stored"}
+
+
+def test_scoring_again_notices_what_a_metric_reads(lab: Any, number: Number) -> None:
+    catalog = toy_catalog(toy_model(), own_metric(number))
+    lab.run(catalog)
+    before = mine(lab)
+    with Store.open(lab.url, "write") as store:
+        assert {each.status for each in rescore(store, catalog)} == {"current"}
+        number.write(3)
+        assert {each.status for each in rescore(store, catalog)} == {"rescored"}
+    assert mine(lab) == pytest.approx(3 * before)
+    assert status(lab.run(catalog)) == {"own": "stored"}
+
+
+# Embeddings, heads, texts, probes ---------------------------------------------------------------------------------
+
+
+class ScaledTower(ToyTower):
+    """Bends what it makes of images, or of texts, by a number that it reads."""
+
+    def __init__(self, images: Number, texts: Number) -> None:
+        super().__init__()
+        self.numbers = images, texts
+
+    def encode_image(self, images: torch.Tensor) -> torch.Tensor:
+        return super().encode_image(images) ** self.numbers[0].read()
+
+    def encode_text(self, tokens: torch.Tensor) -> torch.Tensor:
+        return super().encode_text(tokens) * (torch.arange(12) * self.numbers[1].read() + 1)
+
+
+@pytest.fixture
+def towers(tmp_path: Path) -> tuple[Any, Number, Number]:
+    images, texts = Number(tmp_path, "images.txt"), Number(tmp_path, "texts.txt")
+    encoder = toy_encoder(encoder_loader=lambda: (ScaledTower(images, texts), tokenize))
+    return toy_catalog(encoder, *everything()), images, texts
+
+
+def main_values(lab: Any) -> dict[str, float]:
+    with lab.open() as store:
+        wanted = ("nll", "image_retrieval_recall@1", "text_retrieval_recall@1", "acc", "top1")
+        return {
+            f"{each.eval_setting}/{each.metric}": each.value
+            for each in store.results()
+            if each.slice == OVERALL and each.metric in wanted
+        }
+
+
+@pytest.mark.parametrize("which", [1, 2], ids=["images", "texts"])
+def test_every_task_follows_an_encoder_that_changed(lab: Any, new_lab: Any, towers: Any, which: int) -> None:
+    catalog = towers[0]
+    assert lab.run(catalog, settings=ASKED).ok
+    before = main_values(lab)
+    towers[which].write(3)
+    report = lab.run(catalog, settings=ASKED)
+    assert report.ok, report.outcomes
+    fresh = new_lab("fresh")
+    fresh.run(catalog, settings=ASKED)
+    assert main_values(lab) == pytest.approx(main_values(fresh), rel=1e-5)
+    assert main_values(lab) != pytest.approx(before, rel=1e-5)
+    again = lab.run(catalog, settings=ASKED)
+    assert (set(status(again).values()), again.checks) == ({"stored"}, [])
+
+
+def test_every_task_stays_where_an_encoder_does_the_same(lab: Any, towers: Any, work: Any) -> None:
+    catalog, images, texts = towers
+    lab.run(catalog, settings=ASKED)
+    images.write(1.0)
+    texts.write(1.0)
+    work.clear()
+    report = lab.run(catalog, settings=ASKED)
+    assert set(status(report).values()) == {"stored"}
+    assert set(results(report).values()) == {"equal"}
+    assert work["images embedded"] <= 5 * SAMPLES
+    assert lab.run(catalog, settings=ASKED).checks == []
+
+
+def test_what_is_made_again_is_not_made_of_old_heads(lab: Any, new_lab: Any, towers: Any) -> None:
+    """--override runs a cell again as if nothing were stored."""
+    catalog, _, texts = towers
+    lab.run(catalog, settings=ASKED)
+    texts.write(3)
+    lab.run(catalog, settings=ASKED, override=True)
+    fresh = new_lab("fresh")
+    fresh.run(catalog, settings=ASKED)
+    assert main_values(lab) == pytest.approx(main_values(fresh), rel=1e-5)
+
+
+# Shared changes ---------------------------------------------------------------------------------------------------
+
+
+def upgraded(monkeypatch: pytest.MonkeyPatch, version: str = "99.1") -> None:
+    installed = {**record.installed_versions(), "numpy": version}
+    monkeypatch.setattr(record, "installed_versions", lambda: installed)
+
+
+def test_after_a_library_s_upgrade_one_cell_of_each_model_is_looked_at(
+    lab: Any, work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = [toy_setting(f"s{index}", perturbation_fn_gpu=shade(index)) for index in range(4)]
+    catalog = toy_catalog(toy_model("a", 1), toy_model("b", 2), *settings)
+    lab.run(catalog)
+    upgraded(monkeypatch)
+    work.clear()
+    report = lab.run(catalog)
+    assert set(status(report).values()) == {"stored"}
+    assert {(each.model, each.result) for each in report.checks} == {("a", "equal"), ("b", "equal")}
+    assert len({each.eval_setting for each in report.checks}) == 2  # another setting for each
+    assert work["images through networks"] == 2 * SAMPLES
+    assert all("numpy" in line and "→ 99.1" in line for each in report.checks for line in each.because)
+    assert lab.run(catalog).checks == []
+
+
+def shade(index: int) -> Any:
+    return lambda images: images * (1 - index / 10)
+
+
+def test_where_one_cell_differs_after_an_upgrade_all_of_its_model_are_looked_at(
+    lab: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    factor = {"a": torch.tensor(1.0)}
+
+    class Library(ToyNetwork):
+        def forward(self, images: torch.Tensor) -> torch.Tensor:
+            return super().forward(images) * WORK.factor  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(WORK, "factor", 1.0, raising=False)  # a part of a library, as far as identities go
+    model = toy_model("a", classifier_loader=lambda: Library(0))
+    settings = [toy_setting(f"s{index}", perturbation_fn_gpu=shade(index)) for index in range(3)]
+    catalog = toy_catalog(model, toy_model("b", 2), *settings)
+    lab.run(catalog)
+    upgraded(monkeypatch)
+    monkeypatch.setattr(WORK, "factor", 2.0)
+    report = lab.run(catalog)
+    statuses = {(each.model, each.setting): each.status for each in report.outcomes}
+    assert {statuses["a", f"s{index}"] for index in range(3)} == {"complete"}
+    assert {statuses["b", f"s{index}"] for index in range(3)} == {"stored"}
+    assert factor["a"] == 1
+
+
+def test_testbed_s_own_code_counts(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = toy_catalog(toy_model(), toy_setting())
+    lab.run(catalog)
+    monkeypatch.setattr(record.Today, "testbed", "another")
+    (check,) = lab.run(catalog).checks
+    assert check.because == ("testbed's own code changed",)
+    assert check.certificate.same_metrics is True
+
+
+# Samples that depend on their batch -------------------------------------------------------------------------------
+
+
+def grainy(number: Number) -> Any:
+    def grain(images: torch.Tensor) -> torch.Tensor:
+        return images + 0.3 * torch.randn_like(images) * number.read()
+
+    return grain
+
+
+def test_what_draws_for_whole_batches_is_compared_in_the_same_batches(lab: Any, number: Number, work: Any) -> None:
+    catalog = toy_catalog(toy_model(), toy_setting(perturbation_fn_gpu=grainy(number)))
+    lab.run(catalog)
+    number.write(1.0)
+    work.clear()
+    report = lab.run(catalog)
+    assert (status(report), results(report)) == ({"toy-all": "stored"}, {"toy-all": "equal"})
+    assert work["images through networks"] == SAMPLES + 64  # and then the first batch, as it was
+    number.write(2)
+    assert results(lab.run(catalog)) == {"toy-all": "differs"}
+
+
+# Interrupted runs -------------------------------------------------------------------------------------------------
+
+
+def interrupt(lab: Any, catalog: Any, monkeypatch: pytest.MonkeyPatch, after: int = 300) -> None:
+    """Runs, and is stopped by Ctrl-C when so many samples are stored."""
+    with monkeypatch.context() as patch:
+        begin = run_module.Run.task_done
+
+        def task_done(self: Any, task_id: int, stored_bytes: int) -> None:
+            begin(self, task_id, stored_bytes)
+            raise KeyboardInterrupt
+
+        patch.setattr(run_module.Run, "task_done", task_done)
+        assert lab.run(catalog).interrupted
+
+
+def test_an_interrupted_evaluation_is_resumed_where_nothing_changed(
+    lab: Any, number: Number, work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = toy_catalog(scaled_model(number), toy_setting())
+    interrupt(lab, catalog, monkeypatch)
+    done = work["images through networks"]
+    report = lab.run(catalog)
+    assert (status(report), report.checks) == ({"toy-all": "complete"}, [])
+    assert 0 < report.reused <= done
+
+
+def test_outputs_of_two_definitions_are_not_mixed(lab: Any, number: Number, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = toy_catalog(scaled_model(number), toy_setting())
+    interrupt(lab, catalog, monkeypatch)
+    number.write(2)
+    report = lab.run(catalog)
+    assert (status(report), results(report)) == ({"toy-all": "complete"}, {"toy-all": "differs"})
+    reference = lab.run(toy_catalog(scaled_model(number, "reference"), toy_setting()))
+    assert reference.ok
+    with lab.open() as store:
+        (new,) = [each for each in store.evaluations(["toy"]) if each.status == "complete"]
+        (right,) = [each for each in store.evaluations(["reference"]) if each.status == "complete"]
+        np.testing.assert_array_equal(store.read_outputs(new.id, "logits"), store.read_outputs(right.id, "logits"))
+
+
+def test_a_file_that_changes_while_it_is_read_is_looked_at_the_next_time(lab: Any, number: Number) -> None:
+    class Restless(Scaled):
+        def forward(self, images: torch.Tensor) -> torch.Tensor:
+            outputs = super().forward(images)
+            if WORK["images through networks"] == 600:
+                self.number.write(2)
+            return outputs
+
+    catalog = toy_catalog(toy_model(classifier_loader=lambda: Restless(number)), toy_setting())
+    lab.run(catalog)
+    assert any("changed while it was read" in note for note in lab.progress.notes)
+    assert results(lab.run(catalog)) == {"toy-all": "differs"}
+
+
+# Options ----------------------------------------------------------------------------------------------------------
+
+
+def test_trust_takes_what_is_stored_and_leaves_the_doubt(lab: Any, number: Number, work: Any) -> None:
+    catalog = toy_catalog(scaled_model(number), toy_setting())
+    lab.run(catalog)
+    number.write(2)
+    work.clear()
+    report = lab.run(catalog, trust=True)
+    assert (status(report), results(report)) == ({"toy-all": "stored"}, {"toy-all": "not checked"})
+    assert work["images through networks"] == 0
+    assert status(lab.run(catalog)) == {"toy-all": "complete"}
+
+
+def test_a_dry_run_names_what_would_be_looked_at(lab: Any, number: Number, work: Any) -> None:
+    catalog = toy_catalog(scaled_model(number), toy_setting())
+    lab.run(catalog)
+    number.write(2)
+    work.clear()
+    plan = make_plan(catalog, RunOptions(db_url=lab.url, executor="inline"), ["toy"], ["toy-all"])
+    (doubt,) = plan.doubts
+    assert [each.text for each in doubt.differences] == [f"{number.path} changed"]
+    assert work["images through networks"] == 0
+
+
+@pytest.mark.parametrize(("asked", "samples"), [("5", 5), ("2%", 12), ("100%", 600), ("9999", 600)])
+def test_verify_certifies_what_is_stored(lab: Any, work: Any, asked: str, samples: int) -> None:
+    catalog = toy_catalog(toy_model(), toy_setting())
+    lab.run(catalog)
+    work.clear()
+    report = lab.run(catalog, verify=asked, batch_size=7)
+    assert (status(report), results(report), report.ok) == ({"toy-all": "stored"}, {"toy-all": "equal"}, True)
+    assert work["images through networks"] == samples
+    with lab.open() as store:
+        (evaluation,) = store.evaluations()
+        (certificate,) = store.certificates([evaluation.id])[evaluation.id]
+        assert (certificate.samples, certificate.differing, certificate.flip_rate) == (samples, 0, 0)
+        assert certificate.largest_difference < 1e-5
+        assert certificate.environment["batch_size"] == 7
+
+
+def test_verify_says_where_outputs_are_not_those_of_today(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that is known of has changed; so the stored evaluation stays, and the run has not gone well."""
+
+    class Moody(ToyNetwork):
+        def forward(self, images: torch.Tensor) -> torch.Tensor:
+            return super().forward(images) * WORK.mood  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(WORK, "mood", 1.0, raising=False)
+    catalog = toy_catalog(toy_model(classifier_loader=lambda: Moody(0)), toy_setting())
+    lab.run(catalog)
+    monkeypatch.setattr(WORK, "mood", -1.0)
+    report = lab.run(catalog, verify="10")
+    assert (status(report), results(report), report.ok) == ({"toy-all": "stored"}, {"toy-all": "differs"}, False)
+    (check,) = report.checks
+    assert check.certificate.flips == 10
+
+
+def test_what_costs_money_is_asked_again_only_to_verify(lab: Any, number: Number, work: Any) -> None:
+    model = scaled_model(number)
+    model.costs_money = True
+    catalog = toy_catalog(model, toy_setting())
+    lab.run(catalog)
+    number.write(1.0)
+    work.clear()
+    report = lab.run(catalog)
+    assert (status(report), results(report)) == ({"toy-all": "stored"}, {"toy-all": "not checked"})
+    assert "costs money" in report.checks[0].reason
+    assert work["images through networks"] == 0
+    lab.run(catalog, verify="3")
+    assert work["images through networks"] == 3
+
+
+def test_what_cannot_be_computed_again_fails_and_is_kept(lab: Any, number: Number) -> None:
+    catalog = toy_catalog(scaled_model(number), toy_setting())
+    (first,) = lab.run(catalog).outcomes
+    Path(number.path).write_text("no number")
+    report = lab.run(catalog)
+    assert status(report) == {"toy-all": "failed"}
+    assert "could not convert string to float" in report.outcomes[0].reason
+    assert "--trust" in report.outcomes[0].reason
+    assert evaluations(lab)[first.evaluation_id].status == "complete"
+    number.write(1)
+    assert status(lab.run(catalog)) == {"toy-all": "stored"}
+
+
+# Older stores -----------------------------------------------------------------------------------------------------
+
+
+def make_older(lab: Any, records_too: bool = True) -> None:
+    """What an older testbed would have stored: other fingerprints, and no records."""
+    import sqlalchemy as sa
+
+    from testbed.db.tables import EvaluationRecordRow, EvaluationRow
+
+    with Store.open(lab.url, "write") as store, store.writing() as session:
+        session.execute(sa.delete(EvaluationRecordRow))
+        for row in session.scalars(sa.select(EvaluationRow)):
+            row.fingerprint, row.forward_fingerprint = f"old-{row.id}", f"old-{row.forward_fingerprint}"
+            row.identity = {key: value for key, value in row.identity.items() if key != "scheme"}
+
+
+def test_evaluations_of_an_older_scheme_are_looked_at_and_adopted(lab: Any, work: Any) -> None:
+    part = toy_setting("part", idx_subsample_list=list(range(0, 600, 5)), size=120)
+    catalog = toy_catalog(toy_model(), toy_setting(), part)
+    lab.run(catalog)
+    before = {each.eval_setting: each.id for each in evaluations(lab).values()}
+    make_older(lab)
+    work.clear()
+    report = lab.run(catalog)
+    assert status(report) == {"toy-all": "stored", "part": "derived"}
+    assert report.outcomes[0].evaluation_id == before["toy-all"]
+    assert work["images through networks"] == SAMPLES
+    assert lab.run(catalog).checks == []
+
+
+def test_evaluations_of_an_older_scheme_with_other_outputs_stay_behind_new_ones(lab: Any, number: Number) -> None:
+    catalog = toy_catalog(scaled_model(number), toy_setting())
+    lab.run(catalog)
+    make_older(lab)
+    number.write(2)
+    report = lab.run(catalog)
+    assert (status(report), results(report)) == ({"toy-all": "complete"}, {"toy-all": "differs"})
+    assert len(evaluations(lab)) == 2
+    assert lab.run(catalog).checks == []
+
+
+def test_encoders_of_an_older_scheme_embed_nothing_again_but_a_few_images(lab: Any, work: Any) -> None:
+    catalog = toy_catalog(toy_encoder(), *everything())
+    lab.run(catalog, settings=ASKED)
+    before = main_values(lab)
+    make_older(lab)
+    work.clear()
+    report = lab.run(catalog, settings=ASKED)
+    assert report.ok, report.outcomes
+    assert work["images embedded"] <= 4 * SAMPLES
+    assert main_values(lab) == pytest.approx(before, rel=1e-5)
+    assert lab.run(catalog, settings=ASKED).checks == []
+
+
+# Captions and judges ----------------------------------------------------------------------------------------------
+
+SHOWN, SCORED = "shown", "shown@hash"
+SAMPLED = 30
+
+
+class Talker:
+    """Says so many words about each image as a file says."""
+
+    def __init__(self, number: Number) -> None:
+        self.number = number
+
+    def generate(self, messages: Any, config: Any) -> list[Generation]:
+        WORK["answers"] += len(messages)
+        return [Generation("word " * int(self.number.read()) + message.sample) for message in messages]
+
+
+class Letters:
+    """Embeds a text by its letters, some of which weigh as much as a file says."""
+
+    def __init__(self, number: Number) -> None:
+        self.number = number
+
+    def encode(self, texts: list[str]) -> torch.Tensor:
+        WORK["texts embedded"] += len(texts)
+        rows = torch.zeros(len(texts), 128)
+        for row, text in zip(rows, texts, strict=True):
+            for letter in text:
+                row[ord(letter) % 128] += self.number.read() if letter in "aeiou" else 1
+        return rows
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> tuple[Any, Number, Number]:
+    words, weight = Number(tmp_path, "words.txt", 2), Number(tmp_path, "weight.txt")
+    catalog = toy_catalog(
+        Generator("talker", lambda: Talker(words), eval_batch_size=8, weights="1"),
+        TextEncoder("hash", lambda: Letters(weight), weights="1", architecture={"letters": 1}),
+        EvalSetting(name=SHOWN, dataset=Targets("captions", count=SAMPLED), size=SAMPLED, task="captioning"),
+    )
+    return catalog, words, weight
+
+
+def similarity(lab: Any) -> float:
+    return lab.metrics("talker", SCORED)["hm_cf"].value
+
+
+def test_captions_that_are_others_today_are_made_and_scored_anew(lab: Any, new_lab: Any, talk: Any, work: Any) -> None:
+    catalog, words, _ = talk
+    assert lab.run(catalog, ["talker"], [SHOWN, SCORED]).ok
+    words.write(5)
+    work.clear()
+    report = lab.run(catalog, ["talker"], [SHOWN, SCORED])
+    assert report.ok, report.outcomes
+    assert set(results(report).values()) == {"differs"}
+    assert report.checks[0].certificate.flips == SAMPLES
+    assert work["answers"] == SAMPLED + SAMPLES
+    fresh = new_lab("fresh")
+    fresh.run(catalog, ["talker"], [SCORED])
+    assert similarity(lab) == pytest.approx(similarity(fresh), rel=1e-6)
+    assert lab.run(catalog, ["talker"], [SHOWN, SCORED]).checks == []
+
+
+def test_a_judge_that_changed_scores_the_stored_captions_anew(lab: Any, new_lab: Any, talk: Any, work: Any) -> None:
+    catalog, _, weight = talk
+    lab.run(catalog, ["talker"], [SCORED])
+    before = similarity(lab)
+    weight.write(4)
+    work.clear()
+    report = lab.run(catalog, ["talker"], [SCORED])
+    assert status(report) == {SCORED: "scored"}
+    assert work["answers"] == SAMPLES  # a few, to see that the captions are the same
+    fresh = new_lab("fresh")
+    fresh.run(catalog, ["talker"], [SCORED])
+    assert similarity(lab) == pytest.approx(similarity(fresh), rel=1e-6)
+    assert similarity(lab) != pytest.approx(before, rel=1e-4)
+    assert lab.run(catalog, ["talker"], [SCORED]).checks == []
+
+
+# Comparing --------------------------------------------------------------------------------------------------------
+
+
+def test_differences_are_relative_to_the_largest_number() -> None:
+    ones = np.array([1.0, -4.0, 2.0], np.float32)
+    assert relative_difference(ones, ones) == 0
+    assert relative_difference(ones, ones + np.array([0, 0, 0.4], np.float32)) == pytest.approx(0.1, rel=1e-5)
+    assert relative_difference(np.zeros(3), np.zeros(3)) == 0
+    assert relative_difference(np.zeros(0), np.zeros(0)) == 0
+
+
+def test_nan_and_infinities_are_equal_to_themselves_alone() -> None:
+    odd = np.array([np.nan, np.inf, -np.inf, 1.0])
+    assert relative_difference(odd, odd) == 0
+    for place, value in enumerate([0.0, -np.inf, np.nan, np.nan]):
+        other = odd.copy()
+        other[place] = value
+        assert relative_difference(odd, other) == np.inf
+    assert relative_difference(np.ones(3), np.ones(4)) == np.inf
