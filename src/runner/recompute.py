@@ -140,7 +140,8 @@ class Recomputation:
         opened = cell.opened_setting
         assert opened is not None
         if doubt.evaluation.status == "complete":
-            there: Sequence[int] = range(cell.size)
+            unread = self.store.sample_errors(doubt.evaluation.id) if doubt.metrics else {}
+            there: Sequence[int] = [place for place in range(cell.size) if place not in unread]
         else:
             kind = get_task(opened.setting.task).output_kind
             ranges = self.store.stored_ranges([doubt.evaluation.id], kind)[doubt.evaluation.id]
