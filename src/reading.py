@@ -88,7 +88,7 @@ def _install() -> None:
     _ignored = (*_SYSTEM, f"{cache_dir()}{os.sep}")
     sys.addaudithook(_on_event)
     # A subclass of the mapping's own class: every way to look a variable up ends in its __getitem__.
-    os.environ.__class__ = _watched(type(os.environ))  # type: ignore[assignment]
+    os.environ.__class__ = _watched(type(os.environ))
 
 
 def _on_event(event: str, arguments: tuple[Any, ...]) -> None:
@@ -121,7 +121,7 @@ def _source_file(path: str) -> str:
 
 
 def _watched(kind: type[Any]) -> type[Any]:
-    class Watched(kind):  # type: ignore[misc, valid-type]
+    class Watched(kind):  # type: ignore[misc]
         def __getitem__(self, key: Any) -> Any:
             owner = getattr(_now, "owner", None)
             if owner is not None and isinstance(key, str) and _asked_by_user():

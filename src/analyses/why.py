@@ -157,7 +157,7 @@ def _label(evaluation: Evaluation) -> str:
 
 def _compare_outputs(store: Store, first: Evaluation, second: Evaluation) -> Certificate | None:
     """How the outputs of two evaluations compare, sample by sample."""
-    from testbed.runner.recompute import TOLERANCE, Comparison, places_in
+    from testbed.runner.comparison import TOLERANCE, Comparison, places_in
 
     kind = next((kind for kind in KINDS if all(kind in store.kinds(each.id) for each in (first, second))), None)
     if kind is None or first.dataset_id is None or second.dataset_id is None:

@@ -25,7 +25,7 @@ def dry_run(
     """Prints the plan of a run; returns the program's exit status."""
     from testbed.record import described
     from testbed.runner.cells import Action
-    from testbed.runner.run import make_plan
+    from testbed.runner.dry import make_plan
 
     plan = make_plan(catalog, options, models, settings)
     passes = _passes(plan, options)

@@ -24,7 +24,8 @@ def explain(given: dict[str, Any]) -> int:
     from testbed.db.store import Store
 
     with Store.open(given["db_url"]) as store:
-        found = _ask(store, *given["why"], given["plugins"])
+        first, second = given["why"]
+        found = _ask(store, first, second, given["plugins"])
     if given["as_json"]:
         print_json(_as_object(found))
     else:

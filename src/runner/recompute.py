@@ -11,16 +11,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from testbed.data.source import Source
-from testbed.db.entities import Certificate, DatasetInfo, Evaluation, SampleInfo
+from testbed.db.entities import Certificate, DatasetInfo, Evaluation
 from testbed.db.store import Store
 from testbed.errors import RunError, TestbedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.eval_settings.perturbation_base import gpu_call
 from testbed.registry.catalog import Catalog
 from testbed.runner.cells import Cell, Check, OpenedModel
+from testbed.runner.comparison import TOLERANCE, Comparison, places_in
 from testbed.runner.doubts import Doubt
 from testbed.runner.options import RunOptions
 from testbed.runner.plan import Plan, Planner
@@ -36,9 +35,6 @@ if TYPE_CHECKING:
 
 SAMPLES = 8  # of an evaluation, where nobody says how many
 CLASSES = 4  # of a zero-shot head
-# Up to which difference, relative to the largest number of a sample's outputs, two outputs are equal: what other batch
-# sizes, processors and releases of a library move. A changed definition moves outputs by more.
-TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
 
 
 @dataclass(frozen=True)
@@ -164,11 +160,11 @@ class Recomputation:
     def _recompute(
         self, doubts: Sequence[Doubt], chosen: Mapping[str, set[int]], options: RunOptions, scratch: Store
     ) -> tuple[Plan, Report]:
-        from testbed.runner.run import Run  # which uses this module
+        from testbed.runner.scratch import ScratchRun  # which uses this module
 
         pairs = {(doubt.cell.model, name): None for doubt in doubts for name in _settings(doubt.cell)}
         models = {doubt.cell.model: doubt.cell.opened_model for doubt in doubts if doubt.cell.opened_model is not None}
-        run = Run(self.catalog, options, scratch, self.progress, Check(self.store.full_url, CLASSES))
+        run = ScratchRun(self.catalog, options, scratch, self.progress, Check(self.store.full_url, CLASSES))
         run.start_workers()
         try:
             plan = SamplePlanner(self.catalog, options, chosen, models).plan_pairs(list(pairs))
@@ -224,10 +220,10 @@ class Recomputation:
         assert cell.opened_setting is not None
         samples = cell.opened_setting.dataset.samples
         kind = get_task(cell.opened_setting.setting.task).output_kind
-        there = places_in(self._dataset(stored), samples)
-        own = [place for place, position in enumerate(there) if position is not None]
-        before = self.store.read_rows(stored.id, kind, [there[place] for place in own if there[place] is not None])
-        now = scratch.read_rows(evaluation_id, kind, own)
+        found = enumerate(places_in(self._dataset(stored), samples))
+        places = [(place, position) for place, position in found if position is not None]
+        before = self.store.read_rows(stored.id, kind, [position for _, position in places])
+        now = scratch.read_rows(evaluation_id, kind, [place for place, _ in places])
         for old, new in zip(before, now, strict=True):
             if old is not None and new is not None:
                 comparison.add(old, new, answers=kind == "logits")
@@ -288,79 +284,6 @@ class SamplePlanner(Planner):
         return [position for position in super().positions(setting, source) if position in wanted]
 
 
-class Comparison:
-    """Outputs of samples, stored and recomputed, compared one by one.
-
-    Args:
-        tolerance: Up to which relative difference two outputs are equal.
-    """
-
-    def __init__(self, tolerance: float) -> None:
-        self.tolerance = tolerance
-        self.samples = self.differing = 0
-        self.flips: int | None = None
-        self.largest: float | None = None
-        self.same_metrics: bool | None = None
-
-    def add(self, before: Any, now: Any, answers: bool = False) -> None:
-        """Compares the outputs of a sample: two arrays, or two JSON values.
-
-        Args:
-            before: The stored one.
-            now: The recomputed one.
-            answers: Whether the largest number is the answer, which may flip.
-        """
-        self.samples += 1
-        if not isinstance(before, np.ndarray) or not isinstance(now, np.ndarray):
-            self.flips = (self.flips or 0) + (before != now)
-            self.differing += before != now
-            return
-        self.differing += not self._equal(before, now)
-        if answers:
-            flipped = before.shape != now.shape or (before.size and np.argmax(before) != np.argmax(now))
-            self.flips = (self.flips or 0) + bool(flipped)
-
-    def add_texts(self, before: Any, now: Any) -> None:
-        """Compares embeddings [n, D] of texts, from which the metrics are computed together with the outputs."""
-        for old, new in zip(before, now, strict=True):
-            if not self._equal(old, new):
-                self.same_metrics = False
-
-    def _equal(self, before: Any, now: Any) -> bool:
-        difference = relative_difference(before, now)
-        self.largest = max(self.largest or 0.0, difference)
-        return difference <= self.tolerance
-
-    def certificate(self) -> Certificate:
-        """What came out."""
-        return Certificate(
-            samples=self.samples,
-            differing=self.differing,
-            flips=self.flips,
-            same_metrics=self.same_metrics,
-            largest_difference=self.largest,
-            tolerance=None if self.largest is None else self.tolerance,
-        )
-
-
-def relative_difference(before: Any, now: Any) -> float:
-    """The largest difference of two arrays, relative to their largest finite number; infinite where shapes differ.
-
-    Numbers that are NaN, or the same infinity, in both are equal; those that are so in one alone are infinitely far
-    apart.
-    """
-    if before.shape != now.shape:
-        return math.inf
-    old, new = before.astype(np.float64), now.astype(np.float64)
-    same = (old == new) | (np.isnan(old) & np.isnan(new))
-    finite = np.isfinite(old) & np.isfinite(new)
-    if not (same | finite).all():
-        return math.inf
-    scale = max((float(np.abs(each[finite]).max(initial=0.0)) for each in (old, new)), default=0.0)
-    gap = float(np.abs(old[finite] - new[finite]).max(initial=0.0))
-    return gap / scale if gap else 0.0
-
-
 def _settings(cell: Cell) -> list[str]:
     """The settings to be computed for a cell: its own, or for one that was fitted to embeddings, those embeddings.
 
@@ -385,14 +308,3 @@ def _batch_that_counts(cell: Cell, options: RunOptions) -> int | None:
     if own or (perturbation is not None and "seeds" not in gpu_call(perturbation).arguments):
         return model.batch_size(adversarial=False, override=options.batch_size)
     return None
-
-
-def places_in(dataset: DatasetInfo, samples: Sequence[SampleInfo]) -> list[int | None]:
-    """For each sample its position in another data set; the same sample has the same name and content.
-
-    Embedded images are named by their content.
-    """
-    there: dict[tuple[str, str], int] = {}
-    for position, sample in enumerate(dataset.samples):
-        there.setdefault((sample.id, sample.digest), position)
-    return [there.get((sample.id, sample.digest), there.get((sample.digest, sample.digest))) for sample in samples]

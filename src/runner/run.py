@@ -10,14 +10,12 @@ from typing import Any
 
 from testbed import reading
 from testbed.db.entities import CellRecord, Evaluation, Status
-from testbed.db.evaluations import UNIDENTIFIED
 from testbed.db.store import Store
-from testbed.errors import StoreError
 from testbed.reading import Read
 from testbed.record import Today
 from testbed.registry.catalog import Catalog
+from testbed.runner.cell_record import cell_record, columns_of
 from testbed.runner.cells import Action, Cell, Check, Job, Pass, PassKind, Task
-from testbed.runner.doubts import find_doubts
 from testbed.runner.environment import environment
 from testbed.runner.finish import finish
 from testbed.runner.held import HeldTasks
@@ -40,22 +38,6 @@ log = logging.getLogger("testbed")
 # How the cells of a plan's actions end, when all goes well; others are "complete".
 _DONE_STATUS = {Action.DERIVE: "derived", Action.SCORE: "scored"}
 MAX_REPAIRS = 3  # how often ranges that turn out to be missing are computed again before a cell is given up
-
-
-def make_plan(catalog: Catalog, options: RunOptions, models: Sequence[str], settings: Sequence[str]) -> Plan:
-    """The plan of a run, without fetching weights and without touching the store (which need not exist)."""
-    catalog.load(options.plugins)
-    try:
-        store = Store.open(options.db_url)
-    except StoreError as error:
-        if "there is no results store" not in str(error) and "holds no results" not in str(error):
-            raise
-        return Planner(catalog, None, options, fetch=False).plan(models, settings)
-    with store:
-        plan = Planner(catalog, store, options, fetch=False).plan(models, settings)
-        if not options.trust:
-            plan.doubts = find_doubts(plan, store, Today(catalog.plugins), frozenset(), {})
-        return plan
 
 
 def run(
@@ -88,15 +70,14 @@ def run(
 class Run:
     """One run on an open store."""
 
-    def __init__(
-        self, catalog: Catalog, options: RunOptions, store: Store, progress: Progress, check: Check | None = None
-    ) -> None:
-        self.check = check
-        self.records = Records(store, Today(catalog.plugins)) if check is None else None
+    check: Check | None = None  # of a run that computes stored samples again
+
+    def __init__(self, catalog: Catalog, options: RunOptions, store: Store, progress: Progress) -> None:
         self.catalog = catalog
         self.options = options
         self.store = store
         self.progress = progress
+        self.records = Records(store, Today(catalog.plugins))
         self.resources = choose_resources(options)
         self.report = Report(Plan())
         self._evaluations: dict[int, Cell] = {}  # evaluation id → the cell that is run
@@ -115,7 +96,6 @@ class Run:
     def run(self, models: Sequence[str], settings: Sequence[str]) -> Report:
         """Plans and does it."""
         self._environment = environment(self.resources, self.options.batch_size)
-        assert self.records is not None
         trust = Trust(
             self.catalog, self.store, self.options, self.records, self.progress, self._record, self._environment
         )
@@ -131,24 +111,6 @@ class Run:
             self.report.interrupted = True
         return self._do(plan)
 
-    def recompute(self, plan: Plan) -> Report:
-        """Computes the outputs of a plan's cells, and scores none."""
-        assert self.check is not None
-        return self._do(plan)
-
-    def start_workers(self) -> None:
-        """Starts the workers' processes before there is a plan; for a run that is sure to need them."""
-        from testbed.runner.processes import Processes
-
-        if self.options.executor == "processes":
-            self._processes = Processes(self.resources.devices)
-            self._processes.start_ahead()
-
-    def close(self) -> None:
-        """Ends processes that were started and not needed."""
-        if self._processes is not None:
-            self._processes.close()
-
     def _do(self, plan: Plan) -> Report:
         self.report.plan = plan
         for cell in plan.of(Action.DONE):
@@ -161,15 +123,13 @@ class Run:
                 self._derive(plan.of(Action.DERIVE))
                 self._score(plan.of(Action.SCORE))
         except KeyboardInterrupt:
-            if self.check is not None:
-                raise
             self.report.interrupted = True
         finally:
             self._finishing.shutdown(wait=True)
             self._collect(plan)
         for finished in self._finishes:
             finished.result()
-        for name in self.records.settle() if self.records is not None else ():
+        for name in self.records.settle():
             self.progress.note(f"{name} changed while it was read; the next run checks what was computed from it")
         return self.report
 
@@ -211,9 +171,8 @@ class Run:
 
     def _record_open(self, begun: Iterable[tuple[Cell, int]]) -> None:
         """Stores what the evaluations were computed from that are not complete, for the run that resumes them."""
-        if self.records is not None:
-            ended = {each.evaluation_id for each in self._outcomes.values()}
-            self.records.begin({evaluation_id: cell for cell, evaluation_id in begun if evaluation_id not in ended})
+        ended = {each.evaluation_id for each in self._outcomes.values()}
+        self.records.begin({evaluation_id: cell for cell, evaluation_id in begun if evaluation_id not in ended})
 
     def _begin_embedded(self, cell: Cell) -> list[tuple[Cell, int]]:
         """Begins a cell that takes image embeddings from the store, and makes its pass."""
@@ -233,34 +192,13 @@ class Run:
         opened = cell.opened_setting
         assert opened is not None
         dataset_id = self.store.ensure_dataset(opened.dataset)
-        evaluation = self.store.begin(self._record(cell, derived_from), dataset_id, *_columns(self.catalog, cell))
+        evaluation = self.store.begin(self._record(cell, derived_from), dataset_id, *columns_of(cell))
         self._ids[id(cell)] = evaluation.root
         self._evaluations[evaluation.id] = cell
         if evaluation.status == "complete":
             self._end(cell, "stored", evaluation_id=evaluation.id)
             return None
         return evaluation
-
-    def _record(self, cell: Cell, derived_from: int | None = None) -> CellRecord:
-        opened = cell.opened_setting
-        limit = self.options.limit
-        chosen = opened.setting.idx_subsample_list if opened is not None else None
-        full = len(chosen) if chosen is not None else len(opened.source) if opened is not None else 0
-        limited = limit is not None and cell.size < full
-        return CellRecord(
-            model=cell.model,
-            eval_setting=cell.setting,
-            fingerprint=cell.fingerprint or UNIDENTIFIED,
-            forward_fingerprint=cell.forward,
-            size=cell.size or None,
-            sample_limit=limit if limited else None,
-            dtype=self.options.dtype,
-            random_weights=self.options.random_weights,
-            origin="derived" if derived_from is not None else "run",
-            derived_from=derived_from,
-            identity=cell.identity or None,
-            environment=self._environment,
-        )
 
     def _set_aside(self, cells: Sequence[Cell]) -> None:
         """Hides the stored evaluations of cells that are to be run again."""
@@ -335,8 +273,8 @@ class Run:
         self.report.stored_bytes += stored_bytes
         cells = self._scheduler.cells_of(task_id)
         done = self._scheduler.task_done(task_id)
-        if self.records is not None:  # for a run that is killed; who is complete gets its record then
-            self.records.begin({each: self._evaluations[each] for each in cells if each not in done})
+        # For a run that is killed; who is complete gets its record then.
+        self.records.begin({each: self._evaluations[each] for each in cells if each not in done})
         for evaluation_id in done:
             if not self._repair(evaluation_id):
                 self._finish(evaluation_id)
@@ -390,19 +328,20 @@ class Run:
         status = _DONE_STATUS.get(cell.action, "complete")
 
         def work() -> None:
-            reason = None
-            if self.records is None:
-                self.store.complete(evaluation_id, [], [])
-            else:
-                reason = finish(self.store, self.catalog, evaluation_id)
+            reason = self._complete(evaluation_id, cell)
             if reason is not None:
                 self.progress.note(f"{cell.name} failed: {reason}")
-            elif self.records is not None:
-                self.records.complete(evaluation_id, cell)
-                self._compare_with_published(evaluation_id)
             self._end(cell, "failed" if reason else status, reason or "", evaluation_id)
 
         self._finishes.append(self._finishing.submit(work))
+
+    def _complete(self, evaluation_id: int, cell: Cell) -> str | None:
+        """Scores and completes an evaluation; returns the reason if that fails."""
+        reason = finish(self.store, self.catalog, evaluation_id)
+        if reason is None:
+            self.records.complete(evaluation_id, cell)
+            self._compare_with_published(evaluation_id)
+        return reason
 
     def _compare_with_published(self, evaluation_id: int) -> None:
         """Says at once where a number is another one than was published: the rest of the run may be as wrong."""
@@ -462,9 +401,12 @@ class Run:
 
     # Outcomes -----------------------------------------------------------------------------------------------------
 
+    def _record(self, cell: Cell, derived_from: int | None = None) -> CellRecord:
+        return cell_record(cell, self.options, self._environment, derived_from)
+
     def _record_failure(self, cell: Cell) -> None:
         status: Status = "unsupported" if cell.action is Action.UNSUPPORTED else "failed"
-        self.store.record_failure(self._record(cell), status, cell.reason, *_columns(self.catalog, cell))
+        self.store.record_failure(self._record(cell), status, cell.reason, *columns_of(cell))
         self._end(cell, status, cell.reason)
 
     def _fail_cell(self, cell: Cell, reason: str) -> None:
@@ -479,13 +421,3 @@ class Run:
             self._outcomes.get(id(cell), Outcome(cell.model, cell.setting, "stopped", "the run was stopped"))
             for cell in plan.cells
         ]
-
-
-def _columns(catalog: Catalog, cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The columns of the model's and the setting's rows; empty for a definition that cannot be made."""
-    model = cell.opened_model.definition if cell.opened_model else None
-    setting = cell.opened_setting.setting if cell.opened_setting else None
-    return (
-        {"model_type": model.model_type} if model else {},
-        {"parent": setting.parent_eval_setting, "task": setting.task} if setting else {},
-    )

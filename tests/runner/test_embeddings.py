@@ -14,8 +14,8 @@ from toy_towers import ASKED, Targets, ToyTower, everything, tokenize, toy_encod
 
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.models.model_base import ImageEncoder, StandardTransform
+from testbed.runner.dry import make_plan
 from testbed.runner.options import RunOptions
-from testbed.runner.run import make_plan
 
 
 def outputs(lab: Any, setting: str, kind: str, model: str = "tower") -> np.ndarray:

@@ -8,9 +8,9 @@ from toy import ToyNetwork, darker, noisy, toy_catalog, toy_model, toy_setting
 from testbed.errors import DataError, WeightsError
 from testbed.eval_settings.eval_setting_base import StandardDataset
 from testbed.runner.cells import Action
+from testbed.runner.dry import make_plan
 from testbed.runner.options import RunOptions
 from testbed.runner.plan import Planner
-from testbed.runner.run import make_plan
 
 
 def cell_of(model, setting, **options):

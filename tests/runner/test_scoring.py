@@ -31,10 +31,10 @@ from testbed.models.generator_base import Generator
 from testbed.models.text_encoder_base import TextEncoder
 from testbed.registry import Catalog
 from testbed.runner.cells import Action
+from testbed.runner.dry import make_plan
 from testbed.runner.inline import InlineChannel
 from testbed.runner.options import RunOptions
 from testbed.runner.rescore import rescore
-from testbed.runner.run import make_plan
 
 COUNT = 30
 SETTING, SIMILAR, CLIP = "shown", "shown@hash", "shown.clip_score@tower"

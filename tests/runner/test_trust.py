@@ -22,10 +22,10 @@ from testbed.models.capability_base import Generation
 from testbed.models.generator_base import Generator
 from testbed.models.text_encoder_base import TextEncoder
 from testbed.runner import run as run_module
+from testbed.runner.comparison import relative_difference
+from testbed.runner.dry import make_plan
 from testbed.runner.options import RunOptions
-from testbed.runner.recompute import relative_difference
 from testbed.runner.rescore import rescore
-from testbed.runner.run import make_plan
 
 SAMPLES = 8  # that a check computes again
 

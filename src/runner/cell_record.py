@@ -1,0 +1,52 @@
+"""Cells as the store knows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from testbed.db.entities import CellRecord
+from testbed.db.evaluations import UNIDENTIFIED
+from testbed.runner.cells import Cell
+from testbed.runner.options import RunOptions
+
+
+def cell_record(
+    cell: Cell, options: RunOptions, environment: dict[str, Any], derived_from: int | None = None
+) -> CellRecord:
+    """What the store needs to know to begin an evaluation of a cell.
+
+    Args:
+        cell: The cell.
+        options: The run's.
+        environment: Versions and hardware.
+        derived_from: The evaluation whose outputs it takes.
+    """
+    opened = cell.opened_setting
+    limit = options.limit
+    chosen = opened.setting.idx_subsample_list if opened is not None else None
+    full = len(chosen) if chosen is not None else len(opened.source) if opened is not None else 0
+    limited = limit is not None and cell.size < full
+    return CellRecord(
+        model=cell.model,
+        eval_setting=cell.setting,
+        fingerprint=cell.fingerprint or UNIDENTIFIED,
+        forward_fingerprint=cell.forward,
+        size=cell.size or None,
+        sample_limit=limit if limited else None,
+        dtype=options.dtype,
+        random_weights=options.random_weights,
+        origin="derived" if derived_from is not None else "run",
+        derived_from=derived_from,
+        identity=cell.identity or None,
+        environment=environment,
+    )
+
+
+def columns_of(cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The columns of the model's and the setting's rows; empty for a definition that cannot be made."""
+    model = cell.opened_model.definition if cell.opened_model else None
+    setting = cell.opened_setting.setting if cell.opened_setting else None
+    return (
+        {"model_type": model.model_type} if model else {},
+        {"parent": setting.parent_eval_setting, "task": setting.task} if setting else {},
+    )

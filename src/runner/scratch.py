@@ -1,0 +1,60 @@
+"""A run that computes samples of stored evaluations again, in a store that is thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from testbed.db.store import Store
+from testbed.registry.catalog import Catalog
+from testbed.runner.cells import Cell, Check
+from testbed.runner.options import RunOptions
+from testbed.runner.plan import Plan
+from testbed.runner.processes import Processes
+from testbed.runner.progress import Progress
+from testbed.runner.report import Report
+from testbed.runner.run import Run
+
+
+class ScratchRun(Run):
+    """Computes outputs, and scores none.
+
+    Args:
+        catalog: Has today's definitions.
+        options: How to run.
+        store: The scratch store.
+        progress: Told how it goes.
+        check: Where the stored evaluations are.
+    """
+
+    def __init__(self, catalog: Catalog, options: RunOptions, store: Store, progress: Progress, check: Check) -> None:
+        super().__init__(catalog, options, store, progress)
+        self.check = check
+
+    def start_workers(self) -> None:
+        """Starts the workers' processes while the plan is made."""
+        if self.options.executor == "processes":
+            self._processes = Processes(self.resources.devices)
+            self._processes.start_ahead()
+
+    def recompute(self, plan: Plan) -> Report:
+        """Computes the outputs of a plan's cells.
+
+        Raises:
+            KeyboardInterrupt: If the user interrupts it.
+        """
+        report = self._do(plan)
+        if report.interrupted:
+            raise KeyboardInterrupt
+        return report
+
+    def close(self) -> None:
+        """Ends processes that were started and not needed."""
+        if self._processes is not None:
+            self._processes.close()
+
+    def _complete(self, evaluation_id: int, cell: Cell) -> str | None:
+        self.store.complete(evaluation_id, [], [])
+        return None
+
+    def _record_open(self, begun: Iterable[tuple[Cell, int]]) -> None:
+        """Nothing: this store is read by nobody else."""
