@@ -11,8 +11,16 @@ from sqlalchemy.orm import Session
 
 from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
 from testbed.db.entities import CellRecord, Certificate, StoredRecord
-from testbed.db.rows import normalized
-from testbed.db.tables import CertificateRow, DefinitionRow, EvaluationRecordRow, EvaluationRow, now
+from testbed.db.rows import normalized, with_names
+from testbed.db.tables import (
+    CertificateRow,
+    DefinitionRow,
+    EvalSettingRow,
+    EvaluationRecordRow,
+    EvaluationRow,
+    ModelRow,
+    now,
+)
 from testbed.identity import digest
 
 RECORD = "record"  # the kind of these definitions
@@ -124,6 +132,43 @@ class Records(StoreBase):
                 _set_aside(session, session.get_one(EvaluationRow, each), because, outputs)
             return ids
 
+    def set_aside_before(self, fingerprint: str, model: str, eval_setting: str) -> list[int]:
+        """The complete evaluations of a cell that had a fingerprint until they were set aside, the last first."""
+        statement = with_names().where(
+            ModelRow.name == model,
+            EvalSettingRow.name == eval_setting,
+            EvaluationRow.status == "complete",
+            EvaluationRow.hidden_at.is_(None),
+        )
+        with self.reading() as session:
+            found = []
+            for row, _, _ in session.execute(statement.order_by(EvaluationRow.id.desc())):
+                before = _before(session, row)
+                if before is not None and before["fingerprint"] == fingerprint:
+                    found.append(row.id)
+            return found
+
+    def bring_back(self, evaluation_id: int) -> None:
+        """Undoes `set_aside`: what had changed is as it was before.
+
+        An evaluation that shares its outputs comes back, too, unless another one has its fingerprint now.
+        """
+        with self.writing() as session:
+            row = session.get_one(EvaluationRow, evaluation_id)
+            root = row.derived_from_id or row.id
+            shared = sa.select(EvaluationRow).where(
+                sa.or_(EvaluationRow.id == root, EvaluationRow.derived_from_id == root)
+            )
+            for each in session.scalars(shared.order_by(EvaluationRow.id)).all():
+                before = _before(session, each)
+                if before is None:
+                    continue
+                each.forward_fingerprint = before["forward"]
+                if _visible_twin(session, each, before["fingerprint"]) is None:
+                    each.fingerprint, each.updated_at = before["fingerprint"], now()
+                    each.identity = {key: value for key, value in (each.identity or {}).items() if key != SET_ASIDE}
+                session.flush()
+
     def adopt(self, evaluation_id: int, record: CellRecord, metrics: bool = True) -> None:
         """Gives an evaluation today's identity and fingerprints, since its outputs turned out to be today's.
 
@@ -137,29 +182,41 @@ class Records(StoreBase):
             small, definitions = normalized(record.identity)
             insert_new(session, DefinitionRow, definitions)
             row.forward_fingerprint = record.forward_fingerprint
-            twin = session.scalar(
-                sa.select(EvaluationRow.id).where(
-                    EvaluationRow.model_id == row.model_id,
-                    EvaluationRow.eval_setting_id == row.eval_setting_id,
-                    EvaluationRow.fingerprint == record.fingerprint,
-                    EvaluationRow.hidden_at.is_(None),
-                )
-            )
-            if metrics and twin is None:
+            if metrics and _visible_twin(session, row, record.fingerprint) is None:
                 row.fingerprint, row.identity = record.fingerprint, small
             row.updated_at = now()
 
 
 def _set_aside(session: Session, row: EvaluationRow, because: Sequence[str], outputs: bool) -> None:
-    before = {"fingerprint": row.fingerprint, "forward": row.forward_fingerprint, "because": list(because)}
-    row.identity = {**(row.identity or {}), SET_ASIDE: digest(before)}
-    insert_new(session, DefinitionRow, [{"digest": digest(before), "kind": SET_ASIDE, "content": before}])
-    row.fingerprint = digest([row.fingerprint, SET_ASIDE, row.id])
-    if outputs and row.forward_fingerprint is not None:
+    before = _before(session, row)
+    if before is None:
+        before = {"fingerprint": row.fingerprint, "forward": row.forward_fingerprint, "because": list(because)}
+        insert_new(session, DefinitionRow, [{"digest": digest(before), "kind": SET_ASIDE, "content": before}])
+        row.identity = {**(row.identity or {}), SET_ASIDE: digest(before)}
+        row.fingerprint = digest([row.fingerprint, SET_ASIDE, row.id])
+    if outputs and row.forward_fingerprint is not None and row.forward_fingerprint == before["forward"]:
         row.forward_fingerprint = digest([row.forward_fingerprint, SET_ASIDE, row.id])
     if row.status != "complete":
         row.status, row.error = "failed", f"interrupted, and outdated since: {'; '.join(because)}"
     row.updated_at = now()
+
+
+def _visible_twin(session: Session, row: EvaluationRow, fingerprint: str) -> int | None:
+    """Another visible evaluation of the same cell with a fingerprint."""
+    return session.scalar(
+        sa.select(EvaluationRow.id).where(
+            EvaluationRow.model_id == row.model_id,
+            EvaluationRow.eval_setting_id == row.eval_setting_id,
+            EvaluationRow.fingerprint == fingerprint,
+            EvaluationRow.hidden_at.is_(None),
+        )
+    )
+
+
+def _before(session: Session, row: EvaluationRow) -> dict[str, Any] | None:
+    """What an evaluation was before it was set aside; None for one that was not."""
+    known = (row.identity or {}).get(SET_ASIDE)
+    return None if known is None else session.get_one(DefinitionRow, known).content
 
 
 def _finite(value: float | None) -> float | None:

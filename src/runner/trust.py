@@ -79,6 +79,8 @@ class Trust:
     def settle(self, planner: Planner, pairs: Sequence[tuple[str, str]]) -> Plan:
         """The plan, after every stored evaluation that it builds on was found to be today's."""
         plan = planner.plan_pairs(pairs)
+        if not self.options.trust and self._bring_back(self._doubts(plan)):
+            plan = planner.plan_pairs(pairs)
         while doubts := self._doubts(plan):
             replan = self._take_on_trust(doubts) if self.options.trust else self._look(doubts)
             if replan:
@@ -113,6 +115,22 @@ class Trust:
             self._settled.add(doubt.evaluation.id)
             self._add(doubt, "not checked", reason="asking the model again costs money; --verify does it")
         return [each for each in found if each.evaluation.id not in self._settled]
+
+    def _bring_back(self, doubts: Sequence[Doubt]) -> bool:
+        """Takes evaluations that were set aside and are of today's files again: somebody went back to a version."""
+        taken = 0
+        for doubt in [each for each in doubts if each.metrics and not each.adopt]:
+            cell = doubt.cell
+            for earlier in self.store.set_aside_before(cell.fingerprint or "", cell.model, cell.setting):
+                stored = self.store.records([earlier])[earlier]
+                if any(each.metrics and not self.records.today.differences(each.content) for each in stored):
+                    self.store.set_aside(doubt.evaluation.id, [each.text for each in doubt.differences])
+                    self.store.bring_back(earlier)
+                    taken += 1
+                    break
+        if taken:
+            self.progress.note(f"{_count(taken, 'earlier evaluation')} of today's files and versions taken again")
+        return taken > 0
 
     def _take_on_trust(self, doubts: Sequence[Doubt]) -> bool:
         for doubt in doubts:

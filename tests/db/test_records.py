@@ -133,6 +133,29 @@ def test_an_evaluation_that_is_set_aside_is_found_no_more_but_seen(store: Store)
     assert put(store).id != source.id  # a new one can take its place
 
 
+def test_an_evaluation_that_was_set_aside_is_brought_back_with_what_shares_its_outputs(store: Store) -> None:
+    source = put(store)
+    derived = derive(store, source)
+    store.set_aside(derived.id, ["b.py changed"], outputs=False)
+    store.set_aside(source.id, ["c.py changed"])
+    assert store.set_aside_before("f", "net", "val") == [source.id]
+    assert store.set_aside_before("f-part", "net", "part") == [derived.id]
+    assert store.set_aside_before("g", "net", "val") == []
+    store.bring_back(source.id)
+    assert store.evaluation(source.id) == source
+    assert store.evaluation(derived.id) == derived
+    assert [each.id for each in store.sources({"forward"})] == [source.id]
+
+
+def test_an_evaluation_is_not_brought_back_where_another_one_has_its_place(store: Store) -> None:
+    old = put(store)
+    store.set_aside(old.id, ["b.py changed"])
+    new = put(store)
+    store.bring_back(old.id)
+    assert store.evaluation(new.id).fingerprint == "f"
+    assert store.evaluation(old.id).fingerprint != "f"
+
+
 def test_where_the_metrics_alone_are_outdated_the_outputs_are_still_found(store: Store) -> None:
     source = put(store)
     derived = derive(store, source)

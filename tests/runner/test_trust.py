@@ -124,6 +124,22 @@ def test_a_changed_file_with_an_effect_makes_a_new_evaluation(lab: Any, number: 
     assert work["images through networks"] == 0
 
 
+def test_going_back_to_an_earlier_version_takes_its_evaluation_again(lab: Any, number: Number, work: Any) -> None:
+    part = toy_setting("part", idx_subsample_list=list(range(0, 600, 5)), size=120)
+    catalog = toy_catalog(scaled_model(number), toy_setting(), part)
+    first = lab.run(catalog)
+    number.write(2)
+    second = lab.run(catalog)
+    work.clear()
+    for value, version in ((1, first), (2, second), (1, first)):
+        number.write(value)
+        again = lab.run(catalog)
+        assert set(status(again).values()) == {"stored"}
+        assert [each.evaluation_id for each in again.outcomes] == [each.evaluation_id for each in version.outcomes]
+    assert work["images through networks"] == 0
+    assert len(evaluations(lab)) == 4
+
+
 def test_what_is_derived_from_outdated_outputs_is_computed_anew(lab: Any, number: Number) -> None:
     part = toy_setting("part", count=600, idx_subsample_list=list(range(0, 600, 5)), size=120)
     catalog = toy_catalog(scaled_model(number), toy_setting(), part)
