@@ -35,9 +35,15 @@ LIBRARIES = """
     scipy scikit-learn scikit-image pillow pillow-simd opencv-python opencv-python-headless pandas pyautoattack nltk
     sentencex pysbd
 """.split()
-
-# Modules that are not called as their distributions are; to ask for any others takes a second.
-_RENAMED = {"PIL": "pillow", "sklearn": "scikit-learn", "skimage": "scikit-image", "yaml": "pyyaml"}
+# Modules that are not called like their library. To ask all distributions for their modules takes most of a second.
+_LIBRARY_OF = {
+    "PIL": "pillow",
+    "cv2": "opencv-python",
+    "open_clip": "open-clip-torch",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
 
 _PACKAGE = Path(__file__).parent
 _OURS = "testbed:"  # begins the names of testbed's own files, which are relative to the package
@@ -286,12 +292,18 @@ def _distributions(file: str) -> frozenset[str]:
     tops = {name.partition(".")[0] for name in imported_modules(tree, None)} - sys.stdlib_module_names
     found = set()
     for top in tops - {"testbed", ""}:
-        name = _RENAMED.get(top, _canonical(top))
+        name = _LIBRARY_OF.get(top, _canonical(top))
         if name in installed_versions():
             found.add(name)
-        elif importlib.util.find_spec(top) is not None:
+        elif _in_library(top):
             found.update(_canonical(each) for each in _packages().get(top, ()))
     return frozenset(found)
+
+
+def _in_library(module: str) -> bool:
+    spec = importlib.util.find_spec(module)
+    places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or [])]
+    return any(place is not None and sourcecode.is_library_file(place) for place in places)
 
 
 def _named(path: str) -> str:

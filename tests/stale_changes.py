@@ -35,7 +35,8 @@ class Change:
         keeps_times: Whether the rewritten files keep their sizes and times of change.
         metric: The metric whose value is compared.
         outputs: Whether the logits change; else only metrics do.
-        processes: Whether the second run has processes of its own.
+        processes: Whether the first run has processes of its own.
+        described: Whether the identity tells; else a record does, and samples or metrics that are computed again.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Change:
     metric: str = "nll"
     outputs: bool = True
     processes: bool = False
+    described: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,22 +61,24 @@ class Harmless:
 
     Attributes:
         name: What is changed.
+        run: The second run in which it is made, together with others. For edits, each has a calm plug-in of its own.
         edits: What is replaced in which file of the calm plug-in's folder.
         written: Files that are written there, or written anew.
+        line_ends: Whether the lines of the plug-in end as on Windows.
         action: What else is done: the name of a function of the test.
         words: Words of the second run.
         after: Environment variables of the second run.
-        executor: Where the second run computes.
         checked: Whether stored samples may be run again.
     """
 
     name: str
+    run: str = "edits"
     edits: tuple[tuple[str, str, str], ...] = ()
     written: dict[str, str] = field(default_factory=dict)
+    line_ends: bool = False
     action: str | None = None
     words: tuple[str, ...] = ()
     after: dict[str, str] = field(default_factory=dict)
-    executor: str = "inline"
     checked: bool = True
 
 
@@ -949,6 +953,7 @@ READ = (
         'add_setting("@@", perturbation_fn_gpu=g)\n',
         files={"k.txt": "0.5"},
         written={"k.txt": "0.8"},
+        described=False,
     ),
     Change(
         "a file that a perturbation of one image reads",
@@ -960,6 +965,7 @@ READ = (
         files={"k.csv": "k,0.5,1"},
         written={"k.csv": "k,0.8,1"},
         processes=True,
+        described=False,
     ),
     Change(
         "a safetensors file that a perturbation reads",
@@ -975,6 +981,7 @@ READ = (
             ),
         },
         make=("make_@@.py", "0.5", "0.8"),
+        described=False,
     ),
     Change(
         "a picture that a perturbation reads by torchvision",
@@ -990,6 +997,7 @@ READ = (
             ),
         },
         make=("make_@@.py", "// 1", "// 9"),
+        described=False,
     ),
     Change(
         "a variable that a perturbation reads",
@@ -1045,6 +1053,7 @@ READ = (
         written={"weights.json": "[10, 20, 30, 40, 50, 60]"},
         metric="weighted",
         outputs=False,
+        described=False,
     ),
     Change(
         "a file that the model's transform reads",
@@ -1054,6 +1063,7 @@ READ = (
         'add_model("@@", transform=transform)\n',
         files={"k.txt": "0.5"},
         written={"k.txt": "0.8"},
+        described=False,
     ),
     Change(
         "a file that the setting's transform reads",
@@ -1064,6 +1074,7 @@ READ = (
         'add_setting("@@", transform=dim)\n',
         files={"k.txt": "0.5"},
         written={"k.txt": "0.8"},
+        described=False,
     ),
     Change(
         "a file that the tokenizer of a dual encoder reads",
@@ -1074,6 +1085,7 @@ READ = (
         'add_towers("@@", lambda: (Towers(), tokens))\n',
         files={"prefix.txt": "see "},
         written={"prefix.txt": "the "},
+        described=False,
     ),
 )
 
@@ -1140,6 +1152,7 @@ CODE = (
         SETTING,
         'FACTOR = 0.5\ndef g(x):\n    return x * eval("FACTOR")\nadd_setting("@@", perturbation_fn_gpu=g)\n',
         edits=((PLUGIN, "FACTOR = 0.5", "FACTOR = 0.8"),),
+        described=False,
     ),
     Change(
         "a function that is found by its name in a module",
@@ -1149,6 +1162,7 @@ CODE = (
         'add_setting("@@", perturbation_fn_gpu=g)\n',
         files={"ops_@@.py": SCALED},
         edits=(("ops_@@.py", *SCALE),),
+        described=False,
     ),
     Change(
         "a constant of a method that exec makes",
@@ -1188,6 +1202,7 @@ CODE = (
         "def g(x):\n    return {each.__name__: each for each in Op.__subclasses__()}[Op.ops[-1]].apply(x)\n"
         'add_setting("@@", perturbation_fn_gpu=g)\n',
         edits=((PLUGIN, "x * 0.5", "x * 0.8"),),
+        described=False,
     ),
     Change(
         "a property of a class",
@@ -1407,6 +1422,7 @@ DATA = (
         'add_setting("@@", perturbation_fn_gpu=f)\n',
         files={"ops_@@.py": SCALED},
         edits=(("ops_@@.py", *SCALE),),
+        described=False,
     ),
 )
 
@@ -1414,15 +1430,15 @@ CHANGES = (*ORDER, *PACKAGES, *NETWORKS, *HELPERS, *HOOKS, *TIMES, *READ, *CODE,
 
 # What must not count ----------------------------------------------------------------------------------------------
 
-# One plug-in that uses a little of everything, in the folder "calm"; its images lie in the data root.
+# One plug-in that uses a little of everything, which is there many times; its images lie in the data root.
 CALM = '''
 import importlib
 import json
 
 from testbed.eval_settings.eval_setting_base import StandardDataset
 
-import helper_calm
-import pkg_calm.sub
+import helper_@@
+import pkg_@@.sub
 
 STEPS = {"add": 0.1, "times": 0.9}
 
@@ -1431,18 +1447,18 @@ class CalmNet(Net):
     """A network."""
 
     def forward(self, x):
-        return super().forward(x) * helper_calm.K
+        return super().forward(x) * helper_@@.K
 
 
 def soften(x):
     """Makes images softer."""
     for name, by in STEPS.items():
         x = x + by if name == "add" else x * by
-    return pkg_calm.sub.f(x).clamp(0, 1)
+    return pkg_@@.sub.f(x).clamp(0, 1)
 
 
 def shade(image):
-    with open(helper_calm.TABLE) as file:
+    with open(helper_@@.TABLE) as file:
         return image * json.load(file)["shade"]
 
 
@@ -1451,15 +1467,15 @@ def metrics(logits, targets):
 
 
 def load():
-    network = importlib.import_module("nets_calm").build(CalmNet)
+    network = importlib.import_module("nets_@@").build(CalmNet)
     network.load_state_dict(torch.load(WEIGHTS, weights_only=True))
     return network
 
 
 WEIGHTS = Path(FOLDER, "net.pt")
-add_model("calm", load, weights=WEIGHTS)
+add_model("@@", load, weights=WEIGHTS)
 add_setting(
-    "calm",
+    "@@",
     dataset=StandardDataset(name="calm-images"),
     perturbation_fn_cpu=shade,
     perturbation_fn_gpu=soften,
@@ -1468,26 +1484,41 @@ add_setting(
 '''
 
 CALM_FILES = {
-    "helper_calm.py": (
+    "helper_@@.py": (
         '"""Numbers."""\n\nimport json\nimport os\nfrom pathlib import Path\n\n'
         'TABLE = str(Path(__file__).with_name("table.json"))\n'
         'K = json.loads(Path(TABLE).read_text())["k"] * float(os.environ.get("CALM_SCALE", "1"))\n'
     ),
     "table.json": '{"k": 1.5, "shade": 0.9}',
-    "pkg_calm/__init__.py": "",
-    "pkg_calm/sub.py": "from .numbers import K\n\n\ndef f(x):\n    return x * K\n",
-    "pkg_calm/numbers.py": "K = 0.9\n",
-    "nets_calm.py": "def build(kind):\n    return kind()\n",
+    "pkg_@@/__init__.py": "",
+    "pkg_@@/sub.py": "from .numbers import K\n\n\ndef f(x):\n    return x * K\n",
+    "pkg_@@/numbers.py": "K = 0.9\n",
+    "nets_@@.py": "def build(kind):\n    return kind()\n",
     "notes.txt": "nobody reads this\n",
-    "make_calm.py": (
-        "from pathlib import Path\nimport torch\nfrom PIL import Image\nfrom stale_base import Net, pixels\n\n"
-        'torch.save(Net(4).state_dict(), "net.pt")\n'
-        "for number, image in enumerate(pixels()):\n"
-        '    folder = Path("../data/calm-images", f"class{number % 6}")\n'
-        "    folder.mkdir(parents=True, exist_ok=True)\n"
-        '    Image.fromarray(image).save(folder / f"{number}.png")\n'
-    ),
+    "make_@@.py": 'import torch\nfrom stale_base import Net\n\ntorch.save(Net(4).state_dict(), "net.pt")\n',
 }
+
+MAKE_IMAGES = """
+from pathlib import Path
+
+from PIL import Image
+from stale_base import pixels
+
+for number, image in enumerate(pixels()):
+    folder = Path("../data/calm-images", f"class{number % 6}")
+    folder.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(image).save(folder / f"{number}.png")
+"""
+
+# One that has nothing to do with it.
+OTHER = """
+def f(x):
+    return x * 1.8
+
+
+add_model("other")
+add_setting("other", perturbation_fn_gpu=f)
+"""
 
 # Another one, which says nowhere in which folder it is.
 MOVABLE = """
@@ -1514,75 +1545,74 @@ MOVABLE_FILES = {
     "k.json": "0.7",
 }
 
-CALM_PLUGIN = "change_calm.py"
 SHADE = CALM[CALM.index("def shade") : CALM.index("def metrics")]
 
 HARMLESS = (
-    Harmless("nothing at all", checked=False),
-    Harmless("a comment in the plug-in", edits=((CALM_PLUGIN, "STEPS =", "# The steps.\nSTEPS ="),)),
-    Harmless("a comment in a function", edits=((CALM_PLUGIN, "    for name", "    # one by one\n    for name"),)),
-    Harmless("a comment in a helper", edits=(("helper_calm.py", "TABLE =", "# A file.\nTABLE ="),)),
-    Harmless("a comment in a submodule", edits=(("pkg_calm/sub.py", "def f", "# scales\ndef f"),)),
-    Harmless("a comment in a module imported by name", edits=(("nets_calm.py", "def", "# makes one\ndef"),)),
+    Harmless("nothing at all", run="files", checked=False),
+    Harmless("a comment in the plug-in", edits=((PLUGIN, "STEPS =", "# The steps.\nSTEPS ="),)),
+    Harmless("a comment in a function", edits=((PLUGIN, "    for name", "    # one by one\n    for name"),)),
+    Harmless("a comment in a helper", edits=(("helper_@@.py", "TABLE =", "# A file.\nTABLE ="),)),
+    Harmless("a comment in a submodule", edits=(("pkg_@@/sub.py", "def f", "# scales\ndef f"),)),
+    Harmless("a comment in a module imported by name", edits=(("nets_@@.py", "def", "# makes one\ndef"),)),
     Harmless(
         "the layout of the plug-in",
-        edits=((CALM_PLUGIN, '"add": 0.1, "times": 0.9', '\n    "add": 0.1,\n    "times":0.9,\n'),),
+        edits=((PLUGIN, '"add": 0.1, "times": 0.9', '\n    "add": 0.1,\n    "times":0.9,\n'),),
     ),
-    Harmless("the layout of a submodule", edits=(("pkg_calm/sub.py", "x * K", "(\n        x\n        * K\n    )"),)),
-    Harmless("the docstring of a function", edits=((CALM_PLUGIN, "Makes images softer.", "Softens images."),)),
-    Harmless("no docstring of a class", edits=((CALM_PLUGIN, '    """A network."""\n\n', ""),)),
-    Harmless("the docstring of a helper", edits=(("helper_calm.py", "Numbers.", "Some numbers."),)),
-    Harmless("other quotation marks", edits=((CALM_PLUGIN, 'name == "add"', "name == 'add'"),)),
-    Harmless("needless brackets", edits=((CALM_PLUGIN, "x + by if", "(x + by) if"),)),
+    Harmless("the layout of a submodule", edits=(("pkg_@@/sub.py", "x * K", "(\n        x\n        * K\n    )"),)),
+    Harmless("the docstring of a function", edits=((PLUGIN, "Makes images softer.", "Softens images."),)),
+    Harmless("no docstring of a class", edits=((PLUGIN, '    """A network."""\n\n', ""),)),
+    Harmless("the docstring of a helper", edits=(("helper_@@.py", "Numbers.", "Some numbers."),)),
+    Harmless("other quotation marks", edits=((PLUGIN, 'name == "add"', "name == 'add'"),)),
+    Harmless("needless brackets", edits=((PLUGIN, "x + by if", "(x + by) if"),)),
     Harmless(
         "the order of definitions",
-        edits=((CALM_PLUGIN, SHADE, ""), (CALM_PLUGIN, "def soften(x):", f"{SHADE}def soften(x):")),
+        edits=((PLUGIN, SHADE, ""), (PLUGIN, "def soften(x):", f"{SHADE}def soften(x):")),
     ),
     Harmless(
-        "the order of imports", edits=((CALM_PLUGIN, "import importlib\nimport json", "import json\nimport importlib"),)
+        "the order of imports", edits=((PLUGIN, "import importlib\nimport json", "import json\nimport importlib"),)
     ),
-    Harmless("an import that is not used", edits=((CALM_PLUGIN, "import json", "import json\nimport colorsys"),)),
-    Harmless("a variable that is not used", edits=((CALM_PLUGIN, "STEPS =", "OTHER = 7\nSTEPS ="),)),
-    Harmless(
-        "a function that is not used", edits=((CALM_PLUGIN, "STEPS =", "def unused(x):\n    return -x\n\n\nSTEPS ="),)
-    ),
-    Harmless("one more model", edits=((CALM_PLUGIN, "WEIGHTS =", 'add_model("calm-too")\nWEIGHTS ='),)),
-    Harmless("one more setting", edits=((CALM_PLUGIN, "WEIGHTS =", 'add_setting("calm-too")\nWEIGHTS ='),)),
-    Harmless(
-        "the setting's description", edits=((CALM_PLUGIN, '    "calm",\n', '    "calm",\n    description="soft",\n'),)
-    ),
-    Harmless("the model's type", edits=((CALM_PLUGIN, "weights=WEIGHTS", 'weights=WEIGHTS, model_type="Small"'),)),
+    Harmless("an import that is not used", edits=((PLUGIN, "import json", "import json\nimport colorsys"),)),
+    Harmless("a variable that is not used", edits=((PLUGIN, "STEPS =", "OTHER = 7\nSTEPS ="),)),
+    Harmless("a function that is not used", edits=((PLUGIN, "STEPS =", "def unused(x):\n    return -x\n\n\nSTEPS ="),)),
+    Harmless("one more model", edits=((PLUGIN, "WEIGHTS =", 'add_model("@@-too")\nWEIGHTS ='),)),
+    Harmless("one more setting", edits=((PLUGIN, "WEIGHTS =", 'add_setting("@@-too")\nWEIGHTS ='),)),
+    Harmless("the setting's description", edits=((PLUGIN, '    "@@",\n', '    "@@",\n    description="soft",\n'),)),
+    Harmless("the model's type", edits=((PLUGIN, "weights=WEIGHTS", 'weights=WEIGHTS, model_type="Small"'),)),
     Harmless("the layout of a JSON file", written={"table.json": '{\n "shade": 0.9,\n "k": 1.5\n}\n'}),
     Harmless("a JSON key that nobody asks for", written={"table.json": '{"k": 1.5, "shade": 0.9, "more": 1}'}),
-    Harmless("line ends", action="line_ends"),
-    Harmless("touched files", action="touch", checked=False),
-    Harmless("files written anew with equal content", action="rewrite", checked=False),
-    Harmless("files copied to other inodes", action="copy", checked=False),
-    Harmless("the permissions of files", action="chmod", checked=False),
-    Harmless("no byte code", action="clear", checked=False),
-    Harmless("the name of a file that nobody reads", action="rename", checked=False),
-    Harmless("a file that nobody reads", written={"notes.txt": "something else\n"}, checked=False),
-    Harmless("a file beside the images", action="readme", checked=False),
-    Harmless("another folder of the data root", action="more_data", checked=False),
-    Harmless("another data root", action="move_data"),
-    Harmless("a link to the data root", action="link_data"),
-    Harmless("another place of the plug-in", action="move_plugin"),
-    Harmless("another plug-in", action="other_plugin"),
-    Harmless("another plug-in that is edited", action="edit_other"),
-    Harmless("the order of the plug-ins", action="reverse"),
-    Harmless("fewer plug-ins", action="alone"),
-    Harmless("another working directory", action="elsewhere", checked=False),
-    Harmless("another variable", after={"SOMETHING_ELSE": "1"}, checked=False),
-    Harmless("folders of other libraries' caches", after={"HF_HOME": "/tmp/hf", "TORCH_HOME": "/tmp/torch"}),
-    Harmless("another time zone and language", after={"TZ": "Asia/Tokyo", "LANG": "C.UTF-8"}, checked=False),
-    Harmless("the batch size", words=("--batch-size", "5"), checked=False),
-    Harmless("more output", words=("--verbose",), checked=False),
-    Harmless("images read anew for each cell", words=("--no-shared-pass",), checked=False),
-    Harmless("the number of workers", words=("--workers", "2"), checked=False),
-    Harmless("processes", executor="processes", words=("--workers", "1"), checked=False),
-    Harmless("more processes", executor="processes", words=("--cpu-processes", "2"), checked=False),
+    Harmless("line ends", line_ends=True),
+    Harmless("touched files", action="touch", run="files", checked=False),
+    Harmless("files written anew with equal content", action="rewrite", run="files", checked=False),
+    Harmless("files copied to other inodes", action="copy", run="files", checked=False),
+    Harmless("the permissions of files", action="chmod", run="files", checked=False),
+    Harmless("no byte code", action="clear", run="files", checked=False),
+    Harmless("the name of a file that nobody reads", action="rename", run="files", checked=False),
+    Harmless("a file that nobody reads", written={"notes.txt": "something else\n"}, run="files", checked=False),
+    Harmless("a file beside the images", action="readme", run="files", checked=False),
+    Harmless("another folder of the data root", action="more_data", run="files", checked=False),
+    Harmless("another data root", action="move_data", run="data"),
+    Harmless("a link to the data root", action="link_data", run="data"),
+    Harmless("another place of the plug-in", action="move_plugin", run="moved"),
+    Harmless("another plug-in", action="other_plugin", run="plugins"),
+    Harmless("another plug-in that is edited", action="edit_other", run="plugins"),
+    Harmless("the order of the plug-ins", action="reverse", run="plugins"),
+    Harmless("fewer plug-ins", action="alone", run="alone"),
+    Harmless("another working directory", action="elsewhere", run="words", checked=False),
+    Harmless("another variable", after={"SOMETHING_ELSE": "1"}, run="words", checked=False),
     Harmless(
-        "processes and a comment", edits=((CALM_PLUGIN, "STEPS =", "# The steps.\nSTEPS ="),), executor="processes"
+        "folders of other libraries' caches", after={"HF_HOME": "/tmp/hf", "TORCH_HOME": "/tmp/torch"}, run="data"
     ),
-    Harmless("another model in the same run", action="together", checked=False),
+    Harmless(
+        "another time zone and language", after={"TZ": "Asia/Tokyo", "LANG": "C.UTF-8"}, run="words", checked=False
+    ),
+    Harmless("the batch size", words=("--batch-size", "5"), run="words", checked=False),
+    Harmless("more output", words=("--verbose",), run="words", checked=False),
+    Harmless("images read anew for each cell", words=("--no-shared-pass",), run="words", checked=False),
+    Harmless("the number of workers", words=("--workers", "2"), run="processes", checked=False),
+    Harmless("processes", run="processes", checked=False),
+    Harmless("more processes", words=("--cpu-processes", "2"), run="processes", checked=False),
+    Harmless(
+        "processes and a comment", edits=((PLUGIN, "STEPS =", "# The steps.\nSTEPS ="),), run="edits by processes"
+    ),
+    Harmless("another model in the same run", action="together", run="words", checked=False),
 )

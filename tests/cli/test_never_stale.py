@@ -1,7 +1,8 @@
 """A number that is stored is never shown for a definition that has become another one.
 
-All changes of `stale_changes` are evaluated once into one store. Then each is made by itself, in place, and ``eval.py``
-runs on a copy of that store. What it should say then is what a fresh store says, with all changes made at once.
+All changes of `stale_changes` are evaluated into one store. Then all are made at once, in place, and ``eval.py`` runs
+on that store again. What it should say then is what a fresh store says. Each change is to a cell of its own: what a
+test says is about one change alone, as a check names what it is for.
 """
 
 from __future__ import annotations
@@ -9,11 +10,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,14 +19,17 @@ import pytest
 from stale_changes import (
     BASE,
     BEGINNING,
-    BOTH,
     CALM,
     CALM_FILES,
     CHANGES,
     HARMLESS,
+    MAKE_IMAGES,
+    MODEL,
     MOVABLE,
     MOVABLE_FILES,
+    OTHER,
     PLUGIN,
+    SETTING,
     SHARED,
     Change,
     Harmless,
@@ -36,25 +37,38 @@ from stale_changes import (
 
 ALTERED = 1e-3  # how much of the logits' range a change alters at least
 MOST_SAMPLES = 16  # that may be run again to find that nothing has changed
-CALM_CELL, MOVABLE_CELL = ("calm", "calm"), ("movable", "movable")
+UNCHANGED = ("plain", "clean")  # a cell of all runs that no change is about
+INLINE = ("--executor", "inline")
+PROCESSES = ("--executor", "processes", "--workers", "1")
+EDITS, EDITS_BY_PROCESSES, MOVED = "edits", "edits by processes", "moved"  # the runs of harmless changes
 
 Cell = tuple[str, str]
-Files = dict[Path, tuple[bytes, int]]
 
 
-def word(change: Change) -> str:
-    """What stands for ``@@`` in a change."""
-    return f"c{CHANGES.index(change):03d}"
+def word(change: Change | Harmless) -> str:
+    """What stands for ``@@`` in a change: the name of its folder, and its model or setting."""
+    if isinstance(change, Change):
+        return f"c{CHANGES.index(change):03d}"
+    return f"h{HARMLESS.index(change):02d}" if change.run in (EDITS, EDITS_BY_PROCESSES) else "calm"
+
+
+def own(text: str, change: Change | Harmless) -> str:
+    """A text of a change, with its word."""
+    return text.replace("@@", word(change))
 
 
 def cell_of(change: Change) -> Cell:
-    model, setting = (part.replace("@@", word(change)) for part in change.cell)
-    return model, setting
+    """The cell that a change is about."""
+    model, setting = change.cell
+    return own(model, change), own(setting, change)
 
 
-def shelf(change: Change) -> int:
-    """Which plug-ins are loaded together: some, since a hundred take a while, and importing timm takes longer."""
-    return -1 if "import timm" in change.plugin else CHANGES.index(change) // 27
+def cells_of(change: Harmless) -> list[Cell]:
+    """The cells that a harmless change is about; many models on many settings would be too many."""
+    if change.run == MOVED:
+        return [("movable", "movable")]
+    name = word(change)
+    return [(name, "clean"), ("plain", name)] if change.run == EDITS else [(name, name)]
 
 
 def overall(answer: dict) -> dict[tuple[Cell, str], float]:
@@ -66,9 +80,9 @@ def overall(answer: dict) -> dict[tuple[Cell, str], float]:
     }
 
 
-def checks_of(answer: dict) -> list[dict]:
-    """Of which evaluations samples were run again, and why."""
-    return answer.get("checks", [])
+def checks_of(answer: dict, cell: Cell) -> list[dict]:
+    """Of which evaluations samples were run again for a cell, and why."""
+    return [each for each in answer.get("checks", []) if (each["model"], each["eval_setting"]) == cell]
 
 
 def outcome_of(answer: dict, cell: Cell) -> dict:
@@ -101,110 +115,151 @@ class Folder:
         assert old in text, f"{name} has no {old!r}"
         path.write_text(text.replace(old, new))
 
-    def files(self) -> Files:
+    def files(self) -> dict[Path, tuple[bytes, int]]:
         """The content and the time of change of each file."""
         paths = [path for path in self.path.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
         return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in paths}
 
-    def put_back(self, files: Files) -> None:
+    def put_back(self, files: dict[Path, tuple[bytes, int]]) -> None:
         """Makes the files as they were, times included."""
         for path in self.files().keys() - files.keys():
             path.unlink()
         for path, (content, time) in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
             if not path.is_file() or path.read_bytes() != content:
                 path.write_bytes(content)
             os.utime(path, ns=(time, time))
         self.clear()
 
 
+# The runs ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Batch:
+    """What is evaluated in one run.
+
+    Attributes:
+        plugins: The plug-ins to load, by the names of their folders.
+        models: The models, each of which runs on each setting.
+        settings: The settings.
+        first: Where the first run computes.
+        second: Where the second run computes.
+    """
+
+    plugins: list[str]
+    models: list[str]
+    settings: list[str]
+    first: Sequence[str] = INLINE
+    second: Sequence[str] = INLINE
+
+
+def batch_of(change: Change | Harmless) -> str:
+    """The run in which a change is evaluated."""
+    if isinstance(change, Harmless):
+        return change.run
+    if change.processes:
+        return "by processes"
+    return {SETTING: "settings", MODEL: "models"}.get(change.cell, "others")
+
+
+def batches() -> dict[str, Batch]:
+    """All runs whose outcomes are stored; each of a few models, or of a few settings."""
+    found = {
+        "settings": Batch([], ["plain"], ["clean"]),
+        "models": Batch([], ["plain"], ["clean"]),
+        "others": Batch([], ["plain"], ["clean"]),
+        "by processes": Batch([], ["plain"], ["clean"], first=PROCESSES),
+        "edits of models": Batch([], [], ["clean"]),
+        "edits of settings": Batch([], ["plain"], []),
+        EDITS_BY_PROCESSES: Batch([], [], [], second=PROCESSES),
+        "calm": Batch(["other", "calm"], ["calm"], ["calm"]),
+        MOVED: Batch(["movable"], ["movable"], ["movable"]),
+    }
+    for change in (*CHANGES, *HARMLESS):
+        if isinstance(change, Harmless) and change.run not in (EDITS, EDITS_BY_PROCESSES):
+            continue
+        cells = [cell_of(change)] if isinstance(change, Change) else cells_of(change)
+        names = (
+            ("edits of models", "edits of settings") if batch_of(change) == EDITS else (batch_of(change),) * len(cells)
+        )
+        for name, (model, setting) in zip(names, cells, strict=True):
+            batch = found[name]
+            for values, value in ((batch.plugins, word(change)), (batch.models, model), (batch.settings, setting)):
+                if value not in values:
+                    values.append(value)
+    return found
+
+
 @dataclass
 class World:
-    """Where everything lies, what was stored, and what is right after each change."""
+    """Where everything lies, what was stored, what was said after the changes, and what is right then.
+
+    Attributes:
+        folder: Has everything.
+        start: Runs a program, in a folder, with words and variables.
+        root: Has ``eval.py``.
+        altered: What each change alters: the paths of files, and the names of variables.
+        evaluations: The ids of the stored evaluations.
+        stored: The stored values.
+        logits: The stored logits.
+        answers: What the runs on changed definitions said, by the name of the run.
+        right: The values of a fresh store.
+        right_logits: The logits of a fresh store.
+    """
 
     folder: Path
-    before: dict[Change, Files] = field(default_factory=dict)
-    after: dict[Change, Files] = field(default_factory=dict)
+    start: Callable[[Path, Path, Sequence[str], dict[str, str]], str]
+    root: Path
+    altered: dict[Change, set[str]] = field(default_factory=dict)
     evaluations: dict[Cell, int] = field(default_factory=dict)
     stored: dict[tuple[Cell, str], float] = field(default_factory=dict)
-    right: dict[tuple[Cell, str], float] = field(default_factory=dict)
     logits: dict[Cell, np.ndarray] = field(default_factory=dict)
+    answers: dict[str, dict] = field(default_factory=dict)
+    right: dict[tuple[Cell, str], float] = field(default_factory=dict)
     right_logits: dict[Cell, np.ndarray] = field(default_factory=dict)
 
-    def place(self, change: Change) -> Folder:
-        return Folder(self.folder / word(change))
+    def place(self, name: str) -> Folder:
+        return Folder(self.folder / name)
 
-    @property
-    def calm(self) -> Folder:
-        return Folder(self.folder / "calm")
+    def plugin(self, name: str) -> Path:
+        return self.folder / name / PLUGIN.replace("@@", name)
 
-    @property
-    def data(self) -> Folder:
-        return Folder(self.folder / "data")
+    def evaluate(
+        self,
+        folder: Path,
+        batch: Batch,
+        words: Sequence[str],
+        variables: dict[str, str],
+        data: Path | None = None,
+        plugins: Sequence[Path] | None = None,
+    ) -> dict:
+        """What ``eval.py`` says about a batch, on the store of a folder or the one that words name."""
+        if plugins is None:
+            plugins = [self.folder / "base" / "shared.py", *map(self.plugin, batch.plugins)]
+        words = ["--plugin", *map(str, plugins), "--data-root", str(data or self.folder / "data"), "--json", *words]
+        words += ["--models", *batch.models, "--eval-settings", *batch.settings]
+        return json.loads(self.start(self.root / "eval.py", folder, words, variables))
 
-    def plugin(self, change: Change) -> Path:
-        return self.place(change).path / _own(PLUGIN, change)
+    def make(self, folders: Sequence[str]) -> None:
+        """Runs the programs that make files."""
+        programs = sorted(str(path) for name in folders for path in (self.folder / name).glob("make_*.py"))
+        self.start(self.folder / "make_all.py", self.folder, [str(self.folder / "base"), *programs], {})
 
-    def plugins(self, cell: Cell | None) -> list[Path]:
-        """The plug-ins that are loaded in each run of a cell; of all cells for None."""
-        shared = self.folder / "base" / "shared.py"
-        if cell in (CALM_CELL, MOVABLE_CELL):
-            other = self.plugin(CHANGES[0])
-            return [shared, other, self.calm.path / "change_calm.py", self.folder / "movable" / "change_movable.py"]
-        own = next((change for change in CHANGES if cell_of(change) == cell), None)
-        return [shared, *(self.plugin(change) for change in CHANGES if own is None or shelf(change) == shelf(own))]
-
-    def variables(self, *changed: Change) -> dict[str, str]:
-        """The environment variables of all changes, some of them made."""
-        given: dict[str, str] = {}
-        for change in CHANGES:
-            values = change.after if change in changed else change.before
-            given.update({name.replace("@@", word(change)): value for name, value in values.items()})
-        return given
-
-    def take_store(self, folder: Path) -> None:
-        shutil.copy(self.folder / "first" / "testbed.db", folder / "testbed.db")
-
-    @contextmanager
-    def changed(self, change: Change) -> Iterator[None]:
-        """One change, in place."""
-        place = self.place(change)
-        place.clear()
-        for path, (content, time) in self.after[change].items():
-            old, old_time = self.before[change].get(path, (b"", 0))
-            if content != old:
-                path.write_bytes(content)
-                os.utime(path, ns=(old_time, old_time) if change.keeps_times else (time, time))
-        try:
-            yield
-        finally:
-            place.put_back(self.before[change])
+    def copy_of_store(self, name: str) -> Path:
+        """A new folder with a copy of the first store."""
+        folder = self.folder / "runs" / name.replace(" ", "-")
+        folder.mkdir(parents=True)
+        shutil.copy(self.folder / "first" / "testbed.db", folder)
+        return folder
 
 
-def first_files(world: World) -> None:
-    """Writes all plug-ins and what they read."""
-    base = world.folder / "base"
-    Folder(base).write({"stale_base.py": BASE, "shared.py": BEGINNING + SHARED})
-    for change in CHANGES:
-        own = {PLUGIN: BEGINNING + change.plugin, **change.files}
-        world.place(change).write({_own(name, change): _own(text, change) for name, text in own.items()})
-    world.calm.write({"change_calm.py": BEGINNING + CALM, **CALM_FILES})
-    Folder(world.folder / "movable").write({"change_movable.py": BEGINNING + MOVABLE, **MOVABLE_FILES})
-    world.data.path.mkdir()
-
-
-def change_files(world: World) -> None:
-    """Makes all changes at once, but for what programs make."""
-    for change in CHANGES:
-        place = world.place(change)
-        edits = [*change.edits, *([change.make] if change.make is not None else [])]
-        for edit in edits:
-            place.edit(*(_own(part, change) for part in edit))
-        place.write({_own(name, change): _own(text, change) for name, text in change.written.items()})
-
-
-def _own(text: str, change: Change) -> str:
-    return text.replace("@@", word(change))
+def variables(changed: bool) -> dict[str, str]:
+    """The environment variables before or after all changes."""
+    return {
+        own(name, change): value
+        for change in CHANGES
+        for name, value in (change.after if changed else change.before).items()
+    }
 
 
 MAKE_ALL = """
@@ -222,92 +277,96 @@ for program in programs:
 """
 
 
-# The runs ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def world(warm_python, root, tmp_path_factory) -> World:
-    """Everything evaluated once before and once after all changes; the files are as before."""
-    world = World(tmp_path_factory.mktemp("never-stale").resolve())
-    first_files(world)
-    (world.folder / "make_all.py").write_text(MAKE_ALL)
-    programs = sorted(str(path) for path in world.folder.glob("*/make_*.py"))
+    """Everything evaluated before and after all changes."""
 
-    def run(script: Path, folder: Path, words: list[str], **variables: str) -> str:
-        Folder(world.folder).clear()
-        done = warm_python.run(script, words, folder, {**os.environ, **variables})
+    def start(script: Path, folder: Path, words: Sequence[str], given: dict[str, str]) -> str:
+        world.place(".").clear()
+        done = warm_python.run(script, words, folder, {**os.environ, **given})
         assert "Traceback" not in done.stderr, done.stderr
         return done.stdout
 
-    def evaluate_all(name: str, *changed: Change) -> tuple[list[dict], dict[Cell, np.ndarray]]:
-        folder = world.folder / name
-        folder.mkdir()
-        run(world.folder / "make_all.py", folder, [str(world.folder / "base"), *programs])
-        variables = world.variables(*changed)
-        if changed:
-            variables["TESTBED_CACHE"] = str(folder / "cache")
-        answers, logits = [], {}
-        for number, (plugins, cells) in enumerate(groups(world, together=bool(changed))):
-            words = [*("--plugin", *map(str, plugins)), *("--executor", "inline", "--json")]
-            words += ["--data-root", str(world.data.path), "--logdir", f"log{number}"]
-            words += ["--models", *sorted({model for model, _ in cells})]
-            words += ["--eval-settings", *sorted({setting for _, setting in cells})]
-            answer = json.loads(run(root / "eval.py", folder, words, **variables))
-            answers.append(answer)
-            logits.update(logged(folder / f"log{number}"))
-            failed = [each for each in answer["outcomes"] if each["evaluation_id"] is None]
-            assert failed == []
-        return answers, logits
+    world = World(tmp_path_factory.mktemp("never-stale").resolve(), start, root)
+    write_files(world)
+    found = batches()
+    changed = {name: batch for name, batch in found.items() if any(batch_of(change) == name for change in CHANGES)}
 
-    answers, world.logits = evaluate_all("first")
-    world.before = {change: world.place(change).files() for change in CHANGES}
-    for answer in answers:
+    for answer, logits in evaluate_all(world, world.folder / "first", found, variables(False)):
         world.stored.update(overall(answer))
-        for each in answer["outcomes"]:
-            world.evaluations[each["model"], each["setting"]] = each["evaluation_id"]
+        world.logits.update(logits)
+        ids = {(each["model"], each["setting"]): each["evaluation_id"] for each in answer["outcomes"]}
+        world.evaluations.update(ids)
     change_files(world)
-    answers, world.right_logits = evaluate_all("fresh", *CHANGES)
-    for answer in answers:
+    for name in (*changed, "edits of models", "edits of settings", EDITS_BY_PROCESSES):
+        given = variables(name in changed)
+        world.answers[name] = world.evaluate(world.copy_of_store(name), found[name], found[name].second, given)
+    fresh = world.folder / "fresh"
+    given = {**variables(True), "TESTBED_CACHE": str(fresh / "cache")}
+    inline = {name: replace(batch, first=INLINE) for name, batch in changed.items()}
+    for answer, logits in evaluate_all(world, fresh, inline, given):
         world.right.update(overall(answer))
-    for change in CHANGES:
-        world.after[change] = world.place(change).files()
-        world.place(change).put_back(world.before[change])
+        world.right_logits.update(logits)
+    for run in dict.fromkeys(change.run for change in HARMLESS):
+        if run not in (EDITS, EDITS_BY_PROCESSES):
+            world.answers[run] = evaluate_calm(world, run, found)
     return world
 
 
-def groups(world: World, together: bool) -> list[tuple[tuple[Path, ...], list[Cell]]]:
-    """The cells of all runs, with the plug-ins to load; those in one that can be told by their models and settings.
+def write_files(world: World) -> None:
+    """Writes all plug-ins and what they read, as they are before the changes."""
+    world.place(".").write({"make_all.py": MAKE_ALL})
+    world.place("base").write({"stale_base.py": BASE, "shared.py": BEGINNING + SHARED, "make_images.py": MAKE_IMAGES})
+    world.place("other").write({"change_other.py": BEGINNING + OTHER})
+    world.place("movable").write({"change_movable.py": BEGINNING + MOVABLE, **MOVABLE_FILES})
+    for change in (*CHANGES, *HARMLESS):
+        plugin, files = (change.plugin, change.files) if isinstance(change, Change) else (CALM, CALM_FILES)
+        texts = {PLUGIN: BEGINNING + plugin, **files}
+        world.place(word(change)).write({own(name, change): own(text, change) for name, text in texts.items()})
+    world.make(["base", *dict.fromkeys(map(word, (*CHANGES, *HARMLESS)))])
 
-    Args:
-        world: The world.
-        together: Whether all plug-ins are loaded in each run, for fewer runs.
-    """
-    found: dict[tuple[object, tuple[Path, ...]], list[Cell]] = {}
+
+def change_files(world: World) -> None:
+    """Makes all changes to files at once."""
+    before = {change: world.place(word(change)).files() for change in CHANGES}
     for change in CHANGES:
-        cell = cell_of(change)
-        plugins = world.plugins(None if together else cell)
-        found.setdefault((cell if change.cell == BOTH else change.cell, tuple(plugins)), []).append(cell)
-    calm = [] if together else [(tuple(world.plugins(cell)), [cell]) for cell in (CALM_CELL, MOVABLE_CELL)]
-    return [*((plugins, cells) for (_, plugins), cells in found.items()), *calm]
+        make_edits(world, change, [*change.edits, *([change.make] if change.make is not None else [])])
+    world.make([word(change) for change in CHANGES if change.make is not None])
+    for change in CHANGES:
+        for path, (content, time) in before[change].items():
+            if change.keeps_times:
+                os.utime(path, ns=(time, time))
+            if path.read_bytes() != content:
+                world.altered.setdefault(change, set()).add(str(path))
+        names = {own(name, change) for name in {*change.before, *change.after}}
+        world.altered.setdefault(change, set()).update(names)
+    for change in HARMLESS:
+        if change.run in (EDITS, EDITS_BY_PROCESSES):
+            make_edits(world, change, change.edits)
+        if change.line_ends:
+            path = world.plugin(word(change))
+            path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
 
 
-def logged(folder: Path) -> dict[Cell, np.ndarray]:
-    """The logits that a run wrote."""
-    metrics = json.loads((folder / "metrics.json").read_text())
-    files = {(each["model"], each["eval_setting"]): each["outputs"] for each in metrics}
-    return {cell: np.load(folder / file)["logits"] for cell, file in files.items()}
+def make_edits(world: World, change: Change | Harmless, edits: Sequence[tuple[str, str, str]]) -> None:
+    """Edits and writes the files of a change."""
+    place = world.place(word(change))
+    for edit in edits:
+        place.edit(*(own(part, change) for part in edit))
+    place.write({own(name, change): own(text, change) for name, text in change.written.items()})
 
 
-def evaluate(world: World, program, change: Change) -> dict:
-    model, setting = cell_of(change)
-    executor = ("processes", "--workers", "1") if change.processes else ("inline",)
-    done = program(
-        "eval.py",
-        *("--plugin", *map(str, world.plugins((model, setting))), "--models", model, "--eval-settings", setting),
-        *("--data-root", str(world.data.path), "--json", "--executor", *executor),
-        **world.variables(change),
-    )
-    return json.loads(done.stdout)
+def evaluate_all(
+    world: World, folder: Path, found: dict[str, Batch], given: dict[str, str]
+) -> Iterator[tuple[dict, dict[Cell, np.ndarray]]]:
+    """The answers and the logits of runs that compute everything, into one new store."""
+    folder.mkdir()
+    for number, batch in enumerate(found.values()):
+        answer = world.evaluate(folder, batch, [*batch.first, "--logdir", f"log{number}"], given)
+        files = {}
+        for each in json.loads((folder / f"log{number}" / "metrics.json").read_text()):
+            files[each["model"], each["eval_setting"]] = folder / f"log{number}" / each["outputs"]
+        yield answer, {cell: np.load(file)["logits"] for cell, file in files.items()}
 
 
 # Changes that count -----------------------------------------------------------------------------------------------
@@ -329,17 +388,25 @@ def test_every_change_alters_the_numbers(world):
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.name.replace(" ", "-"))
-def test_a_stored_number_is_not_shown_after_a_change(world, program, tmp_path, change):
-    world.take_store(tmp_path)
-    cell = cell_of(change)
-    with world.changed(change):
-        answer = evaluate(world, program, change)
+def test_a_stored_number_is_not_shown_after_a_change(world, change):
+    answer, cell = world.answers[batch_of(change)], cell_of(change)
     outcome = outcome_of(answer, cell)
     assert outcome["status"] in ("complete", "derived"), f"{outcome['status']}: the number is stale"
     assert outcome["evaluation_id"] != world.evaluations[cell]
     value = overall(answer)[cell, change.metric]
     assert value != pytest.approx(world.stored[cell, change.metric], rel=1e-5)
     assert value == pytest.approx(world.right[cell, change.metric], rel=1e-5)
+    differing = [check for check in checks_of(answer, cell) if check["result"] != "equal"]
+    assert change.described == (differing == [])
+    for check in differing:  # for the change itself, not only for others of the run
+        assert any(what in text for what in world.altered[change] for text in check["because"])
+
+
+@pytest.mark.parametrize("run", ["settings", "models", "others", "by processes"])
+def test_what_the_changes_are_not_about_is_shown(world, run):
+    """Or else a change in the same run might be what the tests above see."""
+    outcome = outcome_of(world.answers[run], UNCHANGED)
+    assert (outcome["status"], outcome["evaluation_id"]) == ("stored", world.evaluations[UNCHANGED])
 
 
 # Changes that do not ----------------------------------------------------------------------------------------------
@@ -347,22 +414,16 @@ def test_a_stored_number_is_not_shown_after_a_change(world, program, tmp_path, c
 
 @dataclass
 class Run:
-    """The second run of the calm cell, which an action may alter."""
+    """A second run of the calm plug-in, which actions may alter."""
 
     world: World
     folder: Path
-    plugins: list[Path]
+    batch: Batch
     data: Path
-    cell: Cell = CALM_CELL
-    models: tuple[str, ...] = ("calm",)
-    settings: tuple[str, ...] = ("calm",)
+    plugins: list[Path]
 
     def files(self) -> list[Path]:
-        return [*self.world.calm.files(), *self.world.data.files()]
-
-    def line_ends(self) -> None:
-        path = self.world.calm.path / "change_calm.py"
-        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+        return [*self.world.place("calm").files(), *self.data.rglob("*.png")]
 
     def touch(self) -> None:
         for path in self.files():
@@ -383,17 +444,17 @@ class Run:
             path.chmod(0o600)
 
     def clear(self) -> None:
-        self.world.calm.clear()
+        self.world.place("calm").clear()
 
     def rename(self) -> None:
-        path = self.world.calm.path / "notes.txt"
+        path = self.world.place("calm").path / "notes.txt"
         path.rename(path.with_name("remarks.txt"))
 
     def readme(self) -> None:
-        self.world.data.write({"calm-images/class0/README": "images\n"})
+        Folder(self.data).write({"calm-images/class0/README": "images\n"})
 
     def more_data(self) -> None:
-        self.world.data.write({"other-images/class0/image.png": "no image"})
+        Folder(self.data).write({"other-images/class0/image.png": "no image"})
 
     def move_data(self) -> None:
         self.data = shutil.copytree(self.data, self.folder / "elsewhere")
@@ -404,67 +465,63 @@ class Run:
         self.data = link
 
     def move_plugin(self) -> None:
-        for name in ("movable", "base"):
-            shutil.copytree(self.world.folder / name, self.folder / "moved" / name)
         moved = self.folder / "moved"
+        for name in ("movable", "base"):
+            shutil.copytree(self.world.folder / name, moved / name)
         self.plugins = [moved / "base" / "shared.py", moved / "movable" / "change_movable.py"]
-        self.cell, self.models, self.settings = MOVABLE_CELL, ("movable",), ("movable",)
 
     def other_plugin(self) -> None:
-        other = self.folder / "other.py"
-        other.write_text("from stale_base import add_model, add_setting\n\nadd_model('o')\nadd_setting('o')\n")
-        self.plugins.append(other)
+        another = self.folder / "another.py"
+        another.write_text("from stale_base import add_model, add_setting\n\nadd_model('o')\nadd_setting('o')\n")
+        self.plugins.insert(1, another)
 
     def edit_other(self) -> None:
-        self.world.place(CHANGES[0]).edit(self.plugins[1].name, "1.8", "1.9")
+        self.world.place("other").edit("change_other.py", "1.8", "1.9")
 
     def reverse(self) -> None:
         self.plugins.reverse()
 
     def alone(self) -> None:
-        self.plugins = [self.world.calm.path / "change_calm.py"]
+        self.plugins = [self.world.plugin("calm")]
 
     def elsewhere(self) -> None:
         self.folder = self.folder / "deeper"
         self.folder.mkdir()
 
     def together(self) -> None:
-        self.models, self.settings = ("plain", "calm"), ("clean", "calm")
+        self.batch = replace(self.batch, models=["plain", "calm"], settings=["clean", "calm"])
+
+
+def evaluate_calm(world: World, name: str, found: dict[str, Batch]) -> dict:
+    """What a second run says after all harmless changes that belong to it, which are taken back."""
+    folder = world.copy_of_store(name)
+    batch = found.get(name, found["calm"])
+    plugins = [world.folder / "base" / "shared.py", *map(world.plugin, batch.plugins)]
+    run = Run(world, folder, batch, world.folder / "data", plugins)
+    executor = "processes" if name == "processes" else "inline"
+    words, given = ["--executor", executor, "--db-url", str(folder / "testbed.db")], variables(False)
+    kept = [(place, place.files()) for place in map(world.place, ("calm", "data", "other"))]
+    for change in [change for change in HARMLESS if change.run == name]:
+        make_edits(world, change, change.edits)
+        if change.action is not None:
+            getattr(run, change.action)()
+        words += change.words
+        given.update(change.after)
+    answer = world.evaluate(run.folder, run.batch, words, given, run.data, run.plugins)
+    for place, files in kept:
+        place.put_back(files)
+    return answer
 
 
 @pytest.mark.parametrize("change", HARMLESS, ids=lambda change: change.name.replace(" ", "-"))
-def test_a_stored_number_is_shown_where_nothing_that_counts_changed(
-    world, program, warm_python, root, tmp_path, change
-):
-    answer, cell = evaluate_calm(world, warm_python, root, tmp_path, change)
-    outcome = outcome_of(answer, cell)
-    assert (outcome["status"], outcome["evaluation_id"]) == ("stored", world.evaluations[cell])
-    checks = [check for check in checks_of(answer) if (check["model"], check["eval_setting"]) == cell]
-    assert change.checked or checks == []
-    assert sum(check["samples"] for check in checks) <= MOST_SAMPLES
-    assert {check["result"] for check in checks} <= {"equal"}
-
-
-def evaluate_calm(world: World, warm_python, root: Path, folder: Path, change: Harmless) -> tuple[dict, Cell]:
-    run = Run(world, folder, world.plugins(CALM_CELL), world.data.path)
-    world.take_store(folder)
-    kept = [(place, place.files()) for place in (world.calm, world.data, world.place(CHANGES[0]))]
-    try:
-        for edit in change.edits:
-            world.calm.edit(*edit)
-        world.calm.write(change.written)
-        if change.action is not None:
-            getattr(run, change.action)()
-        words = ["--plugin", *map(str, run.plugins), "--models", *run.models, "--eval-settings", *run.settings]
-        words += ["--data-root", str(run.data), "--json", "--db-url", str(folder / "testbed.db")]
-        words += ["--executor", change.executor, *change.words]
-        environment = {**os.environ, **world.variables(), **change.after}
-        done = warm_python.run(root / "eval.py", words, run.folder, environment)
-    finally:
-        for place, files in kept:
-            place.put_back(files)
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return json.loads(done.stdout), run.cell
+def test_a_stored_number_is_shown_where_nothing_that_counts_changed(world, change):
+    names = ("edits of models", "edits of settings") if change.run == EDITS else (change.run,)
+    for name, cell in zip(names, cells_of(change), strict=True):
+        outcome, checks = outcome_of(world.answers[name], cell), checks_of(world.answers[name], cell)
+        assert (outcome["status"], outcome["evaluation_id"]) == ("stored", world.evaluations[cell])
+        assert change.checked or checks == []
+        assert sum(check["samples"] for check in checks) <= MOST_SAMPLES
+        assert {check["result"] for check in checks} <= {"equal"}
 
 
 # Changes to testbed itself ----------------------------------------------------------------------------------------
@@ -485,9 +542,9 @@ OWN_SETTINGS = (
 
 
 @pytest.mark.slow
-def test_a_corruption_of_ones_own_counts_without_a_new_revision(root, tmp_path):
+def test_a_corruption_of_ones_own_counts_without_a_new_revision(warm_python, root, tmp_path):
     """In ``src/corruptions/``, of a copy of testbed."""
-    package = tmp_path / "packages" / "testbed"
+    package = tmp_path / "testbed"  # beside eval.py, where Python looks first
     ignored = shutil.ignore_patterns("__pycache__")
     for source, target in (
         (root / "src", package),
@@ -504,10 +561,8 @@ def test_a_corruption_of_ones_own_counts_without_a_new_revision(root, tmp_path):
     def run() -> dict:
         words = ["--plugin", "base/shared.py", "own/change_own.py", "--models", "plain"]
         words += ["--eval-settings", "own_direct", "own_helped", "--executor", "inline", "--json"]
-        variables = {**os.environ, "PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1"}
-        done = subprocess.run(
-            [sys.executable, "eval.py", *words], cwd=tmp_path, env=variables, capture_output=True, text=True
-        )
+        corruptions.clear()
+        done = warm_python.run(tmp_path / "eval.py", words, tmp_path, os.environ)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
