@@ -301,7 +301,10 @@ def _distributions(file: str) -> frozenset[str]:
 
 
 def _in_library(module: str) -> bool:
-    spec = importlib.util.find_spec(module)
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError, AttributeError):
+        return False
     places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or [])]
     return any(place is not None and sourcecode.is_library_file(place) for place in places)
 
