@@ -106,8 +106,9 @@ def _used(plan: Plan) -> Iterator[Doubt]:
     for cell in [*plan.cells, *plan.others]:
         if cell.action is Action.DONE and cell.stored is not None:
             yield Doubt(cell, cell.stored, metrics=True)
-        elif cell.action is Action.RUN and cell.stored is not None and cell.stored.status != "unsupported":
-            yield Doubt(cell, cell.stored)
+        elif cell.action is Action.RUN and cell.stored is not None:
+            if cell.stored.status in ("running", "failed"):  # else it is computed anew, whatever is stored
+                yield Doubt(cell, cell.stored)
         elif isinstance(cell.source, Evaluation):
             yield Doubt(cell, cell.source)
         elif cell.action is Action.RUN and cell.older is not None and _adoptable(cell, cell.older):

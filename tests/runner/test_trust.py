@@ -466,6 +466,16 @@ def test_trust_takes_what_is_stored_and_leaves_the_doubt(lab: Any, number: Numbe
     assert status(lab.run(catalog)) == {"toy-all": "complete"}
 
 
+def test_override_checks_nothing(lab: Any, number: Number, work: Any) -> None:
+    catalog = toy_catalog(scaled_model(number), toy_setting())
+    lab.run(catalog)
+    number.write(2)
+    work.clear()
+    report = lab.run(catalog, override=True)
+    assert (status(report), report.checks) == ({"toy-all": "complete"}, [])
+    assert work["images through networks"] == 600
+
+
 def test_a_dry_run_names_what_would_be_looked_at(lab: Any, number: Number, work: Any) -> None:
     catalog = toy_catalog(scaled_model(number), toy_setting())
     lab.run(catalog)
