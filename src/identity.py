@@ -123,6 +123,8 @@ class Describer(ClassDescriber):
             return self._spec
         if isinstance(value, Enum):
             return self._enum
+        if isinstance(value, _Environment):
+            return self._environment
         if kind.__module__ == "torch.utils.hooks" and kind.__name__ == "RemovableHandle":
             return lambda handle: {f"{MARK}handle": None}  # of a hook, by a number that torch counts up
         if "torch" in sys.modules and isinstance(value, sys.modules["torch"].Tensor):
@@ -273,9 +275,11 @@ class Describer(ClassDescriber):
         functools.cached_property: ClassDescriber.cached_property,
         functools.singledispatchmethod: ClassDescriber.dispatched_method,
         functools.partialmethod: ClassDescriber.partial_method,
-        type(os.environ): _environment,
         Source: ClassDescriber.source,
     }
+
+
+_Environment = type(os.environ)  # what notes which variables are looked up gives it a class derived from this one
 
 
 def is_network(value: Any) -> bool:
