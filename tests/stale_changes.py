@@ -945,11 +945,14 @@ TIMES = (
 
 # 8. Files and variables read inside a function --------------------------------------------------------------------
 
+# What Python opens is recorded whatever it is called. What other code opens, such as that of safetensors, is recorded
+# where a text of the source file names it.
+
 READ = (
     Change(
         "a file that a perturbation reads",
         SETTING,
-        'def g(x):\n    return x * float(Path(FOLDER, "k.txt").read_text())\n'
+        'def g(x):\n    return x * float(Path(FOLDER, "k" + ".txt").read_text())\n'
         'add_setting("@@", perturbation_fn_gpu=g)\n',
         files={"k.txt": "0.5"},
         written={"k.txt": "0.8"},
@@ -959,7 +962,7 @@ READ = (
         "a file that a perturbation of one image reads",
         SETTING,
         "def g(image):\n"
-        '    with open(FOLDER + "/k.csv") as file:\n'
+        '    with open(FOLDER + "/k" + ".csv") as file:\n'
         '        return image * float(file.read().split(",")[1])\n'
         'add_setting("@@", perturbation_fn_cpu=g)\n',
         files={"k.csv": "k,0.5,1"},
@@ -1046,7 +1049,7 @@ READ = (
         SETTING,
         "import json\n"
         "def metrics(logits, targets):\n"
-        '    weights = torch.tensor(json.loads(Path(FOLDER, "weights.json").read_text()))\n'
+        '    weights = torch.tensor(json.loads(Path(FOLDER, "weights" + ".json").read_text()))\n'
         '    return {"weighted": float((logits.softmax(1) * weights).sum(1).mean())}\n'
         'add_setting("@@", metrics_fn=metrics)\n',
         files={"weights.json": "[1, 2, 3, 4, 5, 6]"},
@@ -1059,7 +1062,8 @@ READ = (
         "a file that the model's transform reads",
         MODEL,
         "def transform(image):\n"
-        '    return torch.from_numpy(np.array(image)).permute(2, 0, 1) / 255 * float(np.loadtxt(FOLDER + "/k.txt"))\n'
+        '    by = float(np.loadtxt(FOLDER + "/k" + ".txt"))\n'
+        "    return torch.from_numpy(np.array(image)).permute(2, 0, 1) / 255 * by\n"
         'add_model("@@", transform=transform)\n',
         files={"k.txt": "0.5"},
         written={"k.txt": "0.8"},
@@ -1069,7 +1073,7 @@ READ = (
         "a file that the setting's transform reads",
         SETTING,
         "def dim(image):\n"
-        '    by = float(Path(FOLDER, "k.txt").read_text())\n'
+        '    by = float(Path(FOLDER, "k" + ".txt").read_text())\n'
         "    return image.point(lambda value: int(value * by))\n"
         'add_setting("@@", transform=dim)\n',
         files={"k.txt": "0.5"},
@@ -1080,7 +1084,7 @@ READ = (
         "a file that the tokenizer of a dual encoder reads",
         TOWERS,
         "def tokens(texts):\n"
-        '    prefix = Path(FOLDER, "prefix.txt").read_text()\n'
+        '    prefix = Path(FOLDER, "prefix" + ".txt").read_text()\n'
         "    return tokenize([prefix + text for text in texts])\n"
         'add_towers("@@", lambda: (Towers(), tokens))\n',
         files={"prefix.txt": "see "},

@@ -27,6 +27,7 @@ import numpy as np
 import pytest
 import torch
 
+from testbed import reading
 from testbed.errors import IdentityError, TestbedError
 from testbed.identity import SCHEME, describe, describe_fields, digest, digest_bytes
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
@@ -1737,6 +1738,17 @@ def test_an_environment_variable_that_a_function_reads_counts(
     assert without not in found
     monkeypatch.setenv("MY_OTHER", "1")
     assert digest(thing) == found[0]
+
+
+def test_variables_that_a_function_does_not_read_do_not_count_while_it_is_noted_which_are(
+    load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thing = load(READS_ENVIRONMENT["a name imported"]).thing
+    monkeypatch.setenv("MY_K", "4711")
+    before = digest(thing)
+    with reading.watch(reading.SHARED):  # from now on the class of os.environ is another one
+        monkeypatch.setenv("MY_OTHER", "1")
+    assert digest(thing) == before
 
 
 # Files of code ----------------------------------------------------------------------------------------------------

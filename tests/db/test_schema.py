@@ -133,6 +133,8 @@ def test_every_foreign_key_is_there(empty_url: str) -> None:
         ("sample_errors", "evaluation_id", "evaluations", "CASCADE"),
         ("scores", "evaluation_id", "evaluations", "CASCADE"),
         ("metrics", "evaluation_id", "evaluations", "CASCADE"),
+        ("evaluation_records", "evaluation_id", "evaluations", "CASCADE"),
+        ("certificates", "evaluation_id", "evaluations", "CASCADE"),
     }
 
 
