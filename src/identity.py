@@ -125,8 +125,6 @@ class Describer(ClassDescriber):
             return self._spec
         if isinstance(value, Enum):
             return self._enum
-        if isinstance(value, _Environment):
-            return self._environment
         if kind.__module__ == "torch.utils.hooks" and kind.__name__ == "RemovableHandle":
             return lambda handle: {f"{MARK}handle": None}  # of a hook, by a number that torch counts up
         if "torch" in sys.modules and isinstance(value, sys.modules["torch"].Tensor):
@@ -279,9 +277,6 @@ class Describer(ClassDescriber):
         functools.partialmethod: ClassDescriber.partial_method,
         Source: ClassDescriber.source,
     }
-
-
-_Environment = type(os.environ)  # what notes which variables are looked up gives it a class derived from this one
 
 
 def is_network(value: Any) -> bool:
