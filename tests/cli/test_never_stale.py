@@ -282,7 +282,6 @@ def world(warm_python, root, tmp_path_factory) -> World:
     """Everything evaluated before and after all changes."""
 
     def start(script: Path, folder: Path, words: Sequence[str], given: dict[str, str]) -> str:
-        world.place(".").clear()
         done = warm_python.run(script, words, folder, {**os.environ, **given})
         assert "Traceback" not in done.stderr, done.stderr
         return done.stdout
@@ -331,6 +330,7 @@ def change_files(world: World) -> None:
     before = {change: world.place(word(change)).files() for change in CHANGES}
     for change in CHANGES:
         make_edits(world, change, [*change.edits, *([change.make] if change.make is not None else [])])
+    world.place(".").clear()
     world.make([word(change) for change in CHANGES if change.make is not None])
     for change in CHANGES:
         for path, (content, time) in before[change].items():
@@ -346,6 +346,7 @@ def change_files(world: World) -> None:
         if change.line_ends:
             path = world.plugin(word(change))
             path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    world.place(".").clear()
 
 
 def make_edits(world: World, change: Change | Harmless, edits: Sequence[tuple[str, str, str]]) -> None:
