@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -74,14 +75,16 @@ class Evaluations(Outputs):
             The evaluation; its status is ``running``, or ``complete`` when somebody has done it already.
         """
         gone: list[str] = []
+        known = columns(record)
+        moment = now()
         with self.writing() as session:
-            row = self._row_for(session, record, model, eval_setting)
+            row = self._row_for(session, record, model, eval_setting, known, moment)
             if row.status != "complete":
-                gone = _forget_unread(session, row.id)
+                gone = _forget_unread(session, row.id) if row.created_at != moment else []
                 row.status, row.error, row.updated_at = "running", None, now()
                 row.dataset_id = dataset_id
                 row.derived_from_id = record.derived_from
-                for field, value in columns(record).items():  # the row may be of a try that failed before all was known
+                for field, value in known.items():  # the row may be of a try that failed before all was known
                     setattr(row, field, value)
             session.flush()
             begun = entity(row, record.model, record.eval_setting)
@@ -99,7 +102,7 @@ class Evaluations(Outputs):
     ) -> None:
         """Records that a cell could not be planned: a row with its reason. A complete one is left alone."""
         with self.writing() as session:
-            row = self._row_for(session, record, model, eval_setting)
+            row = self._row_for(session, record, model, eval_setting, columns(record), now())
             if row.status != "complete":
                 row.status, row.error, row.updated_at = status, error, now()
                 row.environment = record.environment
@@ -253,14 +256,19 @@ class Evaluations(Outputs):
     # Helpers ------------------------------------------------------------------------------------------------------
 
     def _row_for(
-        self, session: Session, record: CellRecord, model: Mapping[str, Any], eval_setting: Mapping[str, Any]
+        self,
+        session: Session,
+        record: CellRecord,
+        model: Mapping[str, Any],
+        eval_setting: Mapping[str, Any],
+        known: Mapping[str, Any],
+        moment: datetime,
     ) -> EvaluationRow:
         model_row = ensure_row(session, "model", record.model, **model)
         setting_row = ensure_row(session, "eval setting", record.eval_setting, **eval_setting)
         session.flush()
         _, definitions = normalized(record.identity)
         insert_new(session, DefinitionRow, definitions)
-        moment = now()
         insert_new(
             session,
             EvaluationRow,
@@ -270,7 +278,7 @@ class Evaluations(Outputs):
                     "eval_setting_id": setting_row.id,
                     "fingerprint": record.fingerprint,
                     "status": "running",
-                    **columns(record),
+                    **known,
                     "created_at": moment,
                     "updated_at": moment,
                 }

@@ -18,7 +18,7 @@ def work(channel: RemoteChannel, device: str) -> bool:
     What nobody can mend (a full disk, a broken plug-in) ends the run; what is not understood ends this worker only.
     """
     try:
-        import torch  # noqa: F401 -- while the run is still planning, perhaps
+        import testbed.runner.worker  # noqa: F401 -- takes seconds, in which the run may still be planning
 
         _work(channel, channel.job(), device)
     except (BrokenPipeError, EOFError, ConnectionResetError):
