@@ -36,10 +36,17 @@ class Records:
         self._lock = threading.Lock()  # cells are finished in a thread of its own
         self._contents: dict[tuple[frozenset[str], frozenset[str]], Record] = {}
 
-    def of(self, cell: Cell) -> Record:
-        """The record of a cell, as far as its code has run."""
+    def of(self, cell: Cell, earlier: Mapping[str, Any] | None = None) -> Record:
+        """The record of a cell, as far as its code has run.
+
+        Args:
+            cell: The cell.
+            earlier: A record of its outputs, where only a few of them were computed again: what the others read counts.
+        """
         with self._lock:
             names, variables = self._parts(cell)
+            if earlier is not None:
+                names, variables = names | earlier["files"].keys(), variables | earlier["variables"].keys()
             key = (frozenset(names), frozenset(variables))
             if key not in self._contents:
                 self._contents[key] = self.today.record_of(*key)

@@ -187,7 +187,7 @@ class Trust:
         shared = {doubt.cell.model for doubt, _ in results if not doubt.own} - self._suspects
         for doubt, certificate in results:
             if not certificate.differing:
-                record = self.records.valid[doubt.evaluation.id] = self.records.of(doubt.cell)
+                record = self.records.valid[doubt.evaluation.id] = self.records.of(doubt.cell, doubt.record)
                 metrics = doubt.metrics and certificate.same_metrics is not False
                 (whole if metrics else outputs)[doubt.evaluation.id] = record
                 if doubt.evaluation.root != doubt.evaluation.id:
@@ -213,12 +213,15 @@ class Trust:
     def _refuse_unchecked(self, plan: Plan) -> None:
         """A cell whose stored evaluation could not be checked has failed; nothing of it is lost."""
         for cell in [*plan.cells, *plan.prerequisites]:
-            taken = cell.stored if cell.action in (Action.DONE, Action.RUN) else cell.source
-            reason = self._unchecked.get(getattr(taken, "id", 0))
-            if reason is not None:
+            if cell.action in (Action.FAILED, Action.UNSUPPORTED):
+                continue
+            own = cell.stored if cell.action in (Action.DONE, Action.RUN) else cell.source
+            taken = [own, *(need.source for need in cell.needs.values())]
+            reasons = [self._unchecked[each.id] for each in taken if getattr(each, "id", None) in self._unchecked]
+            if reasons:
                 cell.action = Action.FAILED
                 cell.reason = (
-                    f"its stored evaluation may be outdated, and samples of it cannot be computed again: {reason};"
+                    f"what is stored for it may be outdated, and samples of it cannot be computed again: {reasons[0]};"
                     " --trust takes it as it is, --override runs it again"
                 )
 

@@ -166,6 +166,32 @@ def test_only_the_cells_that_read_a_file_are_looked_at(lab: Any, number: Number,
     assert results(report) == {"dimmed": "differs"}
 
 
+def test_what_only_other_samples_read_stays_in_the_record(lab: Any, number: Number, tmp_path: Path) -> None:
+    rare = Number(tmp_path, "rare.txt")
+
+    def dimmed(images: torch.Tensor) -> torch.Tensor:
+        return images * number.read() * (rare.read() if len(images) > SAMPLES else 1)
+
+    catalog = toy_catalog(toy_model(), toy_setting("dimmed", perturbation_fn_gpu=dimmed))
+    lab.run(catalog)
+    for value, because in ((1.0, number.path), (1.00, rare.path)):
+        (number if because == number.path else rare).write(value)
+        Path(because).write_text(f"{value}\n")
+        (check,) = lab.run(catalog).checks
+        assert (check.result, check.because) == ("equal", (f"{because} changed",))
+
+
+def test_embeddings_that_cannot_be_checked_are_not_taken(lab: Any, towers: Any) -> None:
+    catalog, images, _ = towers
+    lab.run(catalog, settings=["shown"])
+    Path(images.path).write_text("no number")
+    report = lab.run(catalog, settings=["captions"])
+    assert status(report) == {"captions": "failed"}
+    assert "could not convert string to float" in report.outcomes[0].reason
+    images.write(1)
+    assert status(lab.run(catalog, settings=["captions"])) == {"captions": "complete"}
+
+
 def test_what_a_data_worker_reads_is_recorded(lab: Any, number: Number) -> None:
     def dimmed(image: torch.Tensor) -> torch.Tensor:
         return image * number.read()
