@@ -118,7 +118,16 @@ def _library_folders() -> tuple[str, ...]:
     folders = {paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")}
     if site.ENABLE_USER_SITE:
         folders.add(site.getusersitepackages())
+    # What `pip install --target` fills, for PYTHONPATH, may have any name.
+    folders.update(os.path.abspath(folder) for folder in sys.path if folder and _has_distributions(folder))
     return (*tuple(f"{folder}/" for folder in sorted(folders)), "<frozen")
+
+
+def _has_distributions(folder: str) -> bool:
+    try:
+        return any(name.endswith(".dist-info") for name in os.listdir(folder))
+    except OSError:
+        return False
 
 
 @lru_cache(maxsize=1)

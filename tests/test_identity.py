@@ -27,7 +27,7 @@ import numpy as np
 import pytest
 import torch
 
-from testbed import reading
+from testbed import reading, sourcecode
 from testbed.errors import IdentityError, TestbedError
 from testbed.identity import SCHEME, describe, describe_fields, digest, digest_bytes
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
@@ -1865,3 +1865,20 @@ print(json.dumps([{{name: digest(value) for name, value in thing.items()}}, list
         assert "torch" not in modules
         orders.add(tuple(order))
     assert len(orders) > 1, "the hash seed made no difference, so that this test shows nothing"
+
+
+def test_a_folder_that_pip_filled_holds_libraries_whatever_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, file in (("more", "theirs-1.0.dist-info"), ("mine", "notes")):
+        (tmp_path / folder / file).mkdir(parents=True)
+        monkeypatch.syspath_prepend(tmp_path / folder)
+    caches = (sourcecode._library_folders, sourcecode.is_library_file)
+    for cache in caches:
+        cache.cache_clear()
+    try:
+        assert not sourcecode.is_own("theirs", str(tmp_path / "more" / "theirs" / "code.py"))
+        assert sourcecode.is_own("mine", str(tmp_path / "mine" / "code.py"))
+    finally:
+        for cache in caches:
+            cache.cache_clear()
