@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from testbed.db.entities import Certificate
+from testbed.db.entities import Certificate, Evaluation
 from testbed.db.store import Store
 from testbed.record import described
 from testbed.registry.catalog import Catalog
@@ -216,8 +216,9 @@ class Trust:
             if cell.action in (Action.FAILED, Action.UNSUPPORTED):
                 continue
             own = cell.stored if cell.action in (Action.DONE, Action.RUN) else cell.source
-            taken = [own, *(need.source for need in cell.needs.values())]
-            reasons = [self._unchecked[each.id] for each in taken if getattr(each, "id", None) in self._unchecked]
+            sources = [own, *(need.source for need in cell.needs.values())]
+            taken = [each.id for each in sources if isinstance(each, Evaluation)]
+            reasons = [self._unchecked[each] for each in taken if each in self._unchecked]
             if reasons:
                 cell.action = Action.FAILED
                 cell.reason = (
