@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed import reading
 from testbed.errors import DefinitionError, DuplicateNameError, PluginError, TestbedError
+from testbed.registry import own_sources
 
 if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
@@ -57,6 +58,7 @@ def load_entry_point(entry_point: importlib.metadata.EntryPoint, catalog: Catalo
     package = entry_point.dist.name if entry_point.dist else "an unknown package"
     remedy = f"; uninstall it, or set {ENV_NO_PLUGINS}=1 to go on without plug-ins"
     what = f"the plug-in {entry_point.name!r} of {package}"
+    own_sources.install()
     with clear_faults(what, _origin(entry_point.module), remedy), reading.watch(reading.SHARED):
         loaded: Any = entry_point.load()
         if callable(loaded):
@@ -71,17 +73,20 @@ def load_plugin_file(path: Path) -> ModuleType:
     """
     if not path.is_file():
         raise PluginError(f"--plugin {path}: there is no such file")
-    name = f"testbed_plugin_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if path.suffix != ".py":
         raise PluginError(
             f"--plugin {path}: not a Python file (its name should end in .py; or in .yaml, for a decoder)"
         )
+    own_sources.install()  # for the modules that it imports
+    name = f"testbed_plugin_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    loader = own_sources.SourceLoader(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
         with clear_faults(f"--plugin {path}", str(path)), original_names(), reading.watch(reading.SHARED):
-            spec.loader.exec_module(module)
+            loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise

@@ -128,7 +128,6 @@ class Folder:
             if not path.is_file() or path.read_bytes() != content:
                 path.write_bytes(content)
             os.utime(path, ns=(time, time))
-        self.clear()
 
 
 # The runs ---------------------------------------------------------------------------------------------------------
@@ -330,7 +329,6 @@ def change_files(world: World) -> None:
     before = {change: world.place(word(change)).files() for change in CHANGES}
     for change in CHANGES:
         make_edits(world, change, [*change.edits, *([change.make] if change.make is not None else [])])
-    world.place(".").clear()
     world.make([word(change) for change in CHANGES if change.make is not None])
     for change in CHANGES:
         for path, (content, time) in before[change].items():
@@ -346,7 +344,6 @@ def change_files(world: World) -> None:
         if change.line_ends:
             path = world.plugin(word(change))
             path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    world.place(".").clear()
 
 
 def make_edits(world: World, change: Change | Harmless, edits: Sequence[tuple[str, str, str]]) -> None:

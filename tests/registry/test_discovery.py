@@ -210,6 +210,24 @@ def test_a_plugin_file_is_loaded_once_however_it_is_written(
     assert catalog.model_names() == ["mine"]
 
 
+def test_files_of_equal_size_and_time_are_not_run_from_old_byte_code(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helper, plugin = tmp_path / "shades_of_a_test.py", tmp_path / "plugin.py"
+    script = "import sys; from testbed.registry import Catalog; Catalog((), entry_points=False).load(sys.argv[1:])"
+    said = []
+    for shade in (1, 2):
+        helper.write_text(f"SHADE = {shade}\n")
+        plugin.write_text(f"import shades_of_a_test\nprint(shades_of_a_test.SHADE, {shade})\n")
+        for path in (helper, plugin):
+            os.utime(path, (1e9, 1e9))
+        command = [sys.executable, "-c", script, str(plugin)]
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        environment["PYTHONPATH"] = str(tmp_path)
+        said.append(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    assert said == ["1 1\n", "2 2\n"]
+
+
 def test_plugin_files_of_one_name_in_two_folders_are_both_loaded(catalog: Catalog, write: Write) -> None:
     paths = [write("one/mine.py", definition("first")), write("two/mine.py", definition("second"))]
     catalog.load(paths)
