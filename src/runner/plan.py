@@ -75,6 +75,7 @@ class Planner:
         self.fetch = fetch
         self._opened: dict[str, OpenedSetting | str] = {}
         self._models: dict[str, OpenedModel | str] = {}
+        self._datasets: dict[int, tuple[str, set[str], Any]] = {}  # id → its digest, files, and the object itself
         self._sources: dict[str, Any] = {}
         self._samples: dict[str, DatasetInfo] = {}
         self._keys: dict[str, frozenset[tuple[str, str]]] = {}
@@ -132,9 +133,7 @@ class Planner:
             TestbedError: If they cannot be had.
         """
         setting = self.catalog.get_eval_setting(name)
-        files: set[str] = set()
-        spec = describe(setting.dataset, files)
-        source_key = digest(spec)
+        source_key, files = self._describe_dataset(setting)
         if source_key not in self._sources:
             self._sources[source_key] = self.attempt(setting.dataset.open)
         source = self._sources[source_key]
@@ -149,6 +148,14 @@ class Planner:
         else:
             opened = OpenedSetting(setting, source, source_key, positions, self._samples[samples_key])
         return replace(opened, files=frozenset(files | self._origin(self.catalog.eval_settings, name)))
+
+    def _describe_dataset(self, setting: EvalSetting) -> tuple[str, set[str]]:
+        """The digest of a setting's data set, and the files of its definition; settings often share the object."""
+        key = id(setting.dataset)
+        if key not in self._datasets:
+            files: set[str] = set()
+            self._datasets[key] = (digest(describe(setting.dataset, files)), files, setting.dataset)
+        return self._datasets[key][:2]
 
     def positions(self, setting: EvalSetting, source: Source) -> Sequence[int]:
         """The positions of the source that are evaluated."""
