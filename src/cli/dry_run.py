@@ -12,7 +12,8 @@ from testbed.cli.output import count, print_json
 
 if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
-    from testbed.runner.cells import Cell, Pass
+    from testbed.runner.cells import Cell
+    from testbed.runner.dry import PlannedPass
     from testbed.runner.options import RunOptions
     from testbed.runner.plan import Plan
 
@@ -28,7 +29,6 @@ def dry_run(
     from testbed.runner.dry import make_plan
 
     plan = make_plan(catalog, options, models, settings)
-    passes = _passes(plan, options)
     doubts = {each.cell.name: [difference.text for difference in each.differences] for each in plan.doubts}
     if as_json:
         print_json(
@@ -47,22 +47,21 @@ def dry_run(
                 ],
                 "passes": [
                     {
-                        "models": list(each.models),
-                        "eval_settings": list(each.settings),
-                        "samples": len(each.positions),
-                        "batch_size": each.batch_size,
+                        "reads": str(each.one_pass.reads),
+                        "models": list(each.one_pass.models),
+                        "eval_settings": list(each.one_pass.settings),
+                        "samples": each.samples,
+                        "to_do": each.to_do,
+                        "batch_size": each.one_pass.batch_size,
                     }
-                    for each in passes
+                    for each in plan.passes
                 ],
             }
         )
     else:
         click.echo(_describe_plan(plan))
-        for each in passes:
-            click.echo(
-                f"  pass {each.id + 1}: {len(each.positions):,} images, each read once, for"
-                f" {count(len(each.cells), 'cell')} ({each.label})"
-            )
+        for each in plan.passes:
+            click.echo(_describe_pass(each))
         if plan.doubts:
             differences = [difference for each in plan.doubts for difference in each.differences]
             click.echo(
@@ -72,14 +71,26 @@ def dry_run(
     return EXIT_ERROR if plan.of(Action.FAILED) else 0
 
 
-def _passes(plan: Plan, options: RunOptions) -> list[Pass]:
-    """The passes over images."""
-    from testbed.runner.cells import Action
-    from testbed.runner.passes import group
+def _describe_pass(planned: PlannedPass) -> str:
+    """A pass in a line: what is read, what of it is stored, and for which cells."""
+    from testbed.graph.passes import Reads
 
-    cells = [*plan.prerequisites, *plan.of(Action.RUN)]
-    seeing = [cell for cell in cells if not cell.needs and not cell.generates]
-    return group([(cell, index) for index, cell in enumerate(seeing)], options.batch_size, options.share_passes)
+    one_pass = planned.one_pass
+    if planned.samples is None:
+        what = "the texts of outputs that are not stored yet"
+    elif not one_pass.outputs and one_pass.reads is Reads.ROWS:
+        what = "what the cell needs besides the image embeddings"
+    else:
+        what = f"{planned.samples:,} {one_pass.reads}"
+    how = {
+        Reads.IMAGES: ", each read once",
+        Reads.MESSAGES: ", each answered once",
+        Reads.TEXTS: ", each embedded once",
+    }
+    reused = (planned.samples or 0) - (planned.to_do or 0) if one_pass.outputs or one_pass.reads is Reads.TEXTS else 0
+    stored = f" ({reused:,} of them are stored already)" if reused else ""
+    cells = count(len(one_pass.cells), "cell")
+    return f"  pass {one_pass.id + 1}: {what}{how.get(one_pass.reads, '')}{stored}, for {cells} ({one_pass.label})"
 
 
 def _source(cell: Cell) -> dict[str, str] | None:
@@ -97,7 +108,7 @@ def _describe_plan(plan: Plan) -> str:
     said = {
         Action.DONE: "stored already, nothing to do",
         Action.DERIVE: "derived from stored outputs, without running a model",
-        Action.SCORE: "scored from captions, by a model of its own",
+        Action.SCORE: "scored by another model from stored outputs",
         Action.RUN: "to be run",
         Action.UNSUPPORTED: "not supported",
         Action.FAILED: "cannot be run",

@@ -62,7 +62,7 @@ class CpuPerturbation:
 class Item:
     """One sample, read: its image, its perturbed images by setting, or why it could not be read."""
 
-    task: int
+    shard: int
     index: int
     image: torch.Tensor | None = None
     perturbed: dict[str, torch.Tensor] = field(default_factory=dict)
@@ -73,10 +73,10 @@ class Item:
 
 @dataclass
 class Batch:
-    """Samples of one task, read.
+    """Samples of one shard, read.
 
     Attributes:
-        task: The task that they belong to.
+        shard: The shard that they belong to.
         indices: Their places among the samples of the evaluation, those of unreadable ones included.
         good: The places of the readable ones, in the order of the images.
         images: Float tensor [len(good), 3, H, W] in [0, 1], or None if no cell needs it.
@@ -86,7 +86,7 @@ class Batch:
         reads: What the code that made the images read for the first time.
     """
 
-    task: int
+    shard: int
     indices: list[int]
     good: list[int]
     images: torch.Tensor | None
@@ -104,7 +104,7 @@ class Batch:
 
 
 class Reader:
-    """A map-style data set for torch's DataLoader, indexed by (task, place).
+    """A map-style data set for torch's DataLoader, indexed by (shard, place).
 
     Args:
         source: The images.
@@ -197,7 +197,7 @@ def seed_everything(seed: int) -> None:
 
 
 def collate(items: Sequence[Item]) -> Batch:
-    """Stacks the readable samples of one task."""
+    """Stacks the readable samples of one shard."""
     good = [item for item in items if item.error is None]
     shapes = {tuple(item.image.shape) for item in good if item.image is not None}
     shapes |= {tuple(image.shape) for item in good for image in item.perturbed.values()}
@@ -211,7 +211,7 @@ def collate(items: Sequence[Item]) -> Batch:
         faults.update(item.faults)
     names = [name for name in (good[0].perturbed if good else {}) if name not in faults]
     return Batch(
-        task=items[0].task,
+        shard=items[0].shard,
         indices=[item.index for item in items],
         good=[item.index for item in good],
         images=_stack([item.image for item in good if item.image is not None]),

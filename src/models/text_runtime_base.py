@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from testbed.errors import DefinitionError, RunError
+from testbed.memory import InPieces, is_out_of_memory
 from testbed.models._batch_invariant import make_batch_invariant
 from testbed.models.runtime_base import autocast, settle
 from testbed.models.text_encoder_base import takes
-from testbed.runner.memory import InPieces, is_out_of_memory
 
 if TYPE_CHECKING:
     from testbed.models.model_base import LoadOptions

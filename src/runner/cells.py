@@ -13,7 +13,6 @@ from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.identity import digest
 from testbed.models.model_base import ModelDefinition
 from testbed.models.weights_base import Weights
-from testbed.runner.options import RunOptions
 from testbed.tasks.generation_base import GenerationTask
 from testbed.tasks.task_base import get_task
 
@@ -27,15 +26,6 @@ class Action(StrEnum):
     RUN = "run"
     UNSUPPORTED = "unsupported"
     FAILED = "failed"
-
-
-class PassKind(StrEnum):
-    """What a pass reads: images, stored image embeddings, what generating models are shown, or texts to be embedded."""
-
-    IMAGES = "images"
-    EMBEDDINGS = "embeddings"
-    MESSAGES = "messages"
-    TEXTS = "texts"
 
 
 @dataclass(frozen=True)
@@ -155,136 +145,3 @@ def model_identity(identity: Mapping[str, Any]) -> str:
     """The digest of model, weights and precision in what a cell's fingerprint was made of."""
     model = identity["model"]
     return digest([weights_identity(model["spec"], model["weights"]), identity["dtype"]])
-
-
-@dataclass(frozen=True)
-class PassCell:
-    """A cell of a pass, as workers need it.
-
-    Attributes:
-        evaluation_id: Where its outputs go.
-        model_identity: The digest of model, weights and precision, for what is prepared.
-        needs: Role → the ids of the evaluation that has the image embeddings, and of the data set of the samples.
-    """
-
-    evaluation_id: int
-    model: str
-    setting: str
-    model_identity: str
-    needs: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Pass:
-    """Cells that read the same pixels: each image is decoded and transformed once for all of them.
-
-    Or one cell that reads something else, see ``kind``.
-
-    Attributes:
-        id: Its place among the passes of the run.
-        cells: The cells, of one model or of several with the same transform.
-        source: The samples; None where they are not read.
-        positions: The positions of the source, in the order of the samples.
-        targets: The target of each sample, for perturbations that ask for it.
-        batch_size: Images at once.
-        chunk: Samples whose outputs are stored together; a multiple of the batch size, so that the batches of a range
-            are the same whether or not earlier ranges were stored before.
-        kind: What it reads. A pass on embeddings or on messages has one cell; one on texts has all cells of a scorer.
-        outputs: Whether it makes outputs at all; else something is prepared, and that is all.
-        texts: The texts of a pass on texts.
-        encoder: The name under which the embeddings of these texts are stored.
-        language: The language of these texts.
-    """
-
-    id: int
-    cells: tuple[PassCell, ...]
-    source: Source | None
-    positions: Sequence[int]
-    targets: Sequence[Any]
-    batch_size: int
-    chunk: int
-    kind: PassKind = PassKind.IMAGES
-    outputs: bool = True
-    texts: Sequence[str] = ()
-    encoder: str = ""
-    language: str = "en"
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The models of the pass, each once."""
-        return tuple(dict.fromkeys(cell.model for cell in self.cells))
-
-    @property
-    def settings(self) -> tuple[str, ...]:
-        """The settings of the pass, each once."""
-        return tuple(dict.fromkeys(cell.setting for cell in self.cells))
-
-    @property
-    def unit(self) -> str:
-        """What its samples are, for people."""
-        return "samples" if self.kind is PassKind.MESSAGES else str(self.kind)
-
-    @property
-    def label(self) -> str:
-        """For people: what the pass is about."""
-        return f"{_some(self.models, 'models')} × {_some(self.settings, 'settings')}"
-
-
-@dataclass(frozen=True)
-class Job:
-    """What every worker of a run knows.
-
-    Attributes:
-        db_url: The store, in full: a worker must not depend on a variable or a working folder of its own.
-        data_workers: Data-loading processes for each worker.
-        threads: Threads of torch in each worker.
-        check: For a run that computes stored samples again, what it needs for that.
-        anew: Models for which what is prepared (heads, probes, embeddings of texts) is made anew, though it is stored.
-    """
-
-    options: RunOptions
-    db_url: str
-    passes: tuple[Pass, ...]
-    data_workers: int
-    threads: int
-    check: Check | None = None
-    anew: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Check:
-    """That a run computes stored samples again, to compare them.
-
-    Attributes:
-        db_url: The store that has what was prepared, such as zero-shot heads.
-        classes: Of a stored zero-shot head so many classes are made again.
-    """
-
-    db_url: str
-    classes: int
-
-
-@dataclass
-class Task:
-    """A range of samples of a pass, for some of its cells: what a worker does at a time.
-
-    Attributes:
-        cells: Evaluation ids of the cells that still lack this range.
-        attempts: How often it was begun by workers that died.
-    """
-
-    id: int
-    pass_id: int
-    start: int
-    stop: int
-    cells: tuple[int, ...]
-    attempts: int = 0
-
-    @property
-    def count(self) -> int:
-        """The number of samples."""
-        return self.stop - self.start
-
-
-def _some(names: Sequence[str], noun: str) -> str:
-    return names[0] if len(names) == 1 else f"{len(names)} {noun}"

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from testbed.db.store import Store
 from testbed.errors import RunError
+from testbed.graph.passes import Job, Shard
 from testbed.reading import Read
 from testbed.registry.catalog import Catalog
-from testbed.runner.cells import Job, Task
 from testbed.runner.pool import Events
 from testbed.runner.progress import Progress
 from testbed.runner.scheduler import Scheduler, Wait
-from testbed.runner.worker import Worker
+from testbed.work.worker import Worker
 
 
 class InlineChannel:
@@ -30,22 +30,22 @@ class InlineChannel:
         answer = self._scheduler.next_pass(0)
         return None if isinstance(answer, Wait) else answer
 
-    def next_task(self, pass_id: int) -> Task | None:
-        """The next task of a pass."""
+    def next_shard(self, pass_id: int) -> Shard | None:
+        """The next shard of a pass."""
         self.settle()
-        return self._scheduler.next_task(0, pass_id)
+        return self._scheduler.next_shard(0, pass_id)
 
-    def task_begun(self, task_id: int) -> None:
+    def shard_begun(self, shard_id: int) -> None:
         """Of no interest: nobody would be left to replace this process."""
 
-    def task_done(self, task_id: int, stored_bytes: int) -> None:
+    def shard_done(self, shard_id: int, stored_bytes: int) -> None:
         """Told by the writing thread; dealt with in the main one, by `settle`."""
-        self._done.append((task_id, stored_bytes))
+        self._done.append((shard_id, stored_bytes))
 
     def settle(self) -> None:
         """Deals with what the writing thread told."""
         while self._done:
-            self._events.task_done(*self._done.pop(0))
+            self._events.shard_done(*self._done.pop(0))
 
     def progress(self, pass_id: int, images: int) -> None:
         """So many images of a pass were computed."""
@@ -78,14 +78,14 @@ def run_inline(
     """
     import torch
 
-    from testbed.runner.work import settle
+    from testbed.work.start import settle
 
     settle(device, job.threads)
     channel = InlineChannel(scheduler, events, progress)
     while not scheduler.finished:
-        before = scheduler.tasks_done
+        before = scheduler.shards_done
         with torch.no_grad():
             Worker(job, catalog, store, channel, device).run()
         channel.settle()  # the last outputs are stored only now, and may turn out not to be all
-        if scheduler.tasks_done == before and not scheduler.finished:
+        if scheduler.shards_done == before and not scheduler.finished:
             raise RunError("the run ended before all was done")

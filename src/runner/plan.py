@@ -41,12 +41,14 @@ class Plan:
             stored yet.
         others: All cells that were looked up for the sake of those that were asked for.
         doubts: Stored evaluations that it builds on and that a run checks first (of a dry run alone).
+        passes: What a run reads, pass by pass (of a dry run alone).
     """
 
     cells: list[Cell] = field(default_factory=list)
     prerequisites: list[Cell] = field(default_factory=list)
     others: list[Cell] = field(default_factory=list)
     doubts: list[Any] = field(default_factory=list)
+    passes: list[Any] = field(default_factory=list)
 
     def of(self, *actions: Action) -> list[Cell]:
         """The cells with one of these actions, in order."""

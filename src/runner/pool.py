@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from testbed.errors import RunError
+from testbed.graph.passes import Job, Shard
 from testbed.reading import Read
 from testbed.registry.parcel import Parcel
-from testbed.runner.cells import Job, Task
 from testbed.runner.progress import Progress
 from testbed.runner.scheduler import Scheduler, Wait
 
-# Deaths in a row without a task done, after which a place is not filled again: so many while tasks are computed, where
+# Deaths in a row without a shard done, after which a worker is not restarted: so many while shards are computed, where
 # the cell that kills its workers is given up in the end, and a quarter of that before any is.
 MAX_DEATHS = 12
 IDLE_DEATH = 4
@@ -24,8 +24,8 @@ STOP_SECONDS = 60.0  # how long workers may take to store what they have compute
 class Events(Protocol):
     """What the run does when workers tell it something."""
 
-    def task_done(self, task_id: int, stored_bytes: int) -> None:
-        """The outputs of a task are stored."""
+    def shard_done(self, shard_id: int, stored_bytes: int) -> None:
+        """The outputs of a shard are stored."""
         ...
 
     def cell_failed(self, evaluation_id: int, reason: str) -> None:
@@ -38,10 +38,10 @@ class Events(Protocol):
 
 
 @dataclass(frozen=True)
-class Message:
+class Told:
     """What a worker asks or tells: a method of `Pool`, without its ``_on_``, and arguments."""
 
-    place: int
+    slot: int
     kind: str
     arguments: tuple[Any, ...] = ()
 
@@ -54,24 +54,24 @@ class Ended:
         cause: Why, when it was not because all was done; else None.
     """
 
-    place: int
+    slot: int
     cause: str | None
 
 
 class Transport(Protocol):
-    """Starts workers and carries messages. A place is a number from 0 up, with a device; one worker works at it."""
+    """Starts workers and carries messages. A slot is a number from 0 up, with a device; one worker works at it."""
 
     devices: list[str]
 
-    def start(self, place: int) -> None:
-        """Starts a worker at a place."""
+    def start(self, slot: int) -> None:
+        """Starts a worker at a slot."""
         ...
 
-    def wait(self, seconds: float | None = None) -> Iterable[Message | Ended]:
+    def wait(self, seconds: float | None = None) -> Iterable[Told | Ended]:
         """What has come from workers; waits until something has, or for so long."""
         ...
 
-    def send(self, place: int, answer: Any) -> None:
+    def send(self, slot: int, answer: Any) -> None:
         """Answers a worker that asked. One that has died meanwhile is told of by `wait`."""
         ...
 
@@ -110,15 +110,15 @@ class Pool:
         self._fatal: str | None = None
 
     def run(self) -> None:
-        """Works until all tasks are done.
+        """Works until all shards are done.
 
         Raises:
             RunError: If no worker can go on.
             KeyboardInterrupt: After the workers have ended, when the user interrupts.
         """
         try:
-            for place in range(len(self.transport.devices)):
-                self._start(place)
+            for slot in range(len(self.transport.devices)):
+                self._start(slot)
             while self._working:
                 self._serve()
         except KeyboardInterrupt:
@@ -130,8 +130,8 @@ class Pool:
             raise RunError(self._fatal)
         if not self.scheduler.finished:
             raise RunError(
-                "the workers ended before all was done, each time without a word (killed for their memory, perhaps:"
-                " try a smaller --batch-size, fewer --cpu-processes or fewer --workers)"
+                "all workers exited early without an error message (killed for lack of memory, perhaps: try a smaller"
+                " --batch-size, fewer --cpu-processes or fewer --workers)"
             )
 
     def _serve(self, seconds: float | None = None) -> None:
@@ -139,9 +139,9 @@ class Pool:
         for message in self.transport.wait(seconds):
             if isinstance(message, Ended):
                 self._ended(message)
-            elif message.place in self._working:
+            elif message.slot in self._working:
                 handler: Callable[..., None] = getattr(self, f"_on_{message.kind}")
-                handler(message.place, *message.arguments)
+                handler(message.slot, *message.arguments)
 
     def _stop_gently(self) -> None:
         """Lets the workers store what they have computed, while they are listened to. A second Ctrl-C ends them."""
@@ -152,79 +152,79 @@ class Pool:
         while self._working and (left := end - time.monotonic()) > 0:
             self._serve(left)
 
-    def _start(self, place: int) -> None:
-        self._working.add(place)
-        self._waiting.discard(place)
-        self.transport.start(place)
+    def _start(self, slot: int) -> None:
+        self._working.add(slot)
+        self._waiting.discard(slot)
+        self.transport.start(slot)
 
     # What workers ask and tell ------------------------------------------------------------------------------------
 
-    def _on_job(self, place: int) -> None:
-        self.transport.send(place, self._parcel)
+    def _on_job(self, slot: int) -> None:
+        self.transport.send(slot, self._parcel)
 
-    def _on_next_pass(self, place: int) -> None:
-        answer = self.scheduler.next_pass(place)
+    def _on_next_pass(self, slot: int) -> None:
+        answer = self.scheduler.next_pass(slot)
         if isinstance(answer, Wait) and not self._stopping:
-            self._waiting.add(place)
+            self._waiting.add(slot)
             return
-        self._waiting.discard(place)
-        self.transport.send(place, None if self._stopping else answer)
+        self._waiting.discard(slot)
+        self.transport.send(slot, None if self._stopping else answer)
 
-    def _on_next_task(self, place: int, pass_id: int) -> None:
-        task: Task | None = None if self._stopping else self.scheduler.next_task(place, pass_id)
-        self.transport.send(place, task)
+    def _on_next_shard(self, slot: int, pass_id: int) -> None:
+        shard: Shard | None = None if self._stopping else self.scheduler.next_shard(slot, pass_id)
+        self.transport.send(slot, shard)
 
-    def _on_task_begun(self, place: int, task_id: int) -> None:
-        self.scheduler.task_begun(place, task_id)
+    def _on_shard_begun(self, slot: int, shard_id: int) -> None:
+        self.scheduler.shard_begun(slot, shard_id)
 
-    def _on_task_done(self, place: int, task_id: int, stored_bytes: int) -> None:
-        self._deaths[place] = 0
-        self.events.task_done(task_id, stored_bytes)
+    def _on_shard_done(self, slot: int, shard_id: int, stored_bytes: int) -> None:
+        self._deaths[slot] = 0
+        self.events.shard_done(shard_id, stored_bytes)
         self._wake()
 
-    def _on_progress(self, place: int, pass_id: int, images: int) -> None:
+    def _on_progress(self, slot: int, pass_id: int, images: int) -> None:
         self.progress.advance(pass_id, images)
 
-    def _on_cell_failed(self, place: int, evaluation_id: int, reason: str) -> None:
+    def _on_cell_failed(self, slot: int, evaluation_id: int, reason: str) -> None:
         self.events.cell_failed(evaluation_id, reason)
 
-    def _on_read(self, place: int, reads: Iterable[Read]) -> None:
+    def _on_read(self, slot: int, reads: Iterable[Read]) -> None:
         self.events.read(reads)
 
-    def _on_note(self, place: int, text: str) -> None:
+    def _on_note(self, slot: int, text: str) -> None:
         self.progress.note(text)
 
-    def _on_fatal(self, place: int, reason: str) -> None:
+    def _on_fatal(self, slot: int, reason: str) -> None:
         self._fatal = self._fatal or reason
         self._stopping = True
         self.transport.ask_to_stop()
         self._wake()
 
-    def _on_broken(self, place: int, reason: str) -> None:
-        self.progress.note(f"a worker on {self.transport.devices[place]} failed: {reason}")
+    def _on_broken(self, slot: int, reason: str) -> None:
+        self.progress.note(f"a worker on {self.transport.devices[slot]} failed: {reason}")
 
     def _wake(self) -> None:
         """Asks again for workers that were waiting for something to do."""
-        for place in sorted(self._waiting):
-            self._on_next_pass(place)
+        for slot in sorted(self._waiting):
+            self._on_next_pass(slot)
 
     def _ended(self, message: Ended) -> None:
         """A worker has ended: because all is done, or because it died and must be replaced."""
-        place = message.place
-        self._working.discard(place)
-        self._waiting.discard(place)
-        holds = self.scheduler.holds_tasks(place)
+        slot = message.slot
+        self._working.discard(slot)
+        self._waiting.discard(slot)
+        holds = self.scheduler.holds_shards(slot)
         cause = message.cause or ("it ended itself" if holds else None)
         if cause is None or self._stopping:
             return
-        self._deaths[place] += 1 if holds else IDLE_DEATH
-        for given_up in self.scheduler.worker_lost(place):
+        self._deaths[slot] += 1 if holds else IDLE_DEATH
+        for given_up in self.scheduler.worker_lost(slot):
             self.events.cell_failed(given_up.evaluation_id, f"{given_up.reason} ({cause})")
-        again = self._deaths[place] < MAX_DEATHS and not self.scheduler.finished
+        again = self._deaths[slot] < MAX_DEATHS and not self.scheduler.finished
         self.progress.note(
-            f"a worker on {self.transport.devices[place]} died ({cause}); "
-            + ("another one takes its place, and what it had begun" if again else "its place is not filled again")
+            f"a worker on {self.transport.devices[slot]} died ({cause}); "
+            + ("restarted; its shard will be retried" if again else "it will not be restarted")
         )
         if again:
-            self._start(place)
+            self._start(slot)
         self._wake()

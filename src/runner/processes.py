@@ -11,8 +11,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from testbed.runner.channel import PipeChannel
-from testbed.runner.pool import Ended, Message
+from testbed.runner.pool import Ended, Told
+from testbed.work.channel import PipeChannel
 
 END_SECONDS = 10.0  # a process that has said its last word needs a moment to end
 
@@ -33,40 +33,40 @@ class Processes:
         self._ahead: set[int] = set()
 
     def start_ahead(self) -> None:
-        """Starts a process at every place before there is a job for it: to import torch takes seconds."""
-        for place in range(len(self.devices)):
-            self.start(place)
-            self._ahead.add(place)
+        """Starts a process at every slot before there is a job for it: to import torch takes seconds."""
+        for slot in range(len(self.devices)):
+            self.start(slot)
+            self._ahead.add(slot)
 
-    def start(self, place: int) -> None:
+    def start(self, slot: int) -> None:
         """Starts a process; it asks for its job when it is up, so that starting many waits for none."""
-        if place in self._ahead:
-            self._ahead.discard(place)
+        if slot in self._ahead:
+            self._ahead.discard(slot)
             return
         ours, theirs = self._context.Pipe()
         process = self._context.Process(
-            target=worker_main, args=(theirs, self._stop, self.devices[place]), name=f"testbed-{self.devices[place]}"
+            target=worker_main, args=(theirs, self._stop, self.devices[slot]), name=f"testbed-{self.devices[slot]}"
         )
         process.start()
         theirs.close()
-        self._processes[place], self._connections[place] = process, ours
+        self._processes[slot], self._connections[slot] = process, ours
 
-    def wait(self, seconds: float | None = None) -> Iterator[Message | Ended]:
+    def wait(self, seconds: float | None = None) -> Iterator[Told | Ended]:
         """What has come through the pipes; a pipe's end is its process's end."""
-        places = {connection: place for place, connection in self._connections.items()}
-        for ready in multiprocessing.connection.wait(list(places), seconds):
-            place = places[ready]
+        slots = {connection: slot for slot, connection in self._connections.items()}
+        for ready in multiprocessing.connection.wait(list(slots), seconds):
+            slot = slots[ready]
             try:
-                kind, *arguments = self._connections[place].recv()
+                kind, *arguments = self._connections[slot].recv()
             except (EOFError, OSError):
-                yield self._ended(place)
+                yield self._ended(slot)
             else:
-                yield Message(place, kind, tuple(arguments))
+                yield Told(slot, kind, tuple(arguments))
 
-    def send(self, place: int, answer: Any) -> None:
+    def send(self, slot: int, answer: Any) -> None:
         """Answers a worker; that one has died is found by the end of its pipe."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError, KeyError):
-            self._connections[place].send(answer)
+            self._connections[slot].send(answer)
 
     def ask_to_stop(self) -> None:
         """Sets the event that workers look at after each batch."""
@@ -84,14 +84,14 @@ class Processes:
         self._processes.clear()
         self._connections.clear()
 
-    def _ended(self, place: int) -> Ended:
-        self._connections.pop(place).close()
-        process = self._processes.pop(place)
+    def _ended(self, slot: int) -> Ended:
+        self._connections.pop(slot).close()
+        process = self._processes.pop(slot)
         process.join(END_SECONDS)
         if process.is_alive():  # its end of the pipe is closed, but something keeps it
             process.kill()
             process.join()
-        return Ended(place, _cause(process.exitcode))
+        return Ended(slot, _cause(process.exitcode))
 
 
 def _cause(code: int | None) -> str | None:
@@ -112,7 +112,7 @@ def _cause(code: int | None) -> str | None:
 
 def worker_main(connection: Any, stop: Any, device: str) -> None:
     """What a worker's process does."""
-    from testbed.runner.work import work
+    from testbed.work.start import work
 
     # Ctrl-C reaches all processes, and so does a batch system's SIGTERM; the run tells its workers to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, Protocol
 
-from testbed.runner.cells import Pass
+from testbed.graph.passes import Pass
 
 LINE_SECONDS = 10.0
 
@@ -14,7 +14,10 @@ class Progress(Protocol):
     """What a run tells while it goes on."""
 
     def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
-        """A pass has tasks: so many images (or texts) in all, of which so many are to be computed."""
+        """A pass has so many samples (or texts) in all, of which so many are to be computed.
+
+        Told again of a pass over texts when more of them have become known.
+        """
         ...
 
     def advance(self, pass_id: int, images: int) -> None:
@@ -65,7 +68,7 @@ class LineProgress:
 
     def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
         """Says what the pass is about."""
-        self._passes[one_pass.id] = _Count(one_pass.label, to_do, one_pass.unit)
+        self._passes.setdefault(one_pass.id, _Count(one_pass.label, str(one_pass.reads))).total += to_do
 
     def advance(self, pass_id: int, images: int) -> None:
         """Counts, and says so now and then."""
@@ -95,9 +98,9 @@ class LineProgress:
 
 
 class _Count:
-    def __init__(self, label: str, total: int, unit: str) -> None:
+    def __init__(self, label: str, unit: str) -> None:
         self.label = label
-        self.total = total
+        self.total = 0
         self.unit = unit
         self.done = 0
         self.began = self.told = time.monotonic()
@@ -121,14 +124,17 @@ class RichProgress:
         )
         self._ids: dict[int, Any] = {}
         self._counts: dict[int, _Count] = {}
+        self._totals: dict[int, int] = {}
         self._bars.start()
 
     def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
         """Adds a bar; what is stored already counts as done."""
-        self._ids[one_pass.id] = self._bars.add_task(
-            one_pass.label, total=total, completed=total - to_do, rate="", start=False
-        )
-        self._counts[one_pass.id] = _Count(one_pass.label, to_do, one_pass.unit)
+        if one_pass.id not in self._ids:
+            self._ids[one_pass.id] = self._bars.add_task(one_pass.label, total=0, rate="", start=False)
+            self._counts[one_pass.id] = _Count(one_pass.label, str(one_pass.reads))
+        self._totals[one_pass.id] = self._totals.get(one_pass.id, 0) + total
+        self._counts[one_pass.id].total += to_do
+        self._bars.update(self._ids[one_pass.id], total=self._totals[one_pass.id], advance=total - to_do)
 
     def advance(self, pass_id: int, images: int) -> None:
         """Moves the bar."""

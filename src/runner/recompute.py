@@ -17,8 +17,9 @@ from testbed.db.store import Store
 from testbed.errors import RunError, TestbedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.eval_settings.perturbation_base import gpu_call
+from testbed.graph.passes import Check
 from testbed.registry.catalog import Catalog
-from testbed.runner.cells import Cell, Check, OpenedModel
+from testbed.runner.cells import Cell, OpenedModel
 from testbed.runner.comparison import TOLERANCE, Comparison, places_in
 from testbed.runner.doubts import Doubt
 from testbed.runner.options import RunOptions

@@ -11,16 +11,17 @@ from typing import Any
 from testbed import reading
 from testbed.db.entities import CellRecord, Evaluation, Status
 from testbed.db.store import Store
+from testbed.graph.fuse import make_passes
+from testbed.graph.passes import Check, Job, Pass, Reads, Shard, shards_of
 from testbed.reading import Read
 from testbed.record import Today
 from testbed.registry.catalog import Catalog
 from testbed.runner.cell_record import cell_record, columns_of
-from testbed.runner.cells import Action, Cell, Check, Job, Pass, PassKind, Task
+from testbed.runner.cells import Action, Cell
 from testbed.runner.environment import environment
 from testbed.runner.finish import finish
-from testbed.runner.held import HeldTasks
+from testbed.runner.judged import JudgedTexts
 from testbed.runner.options import RunOptions
-from testbed.runner.passes import embedded_pass, generation_pass, group, tasks_of
 from testbed.runner.plan import Plan, Planner
 from testbed.runner.progress import Progress, SilentProgress
 from testbed.runner.published import disagreements
@@ -29,7 +30,6 @@ from testbed.runner.records import Records
 from testbed.runner.report import Outcome, Report
 from testbed.runner.resources import choose_resources
 from testbed.runner.scheduler import Scheduler
-from testbed.runner.scored_texts import text_passes
 from testbed.runner.trust import Trust
 from testbed.tasks.task_base import IMAGES, get_task
 
@@ -83,12 +83,14 @@ class Run:
         self._evaluations: dict[int, Cell] = {}  # evaluation id → the cell that is run
         self._ids: dict[int, int] = {}  # id(cell) → the evaluation that has its outputs
         self._outcomes: dict[int, Outcome] = {}  # id(cell) → outcome
+        self._whole: set[int] = set()  # id(cell) of cells whose outputs are all stored, be it that scoring them failed
         self._environment: dict[str, Any] = {}
         self._scheduler: Scheduler | None = None
         self._passes: list[Pass] = []
+        self._judged: list[Cell] = []  # cells scored by a judge that are not begun
+        self._texts: JudgedTexts | None = None
         self._suspects: frozenset[str] = frozenset()  # models some of whose stored outputs are outdated
         self._processes: Any = None  # workers that were started before there was a plan
-        self._held = HeldTasks()
         self._repairs: dict[int, int] = {}
         self._finishing = ThreadPoolExecutor(1, thread_name_prefix="finish")
         self._finishes: list[Future[None]] = []
@@ -119,9 +121,8 @@ class Run:
             self._record_failure(cell)
         try:
             if not self.report.interrupted:
-                self._compute([*plan.prerequisites, *plan.of(Action.RUN)])
+                self._compute([*plan.prerequisites, *plan.of(Action.RUN)], plan.of(Action.SCORE))
                 self._derive(plan.of(Action.DERIVE))
-                self._score(plan.of(Action.SCORE))
         except KeyboardInterrupt:
             self.report.interrupted = True
         finally:
@@ -135,57 +136,68 @@ class Run:
 
     # Running ------------------------------------------------------------------------------------------------------
 
-    def _compute(self, cells: Sequence[Cell]) -> None:
-        """Runs cells, pass by pass, and finishes each as soon as its outputs are stored."""
-        if not cells:
-            return
+    def _compute(self, cells: Sequence[Cell], judged: Sequence[Cell]) -> None:
+        """Runs cells, pass by pass, and finishes each as soon as its outputs are stored.
+
+        Args:
+            cells: The cells whose outputs are to be computed.
+            judged: The cells that a judge scores: begun as soon as the outputs are there that they are scored from.
+        """
         if self.options.override:
             self._set_aside(cells)
-        seeing = [cell for cell in cells if not cell.needs and not cell.generates]
-        begun = [(cell, evaluation.id) for cell in seeing if (evaluation := self._begin(cell))]
-        self._passes = group(begun, self.options.batch_size, self.options.share_passes)
-        for cell in [cell for cell in cells if cell.generates]:
-            if (evaluation := self._begin(cell)) is not None:
-                begun.append((cell, evaluation.id))
-                number = len(self._passes)
-                self._passes.append(generation_pass(number, cell, evaluation.id, self.options.batch_size))
-        on_embeddings = [cell for cell in cells if cell.needs]
-        for cell in on_embeddings:
-            begun += self._begin_embedded(cell)
+        begun, needs = self._begin_all(cells)
+        self._passes = make_passes(begun, judged, needs, self.options)
+        self._texts = JudgedTexts(self.store, self._passes, self._anew(), self._give_up)
         stored = self._stored_ranges([evaluation_id for _, evaluation_id in begun])
         numbers = count()
-        tasks = [task for each in self._passes for task in tasks_of(each, stored, numbers, prepare=True)]
-        open_cells = {evaluation_id for task in tasks for evaluation_id in task.cells}
-        self._announce(tasks, stored)
-        tasks = self._held.hold(self._passes, tasks, open_cells)
-        self._scheduler = Scheduler(self._passes, tasks)
+        shards = [shard for each in self._passes for shard in shards_of(each, stored, numbers)]
+        open_cells = {evaluation_id for shard in shards for evaluation_id in shard.cells}
+        lacking = {
+            each.id: {needed for cell in each.cells for needed, _ in cell.needs.values()} & open_cells
+            for each in self._passes
+        }
+        self._announce(shards, stored)
+        self._scheduler = Scheduler(self._passes, shards, lacking)
+        self._judged = list(judged)
         for _, evaluation_id in begun:
             if evaluation_id not in open_cells:  # all outputs were stored, and then something happened
                 self._finish(evaluation_id)
-        if tasks:
+        self._wait_for_finishes()
+        self._begin_judged()
+        if not self._scheduler.finished:
             try:
                 self._execute()
             finally:
                 self._record_open(begun)
         self._wait_for_finishes()
+        for cell in self._judged:
+            self._begin_derived(cell)  # says why it cannot be
+
+    def _begin_all(self, cells: Sequence[Cell]) -> tuple[list[tuple[Cell, int]], dict[int, dict[str, tuple[int, int]]]]:
+        """Begins cells whose outputs are to be computed.
+
+        Returns:
+            The cells that are not complete yet, each with the id of its evaluation; and evaluation id → role → the ids
+            of the evaluation that has, or will have, the embeddings that a cell takes, and of the data set of these.
+        """
+        begun: list[tuple[Cell, int]] = []
+        needs: dict[int, dict[str, tuple[int, int]]] = {}
+        for cell in sorted(cells, key=lambda cell: bool(cell.needs)):
+            taken = {
+                role: (self._holder(need.source), self.store.ensure_dataset(need.opened.dataset))
+                for role, need in cell.needs.items()
+            }
+            own_outputs = not taken or get_task(self.catalog.get_eval_setting(cell.setting).task).has_outputs
+            evaluation = self._begin(cell, derived_from=None if own_outputs else taken[IMAGES][0])
+            if evaluation is not None:
+                begun.append((cell, evaluation.id))
+                needs[evaluation.id] = taken
+        return begun, needs
 
     def _record_open(self, begun: Iterable[tuple[Cell, int]]) -> None:
         """Stores what the evaluations were computed from that are not complete, for the run that resumes them."""
         ended = {each.evaluation_id for each in self._outcomes.values()}
         self.records.begin({evaluation_id: cell for cell, evaluation_id in begun if evaluation_id not in ended})
-
-    def _begin_embedded(self, cell: Cell) -> list[tuple[Cell, int]]:
-        """Begins a cell that takes image embeddings from the store, and makes its pass."""
-        needs = {
-            role: (self._holder(need.source), self.store.ensure_dataset(need.opened.dataset))
-            for role, need in cell.needs.items()
-        }
-        own_outputs = get_task(self.catalog.get_eval_setting(cell.setting).task).has_outputs
-        evaluation = self._begin(cell, derived_from=None if own_outputs else needs[IMAGES][0])
-        if evaluation is None:
-            return []
-        self._passes.append(embedded_pass(len(self._passes), cell, evaluation.id, needs, own_outputs))
-        return [(cell, evaluation.id)]
 
     def _begin(self, cell: Cell, derived_from: int | None = None) -> Evaluation | None:
         """The evaluation of a cell, begun or gone on with; None when somebody has completed it meanwhile."""
@@ -216,23 +228,22 @@ class Run:
             ranges.update(self.store.stored_ranges(ids, kind))
         return ranges
 
-    def _announce(self, tasks: Sequence[Task], stored: dict[int, list[tuple[int, int]]]) -> None:
+    def _announce(self, shards: Sequence[Shard], stored: dict[int, list[tuple[int, int]]]) -> None:
         """Says what there is to do, and what an earlier run has done of it."""
-        samples = {each.id: len(each.positions) for each in self._passes}
-        self.report.passes = len(self._passes)
-        kept = sum(stop - start for ranges in stored.values() for start, stop in ranges)
-        if kept:
-            whole = sum(samples[each.id] * len(each.cells) for each in self._passes if each.outputs)
-            left = sum(task.count * len(task.cells) for task in tasks)
-            self.progress.note(
-                f"going on where an earlier run ended: outputs of {kept:,} of {whole:,} samples × cells are stored and"
-                f" are not computed again, {left:,} are left"
-            )
-        self.report.reused = kept
-        for one_pass in [each for each in self._passes if each.kind is not PassKind.EMBEDDINGS]:
-            to_do = sum(task.count for task in tasks if task.pass_id == one_pass.id)
-            if to_do:
-                self.progress.begin(one_pass, samples[one_pass.id], to_do)
+        reused = sum(stop - start for ranges in stored.values() for start, stop in ranges)
+        if reused:
+            whole = sum(len(each.positions) * len(each.cells) for each in self._passes if each.outputs)
+            self.progress.note(f"resuming: {reused:,} of {whole:,} outputs already stored")
+        self.report.reused = reused
+        for one_pass in self._passes:
+            to_do = sum(shard.count for shard in shards if shard.pass_id == one_pass.id)
+            if any(shard.pass_id == one_pass.id for shard in shards):
+                self._begin_pass(one_pass, len(one_pass.positions), to_do)
+
+    def _begin_pass(self, one_pass: Pass, total: int, to_do: int) -> None:
+        self.report.passes += 1
+        if one_pass.reads is not Reads.ROWS:  # a matter of seconds
+            self.progress.begin(one_pass, total, to_do)
 
     def _execute(self) -> None:
         assert self._scheduler is not None
@@ -267,18 +278,18 @@ class Run:
 
     # What workers tell --------------------------------------------------------------------------------------------
 
-    def task_done(self, task_id: int, stored_bytes: int) -> None:
+    def shard_done(self, shard_id: int, stored_bytes: int) -> None:
         """The outputs of a task are stored: some cells may be done with."""
         assert self._scheduler is not None
         self.report.stored_bytes += stored_bytes
-        cells = self._scheduler.cells_of(task_id)
-        done = self._scheduler.task_done(task_id)
+        cells = self._scheduler.cells_of(shard_id)
+        done = self._scheduler.shard_done(shard_id)
         # For a run that is killed; who is complete gets its record then.
         self.records.begin({each: self._evaluations[each] for each in cells if each not in done})
         for evaluation_id in done:
             if not self._repair(evaluation_id):
-                self._finish(evaluation_id)
-                self._scheduler.add(self._held.release(evaluation_id))
+                self._complete_outputs(evaluation_id)
+        self._begin_judged()
 
     def read(self, reads: Iterable[Read]) -> None:
         """Files and variables that users' code has read for the first time."""
@@ -287,11 +298,14 @@ class Run:
     def cell_failed(self, evaluation_id: int, reason: str) -> None:
         """A cell cannot be finished."""
         assert self._scheduler is not None
-        self._scheduler.cell_failed(evaluation_id)
+        dependents = self._scheduler.cell_failed(evaluation_id)
         self._give_up(evaluation_id, reason)
         cell = self._evaluations[evaluation_id]
-        for dependent in self._held.drop(evaluation_id):
+        for dependent in dependents:
             self.cell_failed(dependent, f"{cell.name}, which it needs, failed: {reason}")
+        if self._texts is not None:
+            self._texts.ended(evaluation_id)
+        self._begin_judged()
 
     def _give_up(self, evaluation_id: int, reason: str) -> None:
         """A cell cannot be finished, and nothing is under way for it."""
@@ -299,25 +313,54 @@ class Run:
         self.progress.note(f"{self._evaluations[evaluation_id].name} failed: {reason}")
         self._end(self._evaluations[evaluation_id], "failed", reason, evaluation_id)
 
+    def _complete_outputs(self, evaluation_id: int) -> None:
+        """Finishes an evaluation whose outputs are stored, and lets begin what has waited for them."""
+        assert self._scheduler is not None
+        assert self._texts is not None
+        self._scheduler.completed(evaluation_id)
+        self._texts.ended(evaluation_id)
+        self._finish(evaluation_id)
+        cell = self._evaluations[evaluation_id]
+        if any(source is cell for each in self._judged for source in _sources(each)):
+            self._wait_for_finishes()
+
+    def _begin_judged(self) -> None:
+        """Begins the cells whose sources have ended, and gives judges the texts of cells that they can take up."""
+        assert self._scheduler is not None
+        assert self._texts is not None
+        ready = [cell for cell in self._judged if all(id(source) in self._outcomes for source in _sources(cell))]
+        begun = {id(cell) for cell in ready}
+        self._judged = [cell for cell in self._judged if id(cell) not in begun]
+        for cell in ready:
+            if (evaluation := self._begin_derived(cell)) is not None:
+                self._texts.add(cell, evaluation.id)
+        shards, complete = self._texts.next(iter(self._scheduler.fresh_id, None))
+        self._scheduler.add(shards)
+        for pass_id in sorted({shard.pass_id for shard in shards}):
+            texts = sum(len(shard.texts) for shard in shards if shard.pass_id == pass_id)
+            self._begin_pass(self._passes[pass_id], texts, texts)
+        for evaluation_id in complete:
+            self._finish(evaluation_id)
+
     def _repair(self, evaluation_id: int) -> bool:
-        """Makes tasks for ranges of an evaluation that are missing although its tasks are done.
+        """Makes shards for ranges of an evaluation that are missing although its shards are done.
 
         Another run may have stored ranges of other lengths at the same time, which then stood in the way of ours.
         """
         assert self._scheduler is not None
-        one_pass = next(
-            each for each in self._passes if any(cell.evaluation_id == evaluation_id for cell in each.cells)
-        )
+        holding = (each for each in self._passes if any(cell.evaluation_id == evaluation_id for cell in each.cells))
+        one_pass = next(holding, None)
+        if one_pass is None or not one_pass.outputs:
+            return False
         stored = self._stored_ranges([evaluation_id])
-        numbers = iter(self._scheduler.fresh_id, None)
-        tasks = tasks_of(one_pass, stored, numbers, only={evaluation_id})
-        if not tasks:
+        shards = shards_of(one_pass, stored, iter(self._scheduler.fresh_id, None), only={evaluation_id})
+        if not shards:
             return False
         self._repairs[evaluation_id] = self._repairs.get(evaluation_id, 0) + 1
         if self._repairs[evaluation_id] > MAX_REPAIRS:
-            self.cell_failed(evaluation_id, "outputs that were stored keep missing from the store")
+            self.cell_failed(evaluation_id, "stored outputs could not be read back")
         else:
-            self._scheduler.add(tasks)
+            self._scheduler.add(shards)
         return True
 
     # Finishing ----------------------------------------------------------------------------------------------------
@@ -325,6 +368,7 @@ class Run:
     def _finish(self, evaluation_id: int) -> None:
         """Scores and completes an evaluation, in a thread, while others are computed."""
         cell = self._evaluations[evaluation_id]
+        self._whole.add(id(cell))
         status = _DONE_STATUS.get(cell.action, "complete")
 
         def work() -> None:
@@ -365,9 +409,9 @@ class Run:
     def _begin_derived(self, cell: Cell) -> Evaluation | None:
         """Begins a cell that takes the outputs of another one; None when these cannot be had, or it is done already."""
         assert cell.source is not None
-        for source in (cell.source, *(need.source for need in cell.needs.values())):
-            outcome = self._outcomes.get(id(source)) if isinstance(source, Cell) else None
-            if isinstance(source, Cell) and (outcome is None or outcome.status not in ("complete", "stored")):
+        for source in _sources(cell):
+            outcome = self._outcomes.get(id(source))
+            if outcome is None or not (outcome.status in ("complete", "stored") or id(source) in self._whole):
                 why = outcome.reason if outcome else "it was not finished"
                 self._fail_cell(cell, f"{source.name}, whose outputs it takes, failed: {why}")
                 return None
@@ -378,26 +422,6 @@ class Run:
     def _holder(self, source: Evaluation | Cell) -> int:
         """The evaluation that has the outputs of a source: not one that is derived itself."""
         return self._ids[id(source)] if isinstance(source, Cell) else source.root
-
-    def _score(self, cells: Sequence[Cell]) -> None:
-        """Completes cells that are scored by a model: it embeds the texts that it has not embedded yet."""
-        begun = [(cell, evaluation.id) for cell in cells if (evaluation := self._begin_derived(cell))]
-        if not begun:
-            return
-        self._passes = text_passes(self.store, begun, self.options, self._anew(), self._give_up)
-        numbers = count()
-        tasks = [task for each in self._passes for task in tasks_of(each, {}, numbers, prepare=True)]
-        self._scheduler = Scheduler(self._passes, tasks)
-        for one_pass in self._passes:
-            if one_pass.texts:
-                self.report.passes += 1
-                self.progress.begin(one_pass, len(one_pass.texts), len(one_pass.texts))
-            else:
-                for cell in one_pass.cells:
-                    self._finish(cell.evaluation_id)
-        if tasks:
-            self._execute()
-        self._wait_for_finishes()
 
     # Outcomes -----------------------------------------------------------------------------------------------------
 
@@ -421,3 +445,9 @@ class Run:
             self._outcomes.get(id(cell), Outcome(cell.model, cell.setting, "stopped", "the run was stopped"))
             for cell in plan.cells
         ]
+
+
+def _sources(cell: Cell) -> list[Cell]:
+    """The cells of this run whose outputs a cell takes."""
+    taken = [cell.source, *(need.source for need in cell.needs.values())]
+    return [each for each in taken if isinstance(each, Cell)]

@@ -1,16 +1,19 @@
-"""Who does what next: hands tasks to workers, takes back those of workers that died. Pure bookkeeping, no I/O."""
+"""Who does what next: hands shards to workers, takes back those of workers that died, lets passes wait for others.
+
+Pure bookkeeping, no I/O.
+"""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from testbed.runner.cells import Pass, PassKind, Task
+from testbed.graph.passes import Pass, Reads, Shard
 
-# A task that was under way when its worker died is tried again; alone with one cell it is given up after so many.
+# A shard that was under way when its worker died is tried again; alone with one cell it is given up after so many.
 MAX_ATTEMPTS = 3
-# From this many on, a task of several cells is split, so that one that kills workers does not take others along.
+# From this many on, a shard of several cells is split, so that one that kills workers does not take others along.
 SPLIT_AFTER = 2
 
 
@@ -23,49 +26,55 @@ class GivenUp:
 
 
 class Wait:
-    """Nothing to do now, but there may be when a worker dies."""
+    """Nothing to do now, but there may be when a shard is done or a worker dies."""
 
 
 WAIT = Wait()
 
 
 class Scheduler:
-    """The tasks of a run.
+    """The shards of a run.
 
     Args:
         passes: The passes, in the order in which they should be begun.
-        tasks: Their tasks.
+        shards: Their shards; those of some passes are added when what they read is stored.
+        waits: Pass id → the evaluations whose outputs it reads and that are still to be computed.
     """
 
-    def __init__(self, passes: Sequence[Pass], tasks: Iterable[Task]) -> None:
+    def __init__(
+        self, passes: Sequence[Pass], shards: Iterable[Shard], waits: Mapping[int, Set[int]] | None = None
+    ) -> None:
         self.passes = {each.id: each for each in passes}
-        self._waiting: dict[int, deque[Task]] = {each.id: deque() for each in passes}
-        self._under_way: dict[int, tuple[int, Task]] = {}  # task id → (worker, task)
-        self._begun: dict[int, int] = {}  # worker → the task that it computes; others it has only taken ahead
-        self._open: dict[int, int] = {cell.evaluation_id: 0 for each in passes for cell in each.cells}
+        self._waiting: dict[int, deque[Shard]] = {each.id: deque() for each in passes}
+        self._under_way: dict[int, tuple[int, Shard]] = {}  # shard id → (worker, shard)
+        self._begun: dict[int, int] = {}  # worker → the shard that it computes; others it has only taken ahead
+        self._open: Counter[int] = Counter()  # evaluation id → its shards that are not done
         self._failed: set[int] = set()
+        self._lacking = {pass_id: set(evaluations) for pass_id, evaluations in (waits or {}).items() if evaluations}
         self._last_pass: dict[int, int] = {}
         self._next_id = 0
-        self.tasks_done = 0
-        self.add(tasks)
+        self.shards_done = 0
+        self.add(shards)
 
-    def add(self, tasks: Iterable[Task]) -> None:
-        """Adds tasks to be done."""
-        for task in tasks:
-            self._next_id = max(self._next_id, task.id + 1)
-            self._waiting[task.pass_id].append(task)
-            for evaluation_id in task.cells:
+    def add(self, shards: Iterable[Shard]) -> None:
+        """Adds shards to be done."""
+        for shard in shards:
+            self._next_id = max(self._next_id, shard.id + 1)
+            self._waiting[shard.pass_id].append(shard)
+            for evaluation_id in shard.cells:
                 self._open[evaluation_id] += 1
 
     def next_pass(self, worker: int) -> int | Wait | None:
         """The pass that an idle worker should turn to; None when all is done.
 
-        Rather one that nobody works on yet than one under way; rather one of the models that the worker has loaded.
+        Prefers passes that no worker has started, then those of models that the worker has loaded.
         """
-        candidates = [pass_id for pass_id, tasks in self._waiting.items() if self._prune(tasks)]
+        candidates = [
+            pass_id for pass_id, shards in self._waiting.items() if self._prune(shards) and pass_id not in self._lacking
+        ]
         if not candidates:
-            return WAIT if self._under_way else None
-        busy = [task.pass_id for _, task in self._under_way.values()]
+            return None if self.finished else WAIT
+        busy = [shard.pass_id for _, shard in self._under_way.values()]
         last = self._last_pass.get(worker)
         loaded = set(self.passes[last].models) if last is not None else set()
         chosen = min(
@@ -75,101 +84,119 @@ class Scheduler:
         self._last_pass[worker] = chosen
         return chosen
 
-    def next_task(self, worker: int, pass_id: int) -> Task | None:
-        """The next task of a pass for a worker; None when none is left."""
+    def next_shard(self, worker: int, pass_id: int) -> Shard | None:
+        """The next shard of a pass for a worker; None when none is left."""
         waiting = self._waiting[pass_id]
         if not self._prune(waiting):
             return None
-        task = waiting.popleft()
-        self._under_way[task.id] = (worker, task)
-        return task
+        shard = waiting.popleft()
+        self._under_way[shard.id] = (worker, shard)
+        return shard
 
-    def task_begun(self, worker: int, task_id: int) -> None:
-        """Notes which task a worker computes now."""
-        self._begun[worker] = task_id
+    def shard_begun(self, worker: int, shard_id: int) -> None:
+        """Notes which shard a worker computes now."""
+        self._begun[worker] = shard_id
 
-    def holds_tasks(self, worker: int) -> bool:
-        """Whether a worker has taken tasks whose outputs are not stored."""
+    def holds_shards(self, worker: int) -> bool:
+        """Whether a worker has taken shards whose outputs are not stored."""
         return any(owner == worker for owner, _ in self._under_way.values())
 
-    def cells_of(self, task_id: int) -> tuple[int, ...]:
-        """The evaluations that a task under way is for."""
-        return self._under_way[task_id][1].cells
+    def cells_of(self, shard_id: int) -> tuple[int, ...]:
+        """The evaluations that a shard under way is for."""
+        return self._under_way[shard_id][1].cells
 
-    def task_done(self, task_id: int) -> list[int]:
-        """Notes a task whose outputs are stored; returns the evaluations that have no open task left."""
-        _, task = self._under_way.pop(task_id)
-        self.tasks_done += 1
-        return self._close(task)
+    def shard_done(self, shard_id: int) -> list[int]:
+        """Notes a shard whose outputs are stored; returns the evaluations that have no open shard left."""
+        _, shard = self._under_way.pop(shard_id)
+        self.shards_done += 1
+        return self._close(shard)
 
-    def cell_failed(self, evaluation_id: int) -> None:
-        """Notes that a cell cannot be finished; its tasks are dropped."""
+    def completed(self, evaluation_id: int) -> None:
+        """Notes that all outputs of an evaluation are stored: passes that waited for it alone may begin."""
+        for lacking in self._lacking.values():
+            lacking.discard(evaluation_id)
+        self._lacking = {pass_id: lacking for pass_id, lacking in self._lacking.items() if lacking}
+
+    def cell_failed(self, evaluation_id: int) -> list[int]:
+        """Notes that a cell cannot be finished; its shards are dropped. Returns the cells that waited for it."""
         self._failed.add(evaluation_id)
+        hopeless = [pass_id for pass_id, lacking in self._lacking.items() if evaluation_id in lacking]
+        for pass_id in hopeless:
+            del self._lacking[pass_id]
+        cells = [cell.evaluation_id for pass_id in hopeless for cell in self.passes[pass_id].cells]
+        return [each for each in cells if each not in self._failed]
 
     def worker_lost(self, worker: int) -> list[GivenUp]:
-        """Takes back the tasks of a worker that died; returns the cells that are given up.
+        """Takes back the shards of a worker that died; returns the cells that are given up.
 
-        Only the task that it computed is held against its cells.
+        Only the shard that it computed is held against its cells.
         """
-        lost = [task for owner, task in self._under_way.values() if owner == worker]
+        lost = [shard for owner, shard in self._under_way.values() if owner == worker]
         begun = self._begun.pop(worker, None)
         given_up: list[GivenUp] = []
-        for task in reversed(lost):
-            del self._under_way[task.id]
-            task.attempts += task.id == begun
-            if task.id != begun:
-                self._waiting[task.pass_id].appendleft(task)
-            elif task.attempts >= MAX_ATTEMPTS and (len(task.cells) == 1 or self._is_one(task)):
-                self._close(task)
-                reason = f"the worker died {task.attempts} times {self._where(task)}"
-                given_up += [GivenUp(evaluation_id, reason) for evaluation_id in task.cells]
-                self._failed.update(task.cells)
-            elif task.attempts >= SPLIT_AFTER and len(task.cells) > 1 and not self._is_one(task):
-                self._waiting[task.pass_id].extendleft(self._split(task))
+        for shard in reversed(lost):
+            del self._under_way[shard.id]
+            shard.attempts += shard.id == begun
+            if shard.id != begun:
+                self._waiting[shard.pass_id].appendleft(shard)
+            elif shard.attempts >= MAX_ATTEMPTS and (len(shard.cells) == 1 or self._is_one(shard)):
+                self._close(shard)
+                reason = f"the worker died {shard.attempts} times {self._where(shard)}"
+                given_up += [GivenUp(evaluation_id, reason) for evaluation_id in shard.cells]
+                self._failed.update(shard.cells)
+            elif shard.attempts >= SPLIT_AFTER and len(shard.cells) > 1 and not self._is_one(shard):
+                self._waiting[shard.pass_id].extendleft(self._split(shard))
             else:
-                self._waiting[task.pass_id].appendleft(task)
+                self._waiting[shard.pass_id].appendleft(shard)
         return given_up
 
     @property
     def finished(self) -> bool:
         """Whether nothing is waiting and nothing is under way."""
-        return not self._under_way and not any(self._prune(tasks) for tasks in self._waiting.values())
+        return not self._under_way and not any(self._prune(shards) for shards in self._waiting.values())
 
     def fresh_id(self) -> int:
-        """An id that no task has."""
+        """An id that no shard has."""
         self._next_id += 1
         return self._next_id - 1
 
-    def _is_one(self, task: Task) -> bool:
-        """Whether a task is the same work for each of its cells: a scorer's texts."""
-        return self.passes[task.pass_id].kind is PassKind.TEXTS
+    def _is_one(self, shard: Shard) -> bool:
+        """Whether a shard is the same work for each of its cells: the texts of a judge."""
+        return self.passes[shard.pass_id].reads is Reads.TEXTS
 
-    def _where(self, task: Task) -> str:
-        if self._is_one(task):
-            return f"while the scorer {self.passes[task.pass_id].models[0]} embedded texts"
-        return f"on samples {task.start} to {task.stop - 1}" if task.count else "preparing it"
+    def _where(self, shard: Shard) -> str:
+        if self._is_one(shard):
+            return f"while the scorer {self.passes[shard.pass_id].models[0]} embedded texts"
+        return f"on samples {shard.start} to {shard.stop - 1}" if shard.count else "preparing it"
 
-    def _split(self, task: Task) -> list[Task]:
+    def _split(self, shard: Shard) -> list[Shard]:
         parts = []
-        for evaluation_id in reversed(task.cells):
+        for evaluation_id in reversed(shard.cells):
             parts.append(
-                Task(self.fresh_id(), task.pass_id, task.start, task.stop, (evaluation_id,), attempts=task.attempts - 1)
+                Shard(
+                    self.fresh_id(),
+                    shard.pass_id,
+                    shard.start,
+                    shard.stop,
+                    (evaluation_id,),
+                    attempts=shard.attempts - 1,
+                )
             )
         return parts
 
-    def _prune(self, tasks: deque[Task]) -> bool:
-        """Drops failed cells from the first task, and tasks that have none left; whether any task is left."""
-        while tasks:
-            cells = tuple(cell for cell in tasks[0].cells if cell not in self._failed)
+    def _prune(self, shards: deque[Shard]) -> bool:
+        """Drops failed cells from the first shard, and shards that have none left; whether any shard is left."""
+        while shards:
+            cells = tuple(cell for cell in shards[0].cells if cell not in self._failed)
             if cells:
-                tasks[0].cells = cells
+                shards[0].cells = cells
                 return True
-            tasks.popleft()
+            shards.popleft()
         return False
 
-    def _close(self, task: Task) -> list[int]:
+    def _close(self, shard: Shard) -> list[int]:
         complete = []
-        for evaluation_id in task.cells:
+        for evaluation_id in shard.cells:
             self._open[evaluation_id] -= 1
             if self._open[evaluation_id] == 0 and evaluation_id not in self._failed:
                 complete.append(evaluation_id)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from testbed.db.store import Store
+from testbed.graph.passes import Check
 from testbed.registry.catalog import Catalog
-from testbed.runner.cells import Cell, Check
+from testbed.runner.cells import Cell
 from testbed.runner.options import RunOptions
 from testbed.runner.plan import Plan
 from testbed.runner.processes import Processes

@@ -72,7 +72,13 @@ def test_the_same_scores_from_two_processes_and_the_other_order(program: Any, ca
 
 def test_the_dry_run_says_what_is_scored(program: Any, captions: Path) -> None:
     done = program("eval.py", *ASKED, "--scorers", "words", "--dry-run")
-    assert "2 scored from captions, by a model of its own" in done.stdout
+    assert "2 scored by another model from stored outputs" in done.stdout
+    passes = [line.strip() for line in done.stdout.splitlines() if line.strip().startswith("pass ")]
+    assert [line.partition(":")[2].partition(",")[0].strip() for line in passes] == [
+        "24 samples",
+        "24 samples",
+        "the texts of outputs that are not stored yet",
+    ]
     assert not (captions / "testbed.db").exists()
 
 

@@ -65,8 +65,8 @@ def reader(source=None, perturbations=(), **options):
     return Reader(source, perturbations=list(perturbations), **arguments)
 
 
-def read(made, indices, task=0):
-    return collate([made[task, index] for index in indices])
+def read(made, indices, shard=0):
+    return collate([made[shard, index] for index in indices])
 
 
 def noisy(setting="fog", key=None, function=noise):
@@ -77,8 +77,8 @@ def noisy(setting="fog", key=None, function=noise):
 
 
 def test_a_batch_holds_transformed_images_in_order():
-    batch = read(reader(), [3, 0, 5], task=9)
-    assert (batch.task, batch.indices, batch.good) == (9, [3, 0, 5], [3, 0, 5])
+    batch = read(reader(), [3, 0, 5], shard=9)
+    assert (batch.shard, batch.indices, batch.good) == (9, [3, 0, 5], [3, 0, 5])
     expected = torch.stack([to_tensor(Photos().image(index)) for index in (3, 0, 5)])
     torch.testing.assert_close(batch.images, expected, rtol=0, atol=0)
     assert (batch.perturbed, batch.errors, batch.faults) == ({}, {}, {})
@@ -420,6 +420,6 @@ def test_lambdas_of_a_plugin_are_found_again_in_a_spawned_process(tmp_path):
     )
 
 
-def test_items_know_their_task_and_place():
+def test_items_know_their_shard_and_place():
     item = reader(Photos(bad=[4]))[3, 4]
     assert item == Item(3, 4, error="4.png cannot be decoded")

@@ -183,7 +183,7 @@ def test_heads_can_be_saved_and_their_mean_be_used(lab: Any, tmp_path: Any, monk
 
 def test_a_gpu_that_fails_ends_the_worker_not_only_the_cell(lab: Any) -> None:
     from testbed.errors import RunError
-    from testbed.runner.memory import DeviceError
+    from testbed.memory import DeviceError
 
     def broken(texts: Sequence[str]) -> torch.Tensor:
         raise RuntimeError("CUDA error: device-side assert triggered")

@@ -1,4 +1,4 @@
-"""Passes and tasks: what is read together, and which ranges are left to do."""
+"""Passes and shards: what is read together, and which ranges are left to do."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from itertools import count
 
 import pytest
 
-from testbed.runner.cells import Pass, PassCell
-from testbed.runner.passes import MIN_CHUNK, chunk_size, missing, tasks_of
+from testbed.graph.fuse import MIN_CHUNK
+from testbed.graph.passes import Pass, PassCell, chunk_size, missing, shards_of
 
 
 @pytest.mark.parametrize("batch_size", [1, 7, 64, 100, 255, 256, 257, 1000])
 def test_a_chunk_is_the_smallest_multiple_of_the_batch_that_is_large_enough(batch_size):
-    chunk = chunk_size(batch_size)
+    chunk = chunk_size(batch_size, MIN_CHUNK)
     assert chunk % batch_size == 0
     assert chunk >= MIN_CHUNK > chunk - batch_size
 
@@ -55,12 +55,16 @@ def one_pass(size, chunk, evaluation_ids):
 
 
 def test_tasks_name_the_cells_that_lack_a_range():
-    tasks = tasks_of(one_pass(10, 4, [1, 2]), {1: [(0, 4)], 2: []}, count())
-    assert [(task.start, task.stop, task.cells) for task in tasks] == [(0, 4, (2,)), (4, 8, (1, 2)), (8, 10, (1, 2))]
-    assert [task.id for task in tasks] == [0, 1, 2]
-    assert {task.pass_id for task in tasks} == {3}
+    shards = shards_of(one_pass(10, 4, [1, 2]), {1: [(0, 4)], 2: []}, count())
+    assert [(shard.start, shard.stop, shard.cells) for shard in shards] == [
+        (0, 4, (2,)),
+        (4, 8, (1, 2)),
+        (8, 10, (1, 2)),
+    ]
+    assert [shard.id for shard in shards] == [0, 1, 2]
+    assert {shard.pass_id for shard in shards} == {3}
 
 
 def test_tasks_for_some_cells_only():
-    tasks = tasks_of(one_pass(10, 10, [1, 2]), {}, count(7), only={2})
-    assert [(task.id, task.cells) for task in tasks] == [(7, (2,))]
+    shards = shards_of(one_pass(10, 10, [1, 2]), {}, count(7), only={2})
+    assert [(shard.id, shard.cells) for shard in shards] == [(7, (2,))]

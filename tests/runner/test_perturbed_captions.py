@@ -19,8 +19,8 @@ from testbed.models.capability_base import Generation, GenerationConfig, Message
 from testbed.models.generator_base import Generator
 from testbed.registry import registry
 from testbed.runner.options import RunOptions
-from testbed.runner.perturbed_images import perturbed
 from testbed.runner.run import run
+from testbed.work.perturb import perturbed
 
 CLEAN = "digits-captions.captioning"
 BATCHES: list[int] = []

@@ -13,8 +13,8 @@ from toy import SIZE, ToyDataset, ToyNetwork, darker, noisy, toy_catalog, toy_mo
 
 from testbed.corruptions.adversarial import PGD
 from testbed.errors import RunError
+from testbed.memory import DeviceError
 from testbed.metrics import Metric
-from testbed.runner.memory import DeviceError
 
 
 def plain_loop(setting, network=None, perturb=lambda images: images, positions=None):
@@ -126,7 +126,7 @@ def test_models_are_loaded_once_for_all_their_settings(lab, work):
 
 
 def test_models_that_do_not_fit_together_get_passes_of_their_own(lab, work, monkeypatch):
-    monkeypatch.setattr("testbed.runner.passes.MAX_PASS_WEIGHTS", 40_000)  # one toy network has 30,720 bytes
+    monkeypatch.setattr("testbed.graph.fuse.MAX_PASS_WEIGHTS", 40_000)  # one toy network has 30,720 bytes
     report = lab.run(toy_catalog(toy_model("a", 1), toy_model("b", 2), toy_setting()))
     assert report.passes == 2
     assert work["images read"] == 1200
@@ -635,3 +635,11 @@ def test_a_device_that_answers_nothing_but_errors_ends_the_worker_and_fails_one_
     with lab.open() as store:
         statuses = {each.eval_setting: each.status for each in store.evaluations()}
     assert statuses == {"bad": "failed", "good": "running"}  # which another worker would go on with
+
+
+def test_a_setting_whose_metrics_fail_leaves_its_outputs_to_others(lab, work):
+    groups = toy_setting("groups", class_groups=[list(range(5)), list(range(5, 10))])
+    report = lab.run(toy_catalog(toy_model(), toy_setting(), groups))
+    assert {each.setting: each.status for each in report.outcomes} == {"groups": "failed", "toy-all": "derived"}
+    assert work["images through networks"] == 600
+    assert lab.run(toy_catalog(toy_model(), toy_setting())).outcomes[0].status == "stored"

@@ -591,13 +591,14 @@ def test_a_run_that_is_stopped_stores_the_texts_that_were_embedded(
 
 
 def test_captions_are_handed_out_in_pieces_for_several_workers() -> None:
-    from testbed.runner.passes import generation_pass, tasks_of
+    from testbed.graph.fuse import generation_pass
+    from testbed.graph.passes import shards_of
 
     plan = make_plan(world(), RunOptions(db_url="sqlite:////nowhere/at.all", executor="inline"), ["vary"], [SETTING])
     one_pass = generation_pass(0, plan.cells[0], 1, None)
     assert one_pass.chunk == 32
     assert generation_pass(0, plan.cells[0], 1, 5).chunk == 35
-    assert [task.count for task in tasks_of(one_pass, {}, iter(range(9)))] == [COUNT]
+    assert [shard.count for shard in shards_of(one_pass, {}, iter(range(9)))] == [COUNT]
 
 
 def test_a_caption_whose_embedding_is_not_finite_is_an_error(lab: Any) -> None:
@@ -670,7 +671,7 @@ def test_texts_that_cannot_be_cut_fail_their_cells_alone(lab: Any, monkeypatch: 
     monkeypatch.setattr(caption_similarity, "splitter_of", lambda of, options: whole(of, options) and Torn())
     report = lab.run(world(), ["vary"], [SIMILAR, "shown.coarse@hash"])
     assert [each.status for each in report.outcomes] == ["failed", "scored"]
-    assert report.outcomes[0].reason == "its texts cannot be told: LookupError: no punkt"
+    assert report.outcomes[0].reason == "its texts cannot be listed: LookupError: no punkt"
 
 
 def test_scoring_again_where_other_texts_are_needed_goes_on_and_a_run_embeds_them(

@@ -426,13 +426,13 @@ def test_what_draws_for_whole_batches_is_compared_in_the_same_batches(lab: Any, 
 def interrupt(lab: Any, catalog: Any, monkeypatch: pytest.MonkeyPatch, after: int = 300) -> None:
     """Runs, and is stopped by Ctrl-C when so many samples are stored."""
     with monkeypatch.context() as patch:
-        begin = run_module.Run.task_done
+        begin = run_module.Run.shard_done
 
-        def task_done(self: Any, task_id: int, stored_bytes: int) -> None:
-            begin(self, task_id, stored_bytes)
+        def shard_done(self: Any, shard_id: int, stored_bytes: int) -> None:
+            begin(self, shard_id, stored_bytes)
             raise KeyboardInterrupt
 
-        patch.setattr(run_module.Run, "task_done", task_done)
+        patch.setattr(run_module.Run, "shard_done", shard_done)
         assert lab.run(catalog).interrupted
 
 

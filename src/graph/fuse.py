@@ -1,14 +1,17 @@
-"""From cells to passes and tasks: what is read together, and in which pieces it is handed out."""
+"""From cells to passes: what is read together."""
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 
+from testbed.graph.passes import Pass, PassCell, Reads, chunk_size
 from testbed.identity import digest
-from testbed.runner.cells import Cell, Pass, PassCell, PassKind, Task
+from testbed.runner.cells import Cell
+from testbed.runner.options import RunOptions
+from testbed.runner.scorers import scorer_of
+from testbed.tasks.task_base import get_task
 
 MIN_CHUNK = 256  # samples whose outputs are stored together, at least: databases like few and large values
 GENERATED_CHUNK = 32  # the same, for what models say: that takes its time, and is to be shared out
@@ -20,9 +23,44 @@ MAX_PASS_CELLS = 256  # bounds the memory of the outputs that wait to be stored
 MAX_PASS_WEIGHTS = 2 << 30
 
 
-def chunk_size(batch_size: int, least: int = MIN_CHUNK) -> int:
-    """The smallest multiple of the batch size that is at least ``least``."""
-    return batch_size * math.ceil(least / batch_size)
+def make_passes(
+    cells: Sequence[tuple[Cell, int]],
+    judged: Sequence[Cell],
+    needs: Mapping[int, Mapping[str, tuple[int, int]]],
+    options: RunOptions,
+) -> list[Pass]:
+    """All passes of a run, in the order in which they should be begun.
+
+    Args:
+        cells: The cells that must be run, each with the id of its evaluation.
+        judged: The cells that are scored by a judge.
+        needs: Evaluation id → what `PassCell` has of that name, of cells that take stored embeddings.
+        options: The run's.
+    """
+    seeing = [each for each in cells if not each[0].needs and not each[0].generates]
+    passes = group(seeing, options.batch_size, options.share_passes)
+    for cell, evaluation_id in cells:
+        if cell.generates:
+            passes.append(generation_pass(len(passes), cell, evaluation_id, options.batch_size))
+    for cell, evaluation_id in cells:
+        if cell.needs:
+            passes.append(embedded_pass(len(passes), cell, evaluation_id, needs[evaluation_id]))
+    # By encoder and language: another name of the same judge has the same embeddings.
+    members: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for cell in judged:
+        members[encoder_of(cell)].append(cell)
+    chunk = min(TEXT_CHUNK, options.clear_cache_interval or TEXT_CHUNK)
+    for (encoder, language), scored in members.items():
+        passes.append(text_pass(len(passes), scored, encoder, language, chunk))
+    return passes
+
+
+def encoder_of(cell: Cell) -> tuple[str, str]:
+    """The name under which the judge's text embeddings are stored (empty before it is known), and their language."""
+    opened, scorer = cell.opened_setting, scorer_of(cell.identity)
+    assert opened is not None
+    assert scorer is not None
+    return scorer["encoder"] or "", opened.setting.language
 
 
 def group(cells: Sequence[tuple[Cell, int]], batch_size: int | None, share: bool) -> list[Pass]:
@@ -101,13 +139,11 @@ def _pass(number: int, members: Sequence[tuple[Cell, int]], batch_size: int) -> 
         positions=opened.positions,
         targets=[sample.target for sample in opened.dataset.samples],
         batch_size=batch_size,
-        chunk=chunk_size(batch_size),
+        chunk=chunk_size(batch_size, MIN_CHUNK),
     )
 
 
-def embedded_pass(
-    number: int, cell: Cell, evaluation_id: int, needs: Mapping[str, tuple[int, int]], outputs: bool
-) -> Pass:
+def embedded_pass(number: int, cell: Cell, evaluation_id: int, needs: Mapping[str, tuple[int, int]]) -> Pass:
     """The pass of a cell that takes stored embeddings instead of images: one for each, in ranges of many samples.
 
     Args:
@@ -115,8 +151,8 @@ def embedded_pass(
         cell: The cell.
         evaluation_id: Its evaluation.
         needs: As `PassCell` has them.
-        outputs: Whether it makes outputs out of the embeddings; else something is prepared, and that is all.
     """
+    assert cell.opened_setting is not None
     return Pass(
         id=number,
         cells=(PassCell(evaluation_id, cell.model, cell.setting, cell.model_identity, needs),),
@@ -125,8 +161,8 @@ def embedded_pass(
         targets=(),
         batch_size=EMBEDDED_CHUNK,
         chunk=EMBEDDED_CHUNK,
-        kind=PassKind.EMBEDDINGS,
-        outputs=outputs,
+        reads=Reads.ROWS,
+        outputs=get_task(cell.opened_setting.setting.task).has_outputs,
     )
 
 
@@ -150,93 +186,34 @@ def generation_pass(number: int, cell: Cell, evaluation_id: int, batch_size: int
         targets=(),
         batch_size=size,
         chunk=chunk_size(size, GENERATED_CHUNK),
-        kind=PassKind.MESSAGES,
+        reads=Reads.MESSAGES,
     )
 
 
-def text_pass(
-    number: int,
-    scorer: str,
-    cells: Sequence[tuple[Cell, int]],
-    texts: Sequence[str],
-    encoder: str,
-    language: str,
-    chunk: int = TEXT_CHUNK,
-) -> Pass:
-    """The pass of a scorer over the texts that some cells need and that are not embedded yet.
+def text_pass(number: int, cells: Sequence[Cell], encoder: str, language: str, chunk: int = TEXT_CHUNK) -> Pass:
+    """The pass of a judge over the texts that some cells need and that are not embedded yet.
 
     Args:
         number: Its id.
-        scorer: The name of the model.
-        cells: The cells, each with the id of its evaluation.
-        texts: The texts, each once.
-        encoder: The name under which their embeddings are stored.
-        language: Their language.
+        cells: The cells. They get evaluations when the outputs are stored that they are scored from.
+        encoder: The name under which the embeddings are stored.
+        language: The language of the texts.
         chunk: Texts at a time.
     """
+    opened = cells[0].opened_setting
+    assert opened is not None
+    assert opened.setting.scoring is not None
+    judge = opened.setting.scoring.by
     return Pass(
         id=number,
-        cells=tuple(PassCell(evaluation_id, scorer, cell.setting, encoder) for cell, evaluation_id in cells),
+        cells=tuple(PassCell(0, judge, cell.setting, encoder) for cell in cells),
         source=None,
-        positions=range(len(texts)),
+        positions=(),
         targets=(),
         batch_size=chunk,
         chunk=chunk,
-        kind=PassKind.TEXTS,
+        reads=Reads.TEXTS,
         outputs=False,
-        # Long ones first: what does not fit into memory does not fit at once; and texts of one length need no padding.
-        texts=sorted(texts, key=lambda text: (-len(text), text)),
         encoder=encoder,
         language=language,
     )
-
-
-def missing(size: int, stored: Iterable[tuple[int, int]], chunk: int) -> list[tuple[int, int]]:
-    """The ranges of 0 … size that are not stored, cut at the multiples of the chunk.
-
-    Args:
-        size: The number of samples.
-        stored: Ranges (start, stop), merged and in order.
-        chunk: The length of a full range.
-    """
-    ranges, place = [], 0
-    for start, stop in [*stored, (size, size)]:
-        while place < min(start, size):
-            end = min((place // chunk + 1) * chunk, start, size)
-            ranges.append((place, end))
-            place = end
-        place = max(place, stop)
-    return ranges
-
-
-def tasks_of(
-    one_pass: Pass,
-    stored: Mapping[int, Sequence[tuple[int, int]]],
-    numbers: Iterable[int],
-    only: set[int] | None = None,
-    prepare: bool = False,
-) -> list[Task]:
-    """The tasks of a pass: for each range the cells that lack it.
-
-    Args:
-        one_pass: The pass.
-        stored: Evaluation id → ranges whose outputs are stored.
-        numbers: Ids for the tasks.
-        only: Evaluation ids to make tasks for; None means all of the pass.
-        prepare: Whether a pass without outputs gets its task, of no samples.
-    """
-    if one_pass.kind is PassKind.TEXTS and prepare:
-        cells = tuple(cell.evaluation_id for cell in one_pass.cells)
-        fresh = iter(numbers)
-        pieces = missing(len(one_pass.texts), (), one_pass.chunk)
-        return [Task(next(fresh), one_pass.id, *piece, cells) for piece in pieces]
-    if not one_pass.outputs:
-        cells = tuple(cell.evaluation_id for cell in one_pass.cells)
-        return [Task(next(iter(numbers)), one_pass.id, 0, 0, cells)] if prepare else []
-    wanting: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for cell in one_pass.cells:
-        if only is None or cell.evaluation_id in only:
-            for piece in missing(len(one_pass.positions), stored.get(cell.evaluation_id, ()), one_pass.chunk):
-                wanting[piece].append(cell.evaluation_id)
-    fresh = iter(numbers)
-    return [Task(next(fresh), one_pass.id, *piece, tuple(wanting[piece])) for piece in sorted(wanting)]

@@ -6,8 +6,8 @@ import logging
 import os
 
 from testbed.errors import TestbedError
-from testbed.runner.cells import Job
-from testbed.runner.channel import RemoteChannel
+from testbed.graph.passes import Job
+from testbed.work.channel import RemoteChannel
 
 log = logging.getLogger("testbed")
 
@@ -18,7 +18,7 @@ def work(channel: RemoteChannel, device: str) -> bool:
     What nobody can mend (a full disk, a broken plug-in) ends the run; what is not understood ends this worker only.
     """
     try:
-        import testbed.runner.worker  # noqa: F401 -- takes seconds, in which the run may still be planning
+        import testbed.work.worker  # noqa: F401 -- takes seconds, in which the run may still be planning
 
         _work(channel, channel.job(), device)
     except (BrokenPipeError, EOFError, ConnectionResetError):
@@ -37,7 +37,7 @@ def _work(channel: RemoteChannel, job: Job, device: str) -> None:
 
     from testbed.db.store import Store
     from testbed.registry import registry
-    from testbed.runner.worker import Worker
+    from testbed.work.worker import Worker
 
     if job.options.verbose:
         log.addHandler(_ToRun(channel))

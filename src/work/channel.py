@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
+from testbed.graph.passes import Job, Shard
 from testbed.reading import Read
-from testbed.runner.cells import Job, Task
 
 
 class Channel(Protocol):
@@ -19,16 +19,16 @@ class Channel(Protocol):
         """The pass to turn to; waits for one; None when all is done."""
         ...
 
-    def next_task(self, pass_id: int) -> Task | None:
-        """The next task of a pass; None when none is left."""
+    def next_shard(self, pass_id: int) -> Shard | None:
+        """The next shard of a pass; None when none is left."""
         ...
 
-    def task_begun(self, task_id: int) -> None:
-        """The samples of a task are being computed."""
+    def shard_begun(self, shard_id: int) -> None:
+        """The samples of a shard are being computed."""
         ...
 
-    def task_done(self, task_id: int, stored_bytes: int) -> None:
-        """The outputs of a task are stored."""
+    def shard_done(self, shard_id: int, stored_bytes: int) -> None:
+        """The outputs of a shard are stored."""
         ...
 
     def progress(self, pass_id: int, images: int) -> None:
@@ -77,18 +77,18 @@ class RemoteChannel(ABC):
         answer: int | None = self.ask("next_pass")
         return answer
 
-    def next_task(self, pass_id: int) -> Task | None:
-        """The next task of a pass; None when none is left."""
-        answer: Task | None = self.ask("next_task", pass_id)
+    def next_shard(self, pass_id: int) -> Shard | None:
+        """The next shard of a pass; None when none is left."""
+        answer: Shard | None = self.ask("next_shard", pass_id)
         return answer
 
-    def task_begun(self, task_id: int) -> None:
-        """The samples of a task are being computed."""
-        self.tell("task_begun", task_id)
+    def shard_begun(self, shard_id: int) -> None:
+        """The samples of a shard are being computed."""
+        self.tell("shard_begun", shard_id)
 
-    def task_done(self, task_id: int, stored_bytes: int) -> None:
-        """The outputs of a task are stored."""
-        self.tell("task_done", task_id, stored_bytes)
+    def shard_done(self, shard_id: int, stored_bytes: int) -> None:
+        """The outputs of a shard are stored."""
+        self.tell("shard_done", shard_id, stored_bytes)
 
     def progress(self, pass_id: int, images: int) -> None:
         """So many images of a pass were computed."""
@@ -126,7 +126,7 @@ class PipeChannel(RemoteChannel):
     def __init__(self, connection: Connection[Any, Any], stop: Any) -> None:
         self._connection = connection
         self._stop = stop
-        self._lock = threading.Lock()  # the writing thread tells of tasks while the main one asks for more
+        self._lock = threading.Lock()  # the writing thread tells of shards while the main one asks for more
 
     def tell(self, kind: str, *arguments: Any) -> None:
         """Sends a message."""

@@ -1,26 +1,26 @@
-"""A worker's part of a pass on messages: a generating model answers, and what it says is stored."""
+"""Passes on messages: a generating model answers, and its answers are stored."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from testbed.calls import reason_of
 from testbed.data.reader import seed_everything
 from testbed.data.source import ImageSource
 from testbed.db.entities import Chunk
-from testbed.errors import RunError, SampleError, StoreError
+from testbed.errors import RunError, SampleError
 from testbed.eval_settings.perturbation_base import sample_seed
+from testbed.graph.passes import Pass, PassCell, Shard
+from testbed.memory import DeviceError, is_device_error, is_out_of_memory
 from testbed.models.capability_base import Message
-from testbed.runner.cells import Pass, PassCell, Task
-from testbed.runner.memory import DeviceError, is_device_error, is_out_of_memory
-from testbed.runner.perturbed_images import perturbed
 from testbed.tasks.generation_base import KIND, GenerationTask, failure, output_of
 from testbed.tasks.task_base import get_task
-
-if TYPE_CHECKING:
-    from testbed.runner.worker import Worker
+from testbed.work.context import Context
+from testbed.work.kernel import Counted, Done, Event, ShardKernel, StrictError
+from testbed.work.perturb import perturbed
 
 log = logging.getLogger("testbed")
 
@@ -29,14 +29,13 @@ SAMPLING = "sampling"  # what the random numbers of a model that draws its words
 HOPELESS = 8  # samples that fail, one by one, before a model that never answered is given up
 
 
-class GenerationRun:
-    """Like `PassRun`, for a model that answers messages."""
+class MessageKernel(ShardKernel):
+    """Shows a generating model messages and takes its answers."""
 
-    def __init__(self, worker: Worker, one_pass: Pass) -> None:
-        self.worker = worker
-        self.one_pass = one_pass
+    def __init__(self, context: Context, one_pass: Pass) -> None:
+        super().__init__(context, one_pass)
         self.cell: PassCell = one_pass.cells[0]
-        self.setting = worker.catalog.get_eval_setting(self.cell.setting)
+        self.setting = context.catalog.get_eval_setting(self.cell.setting)
         task = get_task(self.setting.task)
         assert isinstance(task, GenerationTask)
         self.task = task
@@ -45,68 +44,38 @@ class GenerationRun:
         self._answered = False  # whether the model ever has
         self._tried = self._failed = 0  # samples, before it has
 
-    def run(self) -> None:
-        """Computes tasks of the pass until none is left."""
-        channel = self.worker.channel
-        failed = False
-        with ThreadPoolExecutor(READERS, thread_name_prefix="images") as readers:
-            while not channel.stopping() and (task := channel.next_task(self.one_pass.id)) is not None:
-                channel.task_begun(task.id)
-                chunks: list[Chunk] = []
-                errors: dict[int, str] = {}
-                if not failed:
-                    try:
-                        chunks = [self._compute(task, readers, errors)]
-                    except (StoreError, DeviceError):
-                        raise
-                    except RunError as error:
-                        if self.worker.job.options.strict and errors:
-                            raise
-                        failed = self._fail(error)
-                    except Exception as error:  # models and settings are users' code: what they raise ends their cell
-                        failed = self._fail(error)
-                unread = {self.cell.evaluation_id: errors} if errors else {}
-                if chunks and len(chunks[0].values) < task.count:
-                    # The run is being stopped: the rest is for another one.
-                    if self._answered:
-                        self.worker.store.append(chunks, unread)
-                    return
-                self.worker.writer.submit(task.id, chunks, unread)
+    def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
+        """See `Kernel.run`; images are read ahead meanwhile."""
+        with ThreadPoolExecutor(READERS, thread_name_prefix="images") as self._readers:
+            yield from super().run(shards)
 
-    def _fail(self, error: Exception) -> bool:
-        log.debug("%s on %s failed", self.cell.model, self.cell.setting, exc_info=True)
-        first = (str(error).strip().splitlines() or [""])[0]
-        self.worker.channel.cell_failed(self.cell.evaluation_id, f"{type(error).__name__}: {first}")
-        return True
-
-    def _compute(self, task: Task, readers: ThreadPoolExecutor, errors: dict[int, str]) -> Chunk:
-        """The outputs of a task; ``errors`` gets the places of samples that cannot be read.
-
-        Where the run is being stopped they are those of the task's first batches.
-        """
+    def compute(self, shard: Shard) -> Iterator[Counted | Done]:
+        """The answers about the samples of a shard; about its first ones if the run is being stopped."""
         loaded = self._model()
-        values: list[dict[str, Any] | None] = [None] * task.count
+        values: list[dict[str, Any] | None] = [None] * shard.count
+        errors: dict[int, str] = {}
         done = 0
-        for size, places, messages in self._batches(task, readers, errors):
-            if errors and self.worker.job.options.strict:
-                raise RunError(f"{next(iter(errors.values()))} (and --strict is given)")
+        for size, places, messages in self._batches(shard, errors):
+            if errors and self.context.options.strict:
+                raise StrictError(f"{next(iter(errors.values()))} (and --strict is given)")
             for place, output in zip(places, self._answers(loaded, messages), strict=True):
-                values[place - task.start] = output
+                values[place - shard.start] = output
             if not self._answered:
                 self._tried, self._failed = self._tried + size, self._failed + len(places)
                 if places and (self._failed >= HOPELESS or self._tried >= len(self.one_pass.positions)):
-                    raise RunError(f"it fails on every sample: {_reason(values[places[0] - task.start])}")
-            self.worker.channel.progress(self.one_pass.id, size)
-            done = min(done + size, task.count)
-            if self.worker.channel.stopping():
+                    raise RunError(f"it fails on every sample: {_reason(values[places[0] - shard.start])}")
+            yield Counted(size)
+            done = min(done + size, shard.count)
+            if self.context.stopping():
                 break
-        return Chunk(self.cell.evaluation_id, KIND, task.start, values[:done])
+        chunk = Chunk(self.cell.evaluation_id, KIND, shard.start, values[:done])
+        unread = {self.cell.evaluation_id: errors} if errors else {}
+        if done == shard.count or self._answered:
+            yield Done(shard, [chunk], unread, whole=done == shard.count)
 
     def _model(self) -> Any:
         if self._loaded is None:
-            loaded = self.worker.load(self.one_pass.models)[self.cell.model]
-            if isinstance(loaded, Exception):
-                raise loaded
+            loaded = self.context.load_one(self.cell.model)
             coverage = getattr(loaded, "coverage", None)  # recorded answers may be those of another data set
             if coverage is not None and self.one_pass.source is not None:
                 coverage(self.one_pass.source.ids)
@@ -115,20 +84,18 @@ class GenerationRun:
 
     # Reading ------------------------------------------------------------------------------------------------------
 
-    def _batches(
-        self, task: Task, readers: ThreadPoolExecutor, errors: dict[int, str]
-    ) -> Iterator[tuple[int, list[int], list[Message]]]:
+    def _batches(self, shard: Shard, errors: dict[int, str]) -> Iterator[tuple[int, list[int], list[Message]]]:
         """The size of each batch, its places that can be read, and their messages.
 
         The images of the next one are read meanwhile.
         """
-        starts = range(task.start, task.stop, self.size)
-        parts = [range(start, min(start + self.size, task.stop)) for start in starts]
-        ahead = [readers.submit(self._image, place) for place in parts[0]] if parts else []
+        starts = range(shard.start, shard.stop, self.size)
+        parts = [range(start, min(start + self.size, shard.stop)) for start in starts]
+        ahead = [self._readers.submit(self._image, place) for place in parts[0]] if parts else []
         for number, part in enumerate(parts):
             now = ahead
             following = parts[number + 1] if number + 1 < len(parts) else ()
-            ahead = [readers.submit(self._image, place) for place in following]
+            ahead = [self._readers.submit(self._image, place) for place in following]
             places, messages = [], []
             for place, future in zip(part, now, strict=True):
                 try:
@@ -156,7 +123,7 @@ class GenerationRun:
         assert source is not None
         sample = source.ids[self.one_pass.positions[place]]
         if image is not None and self.setting.perturbed:
-            image = perturbed(image, self.setting, sample, self.worker.device, self.worker.job.options.seed)
+            image = perturbed(image, self.setting, sample, self.context.device, self.context.options.seed)
         return self.task.message(self.setting, sample, image)
 
     # Answering ----------------------------------------------------------------------------------------------------
@@ -171,7 +138,7 @@ class GenerationRun:
             return [output for message in messages for output in self._answers(loaded, [message])]
         try:
             if config.temperature > 0:
-                seed_everything(sample_seed(SAMPLING, messages[0].sample, self.worker.job.options.seed))
+                seed_everything(sample_seed(SAMPLING, messages[0].sample, self.context.options.seed))
             generations = loaded.generate(messages, config)
             self._answered = True
             return [output_of(each) for each in generations]
@@ -180,8 +147,7 @@ class GenerationRun:
                 raise DeviceError(str(error)) from error
             if len(messages) == 1:
                 log.debug("%s cannot answer about %s", self.cell.model, messages[0].sample, exc_info=True)
-                first = (str(error).strip().splitlines() or [""])[0]
-                return [failure(f"{type(error).__name__}: {first}")]
+                return [failure(reason_of(error))]
             halves = is_out_of_memory(error)
         middle = len(messages) // 2
         if halves:

@@ -12,13 +12,14 @@ from typing import Any
 import torch
 
 from testbed import reading
+from testbed.calls import first_line, reason_of
 from testbed.data.reader import Batch, seed_everything
 from testbed.data.source import ImageSource
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.eval_settings.perturbation_base import gpu_call, sample_seed
+from testbed.graph.passes import PassCell
+from testbed.memory import DeviceError, InPieces, is_device_error, is_out_of_memory
 from testbed.models.model_base import ModelDefinition
-from testbed.runner.cells import PassCell
-from testbed.runner.memory import DeviceError, InPieces, is_device_error, is_out_of_memory
 from testbed.tasks.task_base import BoundCell
 
 log = logging.getLogger("testbed")
@@ -208,10 +209,9 @@ class Variants:
             raise
         except Exception as error:  # models and settings are users' code: what they raise ends their cell, not the run
             log.debug("%s on %s failed", cells[0].cell.model, cells[0].cell.setting, exc_info=True)
-            first = (str(error).strip().splitlines() or [""])[0]
-            self._fail_all(cells, f"{type(error).__name__}: {first}", fail)
+            self._fail_all(cells, reason_of(error), fail)
             if is_device_error(error):
-                raise DeviceError(first) from error
+                raise DeviceError(first_line(error)) from error
             return None
 
     @staticmethod

@@ -1,0 +1,214 @@
+"""Passes and shards: what is read together, and the ranges of it that workers take. Plain data, sent to workers."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from testbed.data.source import Source
+from testbed.runner.options import RunOptions
+
+
+class Reads(StrEnum):
+    """What a pass reads; each has a kernel in `testbed.work`."""
+
+    IMAGES = "images"
+    ROWS = "stored embeddings"
+    MESSAGES = "samples"
+    TEXTS = "texts"
+
+
+@dataclass(frozen=True)
+class PassCell:
+    """A cell of a pass, as workers need it.
+
+    Attributes:
+        evaluation_id: Where its outputs go; 0 in a pass over texts, whose shards say for which cells they are.
+        model_identity: The digest of model, weights and precision, for what is prepared.
+        needs: Role → the ids of the evaluation that has the image embeddings, and of the data set of the samples.
+    """
+
+    evaluation_id: int
+    model: str
+    setting: str
+    model_identity: str
+    needs: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Cells that read the same pixels: each image is decoded and transformed once for all of them.
+
+    Or one cell that reads something else, or the texts of all cells of a judge: see ``reads``.
+
+    Attributes:
+        id: Its place among the passes of the run.
+        cells: The cells, of one model or of several with the same transform.
+        source: The samples; None where they are not read.
+        positions: The positions of the source, in the order of the samples.
+        targets: The target of each sample, for perturbations that ask for it.
+        batch_size: Images at once.
+        chunk: Samples whose outputs are stored together; a multiple of the batch size, so that the batches of a shard
+            are the same whether or not earlier shards were stored before.
+        reads: What it reads.
+        outputs: Whether it makes outputs at all; else something is prepared, and that is all.
+        encoder: The name under which the embeddings of its texts are stored.
+        language: The language of these texts.
+    """
+
+    id: int
+    cells: tuple[PassCell, ...]
+    source: Source | None
+    positions: Sequence[int]
+    targets: Sequence[Any]
+    batch_size: int
+    chunk: int
+    reads: Reads = Reads.IMAGES
+    outputs: bool = True
+    encoder: str = ""
+    language: str = "en"
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models of the pass, each once."""
+        return tuple(dict.fromkeys(cell.model for cell in self.cells))
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings of the pass, each once."""
+        return tuple(dict.fromkeys(cell.setting for cell in self.cells))
+
+    @property
+    def label(self) -> str:
+        """What the pass is about, for people."""
+        return f"{_some(self.models, 'models')} × {_some(self.settings, 'settings')}"
+
+
+@dataclass
+class Shard:
+    """A range of a pass, for some of its cells: what a worker takes at a time.
+
+    Attributes:
+        cells: Evaluation ids of the cells that still lack this range.
+        attempts: How often it was begun by workers that died.
+        texts: The texts, of a pass that reads texts.
+    """
+
+    id: int
+    pass_id: int
+    start: int
+    stop: int
+    cells: tuple[int, ...]
+    attempts: int = 0
+    texts: tuple[str, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """The number of samples."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every worker of a run knows.
+
+    Attributes:
+        db_url: The store, in full: a worker must not depend on a variable or a working folder of its own.
+        data_workers: Data-loading processes for each worker.
+        threads: Threads of torch in each worker.
+        check: For a run that computes stored samples again, what it needs for that.
+        anew: Models for which what is prepared (heads, probes, embeddings of texts) is made anew, though it is stored.
+    """
+
+    options: RunOptions
+    db_url: str
+    passes: tuple[Pass, ...]
+    data_workers: int
+    threads: int
+    check: Check | None = None
+    anew: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Check:
+    """That a run computes stored samples again, to compare them.
+
+    Attributes:
+        db_url: The store that has what was prepared, such as zero-shot heads.
+        classes: Of a stored zero-shot head so many classes are made again.
+    """
+
+    db_url: str
+    classes: int
+
+
+def missing(size: int, stored: Iterable[tuple[int, int]], chunk: int) -> list[tuple[int, int]]:
+    """The ranges of 0 … size that are not stored, cut at the multiples of the chunk.
+
+    Args:
+        size: The number of samples.
+        stored: Ranges (start, stop), merged and in order.
+        chunk: The length of a full range.
+    """
+    ranges, position = [], 0
+    for start, stop in [*stored, (size, size)]:
+        while position < min(start, size):
+            end = min((position // chunk + 1) * chunk, start, size)
+            ranges.append((position, end))
+            position = end
+        position = max(position, stop)
+    return ranges
+
+
+def shards_of(
+    one_pass: Pass,
+    stored: Mapping[int, Sequence[tuple[int, int]]],
+    numbers: Iterable[int],
+    only: set[int] | None = None,
+) -> list[Shard]:
+    """The shards of a pass over samples: for each range the cells that lack it.
+
+    A pass without outputs has one shard of no samples. One over texts has none as yet: its texts may not be known.
+
+    Args:
+        one_pass: The pass.
+        stored: Evaluation id → ranges whose outputs are stored.
+        numbers: Ids for the shards.
+        only: Evaluation ids to make shards for; None means all of the pass.
+    """
+    if one_pass.reads is Reads.TEXTS:
+        return []
+    fresh = iter(numbers)
+    wanting: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for cell in one_pass.cells:
+        if only is None or cell.evaluation_id in only:
+            ranges = missing(len(one_pass.positions), stored.get(cell.evaluation_id, ()), one_pass.chunk)
+            for piece in ranges if one_pass.outputs else [(0, 0)]:
+                wanting[piece].append(cell.evaluation_id)
+    return [Shard(next(fresh), one_pass.id, *piece, tuple(wanting[piece])) for piece in sorted(wanting)]
+
+
+def shards_of_texts(one_pass: Pass, texts: Sequence[str], cells: Iterable[int], numbers: Iterable[int]) -> list[Shard]:
+    """The shards of a pass over texts, for some of its cells.
+
+    Long texts come first: what does not fit into memory does not fit at once; and texts of one length need no padding.
+    """
+    fresh, members = iter(numbers), tuple(cells)
+    ordered = sorted(texts, key=lambda text: (-len(text), text))
+    return [
+        Shard(next(fresh), one_pass.id, start, stop, members, texts=tuple(ordered[start:stop]))
+        for start, stop in missing(len(ordered), (), one_pass.chunk)
+    ]
+
+
+def chunk_size(batch_size: int, least: int) -> int:
+    """The smallest multiple of the batch size that is at least ``least``."""
+    return batch_size * math.ceil(least / batch_size)
+
+
+def _some(names: Sequence[str], noun: str) -> str:
+    return names[0] if len(names) == 1 else f"{len(names)} {noun}"

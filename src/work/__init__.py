@@ -1,0 +1,1 @@
+"""How a worker computes it: one loop, and a kernel for each thing that can be read."""

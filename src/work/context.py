@@ -1,0 +1,107 @@
+"""What a kernel may use: the run's options, definitions, stored values, loaded models."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from testbed import reading
+from testbed.db.store import Store
+from testbed.graph.passes import Job
+from testbed.models.model_base import LoadOptions
+from testbed.registry.catalog import Catalog
+from testbed.work.channel import Channel
+
+log = logging.getLogger("testbed")
+
+
+class Context:
+    """The surroundings of a worker's kernels.
+
+    Args:
+        job: The run.
+        catalog: Where definitions are looked up.
+        store: Where values are read, and what is prepared is kept.
+        channel: The run's other end.
+        device: Such as ``"cpu"`` or ``"cuda:0"``.
+
+    Attributes:
+        again: Of a stored zero-shot head so many classes are made again; 0 but for a check.
+    """
+
+    def __init__(self, job: Job, catalog: Catalog, store: Store, channel: Channel, device: str) -> None:
+        self.job = job
+        self.options = job.options
+        self.catalog = catalog
+        self.store = store
+        self.device = device
+        self.again = job.check.classes if job.check is not None else 0
+        self._channel = channel
+        self._prepared = Store.open(job.check.db_url) if job.check is not None else None
+        self._made: set[str] = set()  # fingerprints of what was prepared here
+        self._loaded: dict[str, Any] = {}
+
+    def close(self) -> None:
+        """Closes the store that a check compares with."""
+        if self._prepared is not None:
+            self._prepared.close()
+
+    def stopping(self) -> bool:
+        """Whether the run is being stopped."""
+        return self._channel.stopping()
+
+    def fail(self, evaluation_id: int, reason: str) -> None:
+        """Ends a cell."""
+        self._channel.cell_failed(evaluation_id, reason)
+
+    def note(self, text: str) -> None:
+        """Tells the user something."""
+        self._channel.note(text)
+
+    def artifacts(self, model: str) -> tuple[Callable[[str], Any | None], Callable[..., None]]:
+        """How to look up and how to store what is prepared for a model.
+
+        A check of stored outputs looks into the store that has these, too. For a model of which everything is to be
+        made anew, only what this worker has made counts.
+        """
+        anew = model in self.job.anew
+
+        def get(fingerprint: str) -> Any | None:
+            if anew and fingerprint not in self._made:
+                return None
+            found = self.store.get_artifact(fingerprint)
+            return found if found is not None or self._prepared is None else self._prepared.get_artifact(fingerprint)
+
+        def put(fingerprint: str, kind: str, values: Any, spec: dict[str, Any]) -> None:
+            self.store.put_artifact(fingerprint, kind, values, spec, replace=anew)
+            self._made.add(fingerprint)
+
+        return get, put
+
+    def load(self, names: Sequence[str]) -> dict[str, Any]:
+        """The models of these names; others are dropped first. In place of one that cannot be loaded is its error."""
+        for name in list(self._loaded):
+            if name not in names:
+                del self._loaded[name]
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        options = LoadOptions(self.device, self.options.dtype, self.options.random_seed)
+        for name in names:
+            if isinstance(self._loaded.get(name), Exception | None):
+                try:
+                    with reading.watch(reading.model(name)):
+                        self._loaded[name] = self.catalog.get_model(name).load(options)
+                except Exception as error:
+                    log.debug("%s cannot be loaded", name, exc_info=True)
+                    self._loaded[name] = error.with_traceback(None)  # which would keep half of a network alive
+        return dict(self._loaded)
+
+    def load_one(self, name: str) -> Any:
+        """One model; raises why it cannot be loaded."""
+        loaded = self.load([name])[name]
+        if isinstance(loaded, Exception):
+            raise loaded
+        return loaded

@@ -1,0 +1,258 @@
+"""Passes on images: read, perturbed, put through networks; the outputs of many cells out of one reading."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from testbed import reading
+from testbed.calls import reason_of
+from testbed.data.reader import Batch, ByName, CpuPerturbation, Item, Reader, collate, portable
+from testbed.data.source import ImageSource
+from testbed.db.entities import Chunk
+from testbed.errors import RunError
+from testbed.graph.passes import Pass, PassCell, Shard
+from testbed.memory import InPieces
+from testbed.registry.parcel import Parcel
+from testbed.tasks.task_base import PrepareContext, get_task
+from testbed.work.context import Context
+from testbed.work.kernel import Begun, Counted, Done, Event, Kernel, StrictError
+from testbed.work.variants import ReadyCell, Variants
+
+log = logging.getLogger("testbed")
+
+
+class ImageKernel(Kernel):
+    """Reads images once for all cells of a pass; each perturbation is computed once, and each model's features."""
+
+    def __init__(self, context: Context, one_pass: Pass) -> None:
+        super().__init__(context, one_pass)
+        assert isinstance(one_pass.source, ImageSource)
+        self.source = one_pass.source
+        self.options = context.options
+        self.buffers: dict[int, ShardBuffer] = {}
+        self.failed: set[int] = set()
+        self.ready: dict[int, ReadyCell] = {}
+        self._shards: Iterator[Shard] = iter(())
+
+    def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
+        """See `Kernel.run`."""
+        self._shards = shards
+        self._prepare()
+        one_pass = self.one_pass
+        variants = Variants(self.source, one_pass.positions, one_pass.targets, self.context.device, self.options.seed)
+        try:
+            for batch in self._batches():
+                yield from self._compute(variants, batch)
+                if self.context.stopping():
+                    yield from (Done(each.shard, *self._outputs(each), whole=False) for each in self._begun())
+                    return
+        except StrictError:
+            raise
+        except RunError as error:
+            if self.options.strict:
+                raise
+            log.debug("a pass failed", exc_info=True)
+            for cell in self.one_pass.cells:  # its samples cannot be read
+                self._fail(cell.evaluation_id, str(error))
+        finally:
+            self.ready.clear()  # so that the networks are gone before the next ones are loaded
+        yield from (Done(shard) for shard in (*(each.shard for each in self.buffers.values()), *shards))
+
+    def _begun(self) -> list[ShardBuffer]:
+        return [each for each in self.buffers.values() if each.read]
+
+    # Preparing ----------------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        """Loads the models and binds every cell; what fails here fails for its own cells."""
+        loaded = self.context.load(self.one_pass.models)
+        for cell in self.one_pass.cells:
+            model = loaded[cell.model]
+            try:
+                if isinstance(model, Exception):
+                    raise model
+                self.ready[cell.evaluation_id] = self._bind(cell, model)
+            except Exception as error:
+                log.debug("%s on %s cannot be prepared", cell.model, cell.setting, exc_info=True)
+                self._fail(cell.evaluation_id, reason_of(error))
+
+    def _bind(self, cell: PassCell, loaded: Any) -> ReadyCell:
+        setting = self.context.catalog.get_eval_setting(cell.setting)
+        prepared = self.context.artifacts(cell.model)
+        prepare = PrepareContext(cell.model_identity, self.source.class_names, *prepared, again=self.context.again)
+        bound = get_task(setting.task).bind(loaded, setting, prepare)
+        size = loaded.definition.batch_size(setting.adversarial_attack is not None, self.options.batch_size)
+        pieces = InPieces(size, lambda text: self.context.note(f"{cell.model} on {cell.setting}: {text}"))
+        return ReadyCell(cell, loaded.definition, setting, bound, pieces)
+
+    # Reading ------------------------------------------------------------------------------------------------------
+
+    def _reader(self) -> Reader:
+        settings = {cell.setting.name: cell.setting for cell in self.ready.values()}
+        travels = self.context.job.data_workers > 0
+        plugins = self.options.plugins
+        first = next(iter(self.ready.values()))
+        perturbations = [
+            CpuPerturbation(
+                name,
+                portable(setting.perturbation_fn_cpu, ByName("setting", name, "perturbation_fn_cpu", plugins), travels),
+                setting.noise_key,
+            )
+            for name, setting in settings.items()
+            if setting.perturbation_fn_cpu is not None
+        ]
+        return Reader(
+            self.source,
+            self.one_pass.positions,
+            portable(first.model.transform, ByName("model", first.model.name, "transform", plugins), travels),
+            portable(first.setting.transform, ByName("setting", first.setting.name, "transform", plugins), travels),
+            perturbations,
+            plain=any(setting.perturbation_fn_cpu is None for setting in settings.values()),
+            seed=self.options.seed,
+        )
+
+    def _batches(self) -> Iterator[Batch]:
+        """The batches of the tasks that the run hands out, read ahead by the data workers."""
+        if not self.ready:
+            return
+        workers = self.context.job.data_workers
+        loader: Any = torch.utils.data.DataLoader(
+            Travelling(self._reader(), self.options.plugins),
+            batch_sampler=self._sampler(),
+            num_workers=workers,
+            collate_fn=collate,
+            pin_memory=self.context.device.startswith("cuda"),
+            multiprocessing_context=_data_worker_context() if workers else None,
+        )
+        iterator = iter(loader)
+        while True:
+            try:
+                batch = next(iterator, None)
+            except Exception as error:  # what a transform raises comes out of the loader
+                # From a data worker it comes with its traceback as text; the last line says what it was.
+                if "DataLoader worker" in str(error):  # killed, by the system perhaps: a new worker may do better
+                    raise
+                last = (str(error).strip().splitlines() or [""])[-1]
+                raise RunError(f"reading failed: {type(error).__name__}: {last}") from error
+            if batch is None:
+                return
+            yield batch
+
+    def _sampler(self) -> Iterator[list[tuple[int, int]]]:
+        """The positions of each batch. Asked for ahead of time, so that shards are taken while others are computed."""
+        for shard in self._shards:
+            self.buffers[shard.id] = ShardBuffer(shard)
+            places = range(shard.start, shard.stop)
+            for start in range(0, len(places), self.one_pass.batch_size):
+                yield [(shard.id, place) for place in places[start : start + self.one_pass.batch_size]]
+
+    # Computing ----------------------------------------------------------------------------------------------------
+
+    def _compute(self, variants: Variants, batch: Batch) -> Iterator[Event]:
+        buffer = self.buffers[batch.shard]
+        reading.note(batch.reads)
+        if batch.errors and self.options.strict:
+            raise StrictError(f"{next(iter(batch.errors.values()))} (and --strict is given)")
+        cells = [
+            self.ready[evaluation_id]
+            for evaluation_id in buffer.shard.cells
+            if evaluation_id in self.ready and evaluation_id not in self.failed
+        ]
+        if buffer.read == 0:
+            yield Begun(buffer.shard)
+        if batch.good:
+            variants.compute(
+                cells,
+                batch,
+                deliver=lambda cell, outputs: buffer.put(cell.cell.evaluation_id, batch.good, outputs),
+                fail=lambda cell, reason: self._fail(cell.cell.evaluation_id, reason),
+            )
+        buffer.note_read(batch)
+        yield Counted(len(batch.indices))
+        if buffer.complete:
+            del self.buffers[batch.shard]
+            yield Done(buffer.shard, *self._outputs(buffer))
+
+    def _outputs(self, buffer: ShardBuffer) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
+        alive = [evaluation_id for evaluation_id in buffer.shard.cells if evaluation_id in self.ready]
+        return buffer.chunks({each: get_task(self.ready[each].setting.task).output_kind for each in alive})
+
+    def _fail(self, evaluation_id: int, reason: str) -> None:
+        if evaluation_id not in self.failed:
+            self.failed.add(evaluation_id)
+            self.ready.pop(evaluation_id, None)
+            self.context.fail(evaluation_id, reason)
+
+
+class ShardBuffer:
+    """The outputs of a shard while its batches come in."""
+
+    def __init__(self, shard: Shard) -> None:
+        self.shard = shard
+        self.read = 0
+        self.errors: dict[int, str] = {}
+        self.arrays: dict[int, torch.Tensor] = {}
+
+    @property
+    def complete(self) -> bool:
+        """Whether all samples of the shard were read."""
+        return self.read == self.shard.count
+
+    def put(self, evaluation_id: int, places: Sequence[int], outputs: torch.Tensor) -> None:
+        """Puts outputs [len(places), …] at their places; rows that never come stay NaN."""
+        if evaluation_id not in self.arrays:
+            shape = (self.shard.count, *outputs.shape[1:])
+            self.arrays[evaluation_id] = torch.full(shape, float("nan"), dtype=outputs.dtype)
+        rows = torch.tensor([place - self.shard.start for place in places])
+        self.arrays[evaluation_id][rows] = outputs
+
+    def note_read(self, batch: Batch) -> None:
+        """Counts the samples of a batch."""
+        self.read += len(batch.indices)
+        self.errors.update(batch.errors)
+
+    def chunks(self, kinds: Mapping[int, str]) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
+        """What was read so far.
+
+        Args:
+            kinds: Evaluation id → the kind of its outputs.
+
+        Returns:
+            The outputs of these evaluations, and the errors of unreadable samples for each.
+        """
+        chunks = [
+            Chunk(evaluation_id, kind, self.shard.start, self.arrays[evaluation_id][: self.read])
+            for evaluation_id, kind in kinds.items()
+            if evaluation_id in self.arrays
+        ]
+        return chunks, {evaluation_id: dict(self.errors) for evaluation_id in kinds} if self.errors else {}
+
+
+class Travelling(torch.utils.data.Dataset[Item]):
+    """A reader as a data set of torch's; unpacked in a data worker after the plug-ins have been loaded there."""
+
+    def __init__(self, reader: Reader, plugins: tuple[str, ...]) -> None:
+        self.reader = reader
+        self.plugins = plugins
+
+    def __getitem__(self, key: tuple[int, int]) -> Item:
+        """Reads a sample."""
+        return self.reader[key]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"reader": Parcel(self.reader, self.plugins), "plugins": self.plugins}
+
+
+def _data_worker_context() -> Any:
+    """Processes that inherit neither threads nor the GPU: from a fork server that has imported torch, else spawned."""
+    import multiprocessing
+
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["torch", "torchvision.transforms", "PIL.Image", "testbed.data.reader"])
+        return context
+    return multiprocessing.get_context("spawn")

@@ -1,0 +1,132 @@
+"""What the kernels of a worker share: shards in, values out."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from testbed.calls import reason_of
+from testbed.db.entities import Chunk
+from testbed.errors import RunError, StoreError
+from testbed.graph.passes import Pass, Shard
+from testbed.memory import DeviceError, is_device_error
+from testbed.work.context import Context
+
+log = logging.getLogger("testbed")
+
+
+class StrictError(RunError):
+    """A sample could not be read, and the run is strict: it ends."""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A shard is being computed; shards that were only taken ahead are not."""
+
+    shard: Shard
+
+
+@dataclass(frozen=True)
+class Counted:
+    """So many samples, or texts, more were computed."""
+
+    count: int
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Embeddings of texts.
+
+    Attributes:
+        encoder: The name under which they are stored.
+        texts: Different ones.
+        values: Tensor [len(texts), D] on the CPU.
+        replace: Whether they take the place of what is stored.
+    """
+
+    encoder: str
+    texts: Sequence[str]
+    values: Any
+    replace: bool = False
+
+
+@dataclass(frozen=True)
+class Done:
+    """What was computed for a shard.
+
+    Attributes:
+        chunks: Outputs of its cells.
+        errors: Evaluation id → position → why that sample could not be read.
+        embedded: Embeddings of its texts.
+        whole: Whether the shard is done with; else these are its first samples, since the run is being stopped.
+    """
+
+    shard: Shard
+    chunks: Sequence[Chunk] = ()
+    errors: Mapping[int, Mapping[int, str]] = field(default_factory=dict)
+    embedded: Embedded | None = None
+    whole: bool = True
+
+
+Event = Begun | Counted | Done
+
+
+class Kernel(ABC):
+    """A worker's part of one kind of pass.
+
+    Args:
+        context: What it may use.
+        one_pass: The pass.
+    """
+
+    def __init__(self, context: Context, one_pass: Pass) -> None:
+        self.context = context
+        self.one_pass = one_pass
+
+    @abstractmethod
+    def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
+        """Computes shards until none is left or the run is being stopped.
+
+        A kernel may take shards ahead of time. Each ends in one `Done`, also when its cells have failed. What users'
+        code raises ends the cells that it belongs to, not the run.
+
+        Raises:
+            StoreError: If the store cannot be read.
+            DeviceError: If this process can use its device no longer.
+            StrictError: If a sample cannot be read and the run is strict.
+        """
+
+
+class ShardKernel(Kernel):
+    """A kernel that computes one shard after the other."""
+
+    def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
+        """See `Kernel.run`; after a failure the other shards of the pass are only passed on."""
+        failed = False
+        for shard in shards:
+            yield Begun(shard)
+            if not failed:
+                try:
+                    yield from self.compute(shard)
+                    continue
+                except (StoreError, DeviceError, StrictError):
+                    raise
+                except Exception as error:  # models and settings are users' code
+                    log.debug("%s failed", self.one_pass.label, exc_info=True)
+                    failed = True
+                    for evaluation_id in shard.cells:
+                        self.context.fail(evaluation_id, self.reason(error))
+                    if is_device_error(error):
+                        raise DeviceError(str(error)) from error
+            yield Done(shard)
+
+    @abstractmethod
+    def compute(self, shard: Shard) -> Iterator[Counted | Done]:
+        """Computes a shard; the last event is its `Done`."""
+
+    def reason(self, error: Exception) -> str:
+        """Why the cells of a shard have failed."""
+        return reason_of(error)

@@ -1,0 +1,78 @@
+"""A worker: takes passes and shards, has kernels compute them, hands values to the writer. The only such loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+
+from testbed import reading
+from testbed.db.store import Store
+from testbed.graph.passes import Job, Pass, Reads, Shard
+from testbed.registry.catalog import Catalog
+from testbed.work.channel import Channel
+from testbed.work.context import Context
+from testbed.work.images import ImageKernel
+from testbed.work.kernel import Begun, Counted, Done, Kernel
+from testbed.work.messages import MessageKernel
+from testbed.work.rows import RowKernel
+from testbed.work.texts import TextKernel
+from testbed.work.writer import Writer
+
+KERNELS: Mapping[Reads, type[Kernel]] = {
+    Reads.IMAGES: ImageKernel,
+    Reads.ROWS: RowKernel,
+    Reads.MESSAGES: MessageKernel,
+    Reads.TEXTS: TextKernel,
+}
+
+
+class Worker:
+    """Works through passes until there are none left.
+
+    Args:
+        job: The run.
+        catalog: Where definitions are looked up.
+        store: Where values go.
+        channel: The run's other end.
+        device: Such as ``"cpu"`` or ``"cuda:0"``.
+    """
+
+    def __init__(self, job: Job, catalog: Catalog, store: Store, channel: Channel, device: str) -> None:
+        self.channel = channel
+        self.context = Context(job, catalog, store, channel, device)
+        self.writer = Writer(store, channel)
+        self.passes = {each.id: each for each in job.passes}
+
+    def run(self) -> None:
+        """Works until all is done or the run is stopped.
+
+        Raises:
+            StoreError: If values cannot be stored.
+            StrictError: If a sample cannot be read and the run is strict.
+        """
+        try:
+            while not self.channel.stopping() and (pass_id := self.channel.next_pass()) is not None:
+                with reading.watch(reading.SHARED):
+                    self._work_on(self.passes[pass_id])
+        finally:
+            self.writer.close()
+            self.context.close()
+
+    def _work_on(self, one_pass: Pass) -> None:
+        kernel = KERNELS[one_pass.reads](self.context, one_pass)
+        with closing(kernel.run(self._shards(one_pass))) as events:
+            for event in events:
+                match event:
+                    case Begun(shard):
+                        self.channel.shard_begun(shard.id)
+                    case Counted(count):
+                        self.channel.progress(one_pass.id, count)
+                    case Done(whole=True):
+                        self.writer.submit(event)
+                    case Done():
+                        self.writer.store(event)
+
+    def _shards(self, one_pass: Pass) -> Iterator[Shard]:
+        """The shards that the run hands out, each when it is asked for."""
+        while not self.channel.stopping() and (shard := self.channel.next_shard(one_pass.id)) is not None:
+            yield shard

@@ -1,0 +1,77 @@
+"""Writing values while the next ones are computed."""
+
+from __future__ import annotations
+
+import queue
+import threading
+
+from testbed import reading
+from testbed.db.store import Store
+from testbed.work.channel import Channel
+from testbed.work.kernel import Done
+
+# Shards whose values may wait to be stored: one is being written, one is ready. More would only cost memory.
+WAITING = 1
+
+
+class Writer:
+    """A thread that stores the values of shards, and then tells that the shard is done.
+
+    Args:
+        store: Where to.
+        channel: Whom to tell.
+    """
+
+    def __init__(self, store: Store, channel: Channel) -> None:
+        self._store = store
+        self._channel = channel
+        self._queue: queue.Queue[Done | None] = queue.Queue(WAITING)
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, done: Done) -> None:
+        """Hands over the values of a shard; waits while others are waiting.
+
+        Raises:
+            StoreError: If earlier values could not be stored.
+        """
+        self.check()
+        self._tell_reads()  # before the run is told that the shard is done
+        self._queue.put(done)
+
+    def store(self, done: Done) -> int:
+        """Stores values at once; returns how many bytes of outputs they have."""
+        if done.embedded is not None:
+            each = done.embedded
+            self._store.put_text_embeddings(each.encoder, each.texts, each.values, replace=each.replace)
+        return self._store.append(done.chunks, done.errors)
+
+    def check(self) -> None:
+        """Raises what went wrong in the thread, if anything did."""
+        if self._error is not None:
+            raise self._error
+
+    def close(self) -> None:
+        """Stores what is waiting, and ends the thread.
+
+        Raises:
+            StoreError: If something could not be stored.
+        """
+        self._tell_reads()
+        self._queue.put(None)
+        self._thread.join()
+        self.check()
+
+    def _tell_reads(self) -> None:
+        if reads := reading.fresh():
+            self._channel.read(reads)
+
+    def _run(self) -> None:
+        while (done := self._queue.get()) is not None:
+            if self._error is not None:
+                continue  # take what comes, so that nobody waits for ever
+            try:
+                self._channel.shard_done(done.shard.id, self.store(done))
+            except BaseException as error:
+                self._error = error
