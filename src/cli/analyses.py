@@ -21,13 +21,13 @@ _OPTIONS = (
         cls=ManyWords,
         metavar="NAME",
         help="With --save-logits, --save-texts, --rescore, --grid, --rank, --agreement, --hardest, --confusions,"
-        " --groups, --borda and --export-clip-cc: only these models; names, and patterns but with --save-….",
+        " --groups, --borda and --export-clip-cc: only these models; names, or (except with --save-…) patterns.",
     ),
     click.option(
         "--eval-settings",
         cls=ManyWords,
         metavar="NAME",
-        help="With --rescore: only these eval settings. With --compare and --rank: on all of these."
+        help="With --rescore: only these eval settings. With --compare and --rank: all of these."
         " With --borda and --export-clip-cc: these settings with decoders.",
     ),
     click.option(
@@ -41,7 +41,7 @@ _OPTIONS = (
         cls=ManyWords,
         metavar="SETTING",
         help="Rank models on a setting, or by their mean over several (names or patterns), with intervals of the"
-        " ranks, and who is tied with whom.",
+        " ranks, and ties.",
     ),
     click.option(
         "--borda",
@@ -59,7 +59,7 @@ _OPTIONS = (
         " models get each sample right.",
     ),
     click.option("--hardest", metavar="SETTING", help="The samples that most models get wrong."),
-    click.option("--confusions", metavar="SETTING", help="The classes that are most often taken for each other."),
+    click.option("--confusions", metavar="SETTING", help="The classes that are most often confused with each other."),
     click.option(
         "--groups", metavar="SETTING", help="Means over groups of samples: the worst and the best group of each model."
     ),
@@ -67,7 +67,7 @@ _OPTIONS = (
         "--by",
         metavar="WHAT",
         help="With --groups: class, group, a slice of the samples, or a column of the CSV. With --confusions: model, to"
-        " list each model's own.",
+        " list each model separately.",
     ),
     click.option(
         "--slices-from",
@@ -81,13 +81,13 @@ _OPTIONS = (
         default=20,
         show_default=True,
         metavar="N",
-        help="With --hardest and --confusions: at most so many lines (of each model).",
+        help="With --hardest and --confusions: at most N lines (for each model).",
     ),
     click.option(
         "--score",
         default="top1",
         show_default=True,
-        help="With the analyses but --confusions: the score of each sample.",
+        help="With the analyses except --confusions and --borda: the per-sample score.",
     ),
 )
 

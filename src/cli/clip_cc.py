@@ -33,13 +33,14 @@ def clip_cc_options(function: F) -> F:
         "--base-dir",
         type=click.Path(path_type=Path),
         metavar="DIR",
-        help="With --clip-cc: the folder that its paths are relative to.  [default: where the file belongs]",
+        help="With --clip-cc: the folder that its paths are relative to.  [default: above src/configs, else"
+        " the file's own]",
     )(function)
     return click.option(
         "--clip-cc",
         type=click.Path(path_type=Path),
         metavar="FILE.yaml",
-        help="Do what a configuration file of CLIP-CC-Bench says; --models are then names of prediction files.",
+        help="Run a configuration file of CLIP-CC-Bench; --models are then names of prediction files.",
     )(function)
 
 

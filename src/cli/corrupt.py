@@ -60,22 +60,24 @@ class Job:
 @click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("target", type=click.Path(path_type=Path))
-@click.option("--corruptions", cls=ManyWords, metavar="NAME", help="Which ones.  [default: the 19 of ImageNet-C]")
-@click.option("--severities", cls=ManyWords, type=click.IntRange(1, 5), help="Of 1 to 5.  [default: all]")
+@click.option("--corruptions", cls=ManyWords, metavar="NAME", help="The corruptions.  [default: the 19 of ImageNet-C]")
+@click.option("--severities", cls=ManyWords, type=click.IntRange(1, 5), help="Severities from 1 to 5.  [default: all]")
 @click.option(
     "--size",
     type=click.IntRange(0),
     default=224,
     show_default=True,
-    help="Resize the shorter side to 8/7 of this and keep a square of it in the middle, as models see ImageNet; 0 keeps"
-    " images as they are.",
+    help="Resize the shorter side to 8/7 of this and crop the central square of this size, as models see ImageNet; 0"
+    " leaves images unchanged.",
 )
 @click.option(
-    "--format", "form", type=click.Choice(["png", "jpeg"]), default="png", show_default=True, help="Of files."
+    "--format", "form", type=click.Choice(["png", "jpeg"]), default="png", show_default=True, help="The file format."
 )
-@click.option("--quality", type=click.IntRange(1, 100), default=85, show_default=True, help="Of JPEG files.")
-@click.option("--seed", default=0, show_default=True, help="As eval.py's.")
-@click.option("--processes", type=click.IntRange(1), help="How many work at once.  [default: one for each core]")
+@click.option(
+    "--quality", type=click.IntRange(1, 100), default=85, show_default=True, help="The quality of JPEG files."
+)
+@click.option("--seed", default=0, show_default=True, help="The same as for eval.py.")
+@click.option("--processes", type=click.IntRange(1), help="The number of processes.  [default: one for each core]")
 @click.option("-v", "--verbose", is_flag=True, help="Show where errors come from.")
 @data_root_option
 def command(
@@ -93,10 +95,9 @@ def command(
 ) -> int:
     """Write corrupted copies of the images in SOURCE to TARGET/CORRUPTION/SEVERITY/…
 
-    Each image's random numbers come from its path and the seed alone: they are those of the setting
-    imagenet-c.CORRUPTION.SEVERITY_in-memory, and so are the images, but for elastic_transform, of which the settings
-    use the affine form. Files that are there already are left as they are, so that the same command goes on after an
-    interruption.
+    Each image's random numbers depend only on its path and the seed. They are the same as in the setting
+    imagenet-c.CORRUPTION.SEVERITY_in-memory, and so are the images, except for elastic_transform: the settings use its
+    affine form. Existing files are left unchanged, so the same command resumes an interrupted run.
 
     \b
     Example:

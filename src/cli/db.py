@@ -33,22 +33,23 @@ LOGIT_FORMS = ("npz", "csv", "parquet")
 @click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.option("--print-eval", nargs=2, metavar="MODEL SETTING", help="Print the metrics of a model on a setting.")
 @click.option(
-    "--all", "everything", is_flag=True, help="With --print-eval: every evaluation of the cell, not the last."
+    "--all",
+    "everything",
+    is_flag=True,
+    help="With --print-eval: all evaluations of the cell, not only the reported one.",
 )
 @click.option(
     "--why",
     nargs=2,
     metavar="A B",
-    help="Say what differs between two evaluations (by id), an evaluation and 'today', or a MODEL SETTING and today.",
+    help="Show what differs between two evaluations (by id), an evaluation and 'today', or MODEL SETTING and today.",
 )
-@click.option("--slices", is_flag=True, help="With --print-eval: the metrics of slices too, such as each class.")
+@click.option("--slices", is_flag=True, help="With --print-eval: also the metrics of slices, such as each class.")
 @click.option("--list-models-db", is_flag=True, help="List the models in the store.")
 @click.option("--list-eval-settings-db", is_flag=True, help="List the eval settings in the store.")
 @click.option("--list-models-registry", is_flag=True, help="List the models that can be run.")
 @click.option("--list-eval-settings-registry", is_flag=True, help="List the eval settings that can be run.")
-@click.option(
-    "--list-parent-eval-settings-registry", is_flag=True, help="List the eval settings that are not part of another."
-)
+@click.option("--list-parent-eval-settings-registry", is_flag=True, help="List the eval settings that have no parent.")
 @click.option(
     "--save-texts", nargs=2, metavar="SETTING DIR", help="Write the captions of all models on a setting to JSON files."
 )
@@ -57,7 +58,7 @@ LOGIT_FORMS = ("npz", "csv", "parquet")
 )
 @analysis_options
 @click.option(
-    "--rescore", is_flag=True, help="Compute today's metrics from the stored outputs; the old ones stay, behind them."
+    "--rescore", is_flag=True, help="Compute today's metrics from the stored outputs; earlier ones are kept as history."
 )
 @click.option(
     "--format",
@@ -71,11 +72,15 @@ LOGIT_FORMS = ("npz", "csv", "parquet")
     metavar="PATTERN",
     help="Print models × settings; averages such as avg_corruptions are columns too.",
 )
-@click.option("--metric", default="top1", show_default=True, help="With --grid, --serve and --borda: which metric.")
+@click.option("--metric", default="top1", show_default=True, help="With --grid, --serve and --borda: the metric.")
 @click.option("--serve", is_flag=True, help="Show the results as a web page on this machine, until Ctrl-C.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="With --serve: the address to listen at.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="With --serve: the address to listen on.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="With --serve: 0 takes a free port."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8765,
+    show_default=True,
+    help="With --serve: the port; 0 picks a free one.",
 )
 @click.option("--add-model", cls=ManyWords, metavar="NAME", help="Add models of the registry to the store.")
 @click.option(
@@ -87,11 +92,11 @@ LOGIT_FORMS = ("npz", "csv", "parquet")
 @click.option("--restore-model", cls=ManyWords, metavar="NAME", help="Undo --remove-model.")
 @click.option("--restore-eval-setting", cls=ManyWords, metavar="NAME", help="Undo --remove-eval-setting.")
 @click.option("--restore-evaluation", nargs=2, metavar="MODEL SETTING", help="Undo --remove-evaluation.")
-@click.option("--purge", is_flag=True, help="Delete for good what was removed, outputs included (needs --override).")
-@click.option("--rename-model", nargs=2, metavar="OLD NEW", help="Give a model in the store another name.")
 @click.option(
-    "--rename-eval-setting", nargs=2, metavar="OLD NEW", help="Give an eval setting in the store another name."
+    "--purge", is_flag=True, help="Permanently delete what was removed, including outputs (needs --override)."
 )
+@click.option("--rename-model", nargs=2, metavar="OLD NEW", help="Rename a model in the store.")
+@click.option("--rename-eval-setting", nargs=2, metavar="OLD NEW", help="Rename an eval setting in the store.")
 @click.option(
     "--import-results",
     type=click.Path(path_type=Path),
@@ -108,30 +113,30 @@ LOGIT_FORMS = ("npz", "csv", "parquet")
     "--export-csv",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write top-1 of all models on all settings, as ImageNet-testbed's table.",
+    help="Write top-1 of all models on all settings, in the format of ImageNet-testbed's table.",
 )
 @click.option(
     "--export-clip-benchmark",
     type=click.Path(path_type=Path),
     metavar="DIR|FILE.csv",
-    help="Write the results as CLIP benchmark does: a JSON file for each into a folder, or its table.",
+    help="Write the results in CLIP benchmark's format: a folder with a JSON file for each, or a CSV table.",
 )
 @click.option(
     "--export-clip-cc",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write the scores of captions as CLIP-CC-Bench does: a CSV and a summary for each captioner and decoder.",
+    help="Write caption scores in CLIP-CC-Bench's format: a CSV and a summary for each captioner and decoder.",
 )
 @click.option(
     "--scale",
     type=click.Choice(["unit", "raw"]),
     default="unit",
     show_default=True,
-    help="With --export-clip-cc: similarities from 0 to 1, or cosines as they are.",
+    help="With --export-clip-cc: similarities from 0 to 1, or unchanged cosines.",
 )
-@click.option("--check", is_flag=True, help="Look for damage: compare every checksum, find what is incomplete.")
-@click.option("--upgrade", is_flag=True, help="Bring the store to this testbed's schema version.")
-@click.option("--override", is_flag=True, help="Go on where a safeguard stands in the way.")
+@click.option("--check", is_flag=True, help="Look for damage: verify every checksum, find what is incomplete.")
+@click.option("--upgrade", is_flag=True, help="Upgrade the store to this version's schema.")
+@click.option("--override", is_flag=True, help="Confirm --purge; let --add-… add names that are not in the registry.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Show where errors come from.")
 @store_options

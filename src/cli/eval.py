@@ -58,21 +58,26 @@ POSITIVE = click.IntRange(min=1)
 )
 @click.option("--db/--no-db", default=True, help="Whether to store the results.  [default: --db]")
 @click.option(
-    "--logdir", type=click.Path(file_okay=False, path_type=Path), help="Also write metrics.json and the outputs there."
+    "--logdir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Also write metrics.json and the outputs to this folder.",
 )
 @store_options
 @click.option(
-    "--payload-url", metavar="URL", help="Keep outputs at an fsspec URL (s3://…, file://…), not in the database."
+    "--payload-url", metavar="URL", help="Store outputs at an fsspec URL (s3://…, file://…), not in the database."
 )
 @data_root_option
 @predictions_option
 @clip_cc_options
 @task_options
 @scorer_options
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and do nothing.")
 @click.option("--limit", type=POSITIVE, metavar="N", help="At most N samples of each setting, evenly spread.")
 @click.option(
-    "--batch-size", type=POSITIVE, metavar="N", help="Images at once, but under attack.  [default: each model's own]"
+    "--batch-size",
+    type=POSITIVE,
+    metavar="N",
+    help="Images per batch, except under attack.  [default: each model's own]",
 )
 @click.option(
     "--workers", type=click.IntRange(min=0), metavar="N", help="Data-loading processes for each evaluation process."
@@ -86,29 +91,29 @@ POSITIVE = click.IntRange(min=1)
     help="Precision of the models (the lower ones by torch.autocast).",
 )
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="Seed of perturbations, drawn words and random weights."
+    "--seed", type=int, default=0, show_default=True, help="Seed of perturbations, text sampling and random weights."
 )
-@click.option("--random-weights", is_flag=True, help="Build the architectures untrained; the results are marked so.")
-@click.option("--strict", is_flag=True, help="Stop at a sample that cannot be read, rather than count it as wrong.")
-@click.option("--no-shared-pass", is_flag=True, help="Read the images anew for each cell.")
-@click.option("--trust", is_flag=True, help="Reuse stored results unchecked, even if files or versions changed since.")
+@click.option("--random-weights", is_flag=True, help="Build untrained architectures; their results are marked.")
+@click.option("--strict", is_flag=True, help="Stop at a sample that cannot be read instead of counting it as wrong.")
+@click.option("--no-shared-pass", is_flag=True, help="Read the images again for each cell.")
+@click.option(
+    "--trust", is_flag=True, help="Reuse stored results unchecked, even if files or versions have changed since."
+)
 @click.option(
     "--verify",
     metavar="N|P%",
-    help="Compute so many samples (or percent) of each stored result again, compare, and store the outcome.",
+    help="Recompute N samples (or P percent) of each stored result, compare, and store the outcome.",
 )
-@click.option(
-    "--override", is_flag=True, help="Run again what is stored already, and set the stored evaluations aside."
-)
+@click.option("--override", is_flag=True, help="Run stored cells again; the stored evaluations are hidden.")
 @click.option(
     "--executor",
     type=click.Choice(["processes", "inline"]),
     default="processes",
     show_default=True,
-    help="Where cells are computed: in processes of their own, or in this one (for debuggers).",
+    help="Where cells are computed: in separate processes, or in this one (for debuggers).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
-@click.option("-v", "--verbose", is_flag=True, help="Say more; show where errors come from.")
+@click.option("-v", "--verbose", is_flag=True, help="Print more; show where errors come from.")
 def command(
     models: Sequence[str],
     eval_settings: Sequence[str],
@@ -125,7 +130,7 @@ def command(
 ) -> int:
     """Run models on eval settings, on all GPUs, and store every output and every metric.
 
-    What is stored already is not computed again, and an interrupted run goes on where it ended.
+    Stored results are not computed again. To resume an interrupted run, give the same command again.
 
     \b
     Examples:

@@ -35,36 +35,44 @@ class Wanted(NamedTuple):
 
 @click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.option("-d", "--dataset", required=True, metavar="NAME", help="An eval setting, such as digits or cifar10.")
-@click.option("-s", "--split", default="test", show_default=True, help="Which split of it, and the folder's name.")
+@click.option("-s", "--split", default="test", show_default=True, help="The split, and the name of its folder.")
 @click.option(
-    "-o", "--output", required=True, type=click.Path(path_type=Path), help="The folder; it may hold other splits."
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The output folder; it may contain other splits.",
 )
 @click.option(
     "--image-format",
     type=click.Choice(["webp", "png", "jpg"]),
     default="webp",
     show_default=True,
-    help="Of images; webp and png lose nothing.",
+    help="The image format; webp and png are lossless.",
 )
 @click.option(
-    "--max-count", type=click.IntRange(1), default=10_000, show_default=True, help="The most images in a shard."
+    "--max-count",
+    type=click.IntRange(1),
+    default=10_000,
+    show_default=True,
+    help="The maximum number of images in a shard.",
 )
 @click.option(
     "--max-size",
     type=click.IntRange(1),
     default=1_000_000_000,
     show_default=True,
-    help="A shard with so many bytes of images is full.",
+    help="A shard with this many bytes of images is full.",
 )
 @click.option("--retrieval", is_flag=True, help="Expect images with captions; without it, the data set's own kind.")
 @click.option("--multilabel", is_flag=True, help="Expect images with several labels; without it, the data set's own.")
-@click.option("--overwrite", is_flag=True, help="Replace a split that is there already.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing split.")
 @click.option(
-    "--plugin", "plugins", cls=ManyWords, metavar="FILE", help="Python files that define eval settings, as eval.py's."
+    "--plugin", "plugins", cls=ManyWords, metavar="FILE", help="Python files that define eval settings, as for eval.py."
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show where errors come from.")
 @data_root_option
-@click.option("-r", "--dataset-root", "dataset_root", metavar="DIR", help="Another word for --data-root.")
+@click.option("-r", "--dataset-root", "dataset_root", metavar="DIR", help="The same as --data-root.")
 def command(
     dataset: str,
     split: str,
@@ -80,10 +88,10 @@ def command(
     data_root: str | None,
     dataset_root: str | None,
 ) -> int:
-    """Write a data set as a folder of shards that any reader of CLIP benchmark's webdataset format takes.
+    """Write a data set as a folder of shards that any reader of CLIP benchmark's webdataset format can read.
 
-    The eval setting wds/NAME reads it again, where the folder lies below the data root. The same data give the same
-    bytes. Options are called as those of clip_benchmark_export_wds.
+    The eval setting wds/NAME can read it if the folder is below the data root. The same data give the same bytes. The
+    options have the same names as those of clip_benchmark_export_wds.
 
     \b
     Example:

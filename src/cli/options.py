@@ -87,7 +87,7 @@ def store_options(function: F) -> F:
 def data_root_option(function: F) -> F:
     """--data-root."""
     return click.option(
-        "--data-root", metavar="DIR", help=f"The folder that holds the data sets by name.  [default: ${ENV_DATA}]"
+        "--data-root", metavar="DIR", help=f"The folder with the data sets, by name.  [default: ${ENV_DATA}]"
     )(function)
 
 
@@ -102,8 +102,7 @@ def predictions_option(function: F) -> F:
     return click.option(
         "--predictions",
         metavar="DIR",
-        help="The folder that holds recorded predictions, for models called replay:NAME."
-        f"  [default: ${ENV_PREDICTIONS}]",
+        help=f"The folder with recorded predictions, for models named replay:NAME.  [default: ${ENV_PREDICTIONS}]",
     )(function)
 
 

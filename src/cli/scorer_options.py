@@ -21,14 +21,14 @@ _OPTIONS = (
         "--scorers",
         cls=ManyWords,
         metavar="NAME",
-        help="Captioning settings: the models that score the captions; names, patterns, collections (decoders).",
+        help="Captioning settings: the judges, which score the captions; names, patterns, collections (decoders).",
     ),
     click.option(
         "--scoring",
         type=click.Choice([SIMILARITY, "clip_score"]),
         default=SIMILARITY,
         show_default=True,
-        help="What scorers compare captions with: references or images.",
+        help="What judges compare captions with: references or images.",
     ),
 )
 
