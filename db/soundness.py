@@ -9,19 +9,19 @@ import sqlalchemy as sa
 
 from testbed.db import payloads
 from testbed.db.base import StoreBase
+from testbed.db.item_values import AGAIN
 from testbed.db.outputs import Ranges, merged
 from testbed.db.rows import with_names
 from testbed.db.tables import (
     ArtifactRow,
     EvaluationRow,
+    ItemValueRow,
     MetricRow,
     OutputChunkRow,
     SampleErrorRow,
     SampleRow,
     ScoreRow,
-    TextEmbeddingRow,
 )
-from testbed.db.text_embeddings import AGAIN
 from testbed.errors import CorruptOutputError, StoreError
 
 
@@ -34,7 +34,7 @@ class Soundness(StoreBase):
             self._check_chunks,
             self._check_scores,
             self._check_artifacts,
-            self._check_text_embeddings,
+            self._check_item_values,
             self._check_metrics,
             self._check_samples,
             self._check_outputs,
@@ -71,9 +71,9 @@ class Soundness(StoreBase):
             for artifact in session.scalars(sa.select(ArtifactRow).execution_options(yield_per=16)):
                 yield from _changed(f"artifact {artifact.fingerprint}", artifact.checksum, artifact.payload)
 
-    def _check_text_embeddings(self) -> Iterator[str]:
+    def _check_item_values(self) -> Iterator[str]:
         with self.reading() as session:
-            for row in session.scalars(sa.select(TextEmbeddingRow).execution_options(yield_per=64)):
+            for row in session.scalars(sa.select(ItemValueRow).execution_options(yield_per=64)):
                 yield from _changed(f"the embedding of the text {row.digest}", row.checksum, row.payload, repair=AGAIN)
 
     def _check_metrics(self) -> Iterator[str]:

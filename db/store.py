@@ -16,17 +16,17 @@ from testbed.db import migrations, schema
 from testbed.db.engine import Mode, connect, keep_write_ahead_log
 from testbed.db.evaluations import Evaluations
 from testbed.db.faults import clear_errors
+from testbed.db.item_values import ItemValues
 from testbed.db.names import Names
 from testbed.db.records import Records
 from testbed.db.removal import Removal
 from testbed.db.results import Results
 from testbed.db.soundness import Soundness
-from testbed.db.text_embeddings import TextEmbeddings
 from testbed.db.urls import display_url, full_url, resolve_url
 from testbed.paths import ENV_PAYLOADS
 
 
-class Store(Names, Evaluations, Records, TextEmbeddings, Results, Removal, Soundness):
+class Store(Names, Evaluations, Records, ItemValues, Results, Removal, Soundness):
     """Everything that was evaluated: models, settings, samples, outputs, scores, metrics."""
 
     @classmethod

@@ -242,15 +242,15 @@ class ArtifactRow(Base):
     created_at: Mapped[datetime] = mapped_column(default=now)
 
 
-class TextEmbeddingRow(Base):
-    """What a model made of a text; each text is there once for each model, whoever needs it."""
+class ItemValueRow(Base):
+    """A value that is found by content: what a node made of an item, such as a model's embedding of a text."""
 
-    __tablename__ = "text_embeddings"
+    __tablename__ = "item_values"
 
-    encoder: Mapped[str] = mapped_column(String(64), primary_key=True)
+    node: Mapped[str] = mapped_column(String(64), primary_key=True)
     digest: Mapped[str] = mapped_column(String(64), primary_key=True)
     dtype: Mapped[str] = mapped_column(String(16))
-    width: Mapped[int]
+    shape: Mapped[list[int]]
     checksum: Mapped[str] = mapped_column(String(64))
     payload: Mapped[bytes] = mapped_column(LargeBinary)
 

@@ -19,11 +19,16 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
 
+from testbed.db import migrations
 from testbed.db.store import Store, upgrade
+from testbed.db.urls import resolve_url
 from testbed.errors import DataError, MissingExtraError, TestbedError
 from testbed.identity import describe_fields, digest
 from testbed.registry import Catalog, registry
+from testbed.runner.finish import compute_scores, same_scores
 from testbed.runner.options import RunOptions
 from testbed.runner.run import run
 
@@ -155,28 +160,64 @@ def test_whatever_is_registered_keeps_its_identity(kind: str) -> None:
     assert (moved, gone) == (set(), set())
 
 
-def numbers(store: Store) -> dict[tuple[str, ...], tuple[float | None, int]]:
+# A store of before the graph ----------------------------------------------------------------------------------------
+
+
+def copied(url: str) -> str:
+    """The kept store, at the URL of an empty database of either kind."""
+    kept = ASSETS / "golden_store_0004.db"
+    resolved = resolve_url(url)
+    if resolved.get_backend_name() == "sqlite":
+        shutil.copy(kept, str(resolved.database))
+        return url
+    source, target = sa.create_engine(f"sqlite:///{kept}"), sa.create_engine(resolved)
+    with source.connect() as old, target.begin() as new:
+        config = Config()
+        config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+        config.attributes["connection"] = new
+        command.upgrade(config, "0004")
+        tables, mirrored = sa.MetaData(), sa.MetaData()
+        tables.reflect(old)
+        mirrored.reflect(new)
+        for table in mirrored.sorted_tables:
+            rows = [dict(row) for row in old.execute(sa.select(tables.tables[table.name])).mappings()]
+            if rows and table.name != "alembic_version":
+                new.execute(table.insert(), rows)
+            if "id" in table.columns:
+                new.execute(
+                    sa.text(
+                        f"SELECT setval(pg_get_serial_sequence('{table.name}', 'id'), (SELECT max(id) FROM {table}))"
+                    )
+                )
+    source.dispose()
+    target.dispose()
+    return url
+
+
+def numbers(store: Store) -> dict[tuple[str, ...], tuple[float | None, int | None]]:
     """Every metric that is stored."""
-    found = {}
-    for each in store.results():
-        found[each.model, each.eval_setting, each.scorer, each.metric, each.slice] = (each.value, each.n)
-    return found
+    return {
+        (each.model, each.eval_setting, each.scorer, each.metric, each.slice): (each.value, each.n)
+        for each in store.results()
+    }
 
 
-def test_a_store_of_before_the_graph_is_found_whole(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    shutil.copy(ASSETS / "golden_store_0004.db", path)
-    upgrade(str(path))
-    with Store.open(str(path)) as store:
-        before = numbers(store)
+def test_a_store_of_before_the_graph_is_found_whole(empty_url: str) -> None:
+    url = copied(empty_url)
+    upgrade(url)
     catalog = golden_catalog()
-    options = RunOptions(db_url=str(path), executor="inline", data_workers=0)
+    with Store.open(url) as store:
+        before = numbers(store)
+        for each in store.evaluations():  # texts that were embedded are found in their new table
+            if each.status == "complete":
+                assert same_scores(store, each.id, *compute_scores(store, catalog, each.id)), each
+    assert len(before) > 500
+    options = RunOptions(db_url=url, executor="inline", data_workers=0)
     report = run(catalog, options, catalog.model_names(), [*catalog.eval_setting_names(), *SCORED])
     assert {each.status for each in report.outcomes} == {"stored", "unsupported"}
     assert (report.passes, report.stored_bytes) == (0, 0)
-    with Store.open(str(path)) as store:
+    with Store.open(url) as store:
         assert numbers(store) == before
-    assert len(before) > 500
 
 
 def main() -> None:

@@ -78,8 +78,6 @@ def _describe_pass(planned: PlannedPass) -> str:
     one_pass = planned.one_pass
     if planned.samples is None:
         what = "the texts of outputs that are not stored yet"
-    elif not one_pass.outputs and one_pass.reads is Reads.ROWS:
-        what = "what the cell needs besides the image embeddings"
     else:
         what = f"{planned.samples:,} {one_pass.reads}"
     how = {
@@ -87,7 +85,7 @@ def _describe_pass(planned: PlannedPass) -> str:
         Reads.MESSAGES: ", each answered once",
         Reads.TEXTS: ", each embedded once",
     }
-    reused = (planned.samples or 0) - (planned.to_do or 0) if one_pass.outputs or one_pass.reads is Reads.TEXTS else 0
+    reused = (planned.samples or 0) - (planned.to_do or 0)
     stored = f" ({reused:,} of them are stored already)" if reused else ""
     cells = count(len(one_pass.cells), "cell")
     return f"  pass {one_pass.id + 1}: {what}{how.get(one_pass.reads, '')}{stored}, for {cells} ({one_pass.label})"

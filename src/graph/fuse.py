@@ -10,8 +10,6 @@ from testbed.graph.passes import Pass, PassCell, Reads, chunk_size
 from testbed.identity import digest
 from testbed.runner.cells import Cell
 from testbed.runner.options import RunOptions
-from testbed.runner.scorers import scorer_of
-from testbed.tasks.task_base import get_task
 
 MIN_CHUNK = 256  # samples whose outputs are stored together, at least: databases like few and large values
 GENERATED_CHUNK = 32  # the same, for what models say: that takes its time, and is to be shared out
@@ -33,7 +31,7 @@ def make_passes(
 
     Args:
         cells: The cells that must be run, each with the id of its evaluation.
-        judged: The cells that are scored by a judge.
+        judged: The cells that are scored with embeddings of texts.
         needs: Evaluation id → what `PassCell` has of that name, of cells that take stored embeddings.
         options: The run's.
     """
@@ -45,22 +43,13 @@ def make_passes(
     for cell, evaluation_id in cells:
         if cell.needs:
             passes.append(embedded_pass(len(passes), cell, evaluation_id, needs[evaluation_id]))
-    # By encoder and language: another name of the same judge has the same embeddings.
-    members: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    # By node: another name of the same model has the same embeddings.
+    members: dict[str, list[Cell]] = defaultdict(list)
     for cell in judged:
-        members[encoder_of(cell)].append(cell)
+        assert cell.encoder is not None
+        members[cell.encoder.key].append(cell)
     chunk = min(TEXT_CHUNK, options.clear_cache_interval or TEXT_CHUNK)
-    for (encoder, language), scored in members.items():
-        passes.append(text_pass(len(passes), scored, encoder, language, chunk))
-    return passes
-
-
-def encoder_of(cell: Cell) -> tuple[str, str]:
-    """The name under which the judge's text embeddings are stored (empty before it is known), and their language."""
-    opened, scorer = cell.opened_setting, scorer_of(cell.identity)
-    assert opened is not None
-    assert scorer is not None
-    return scorer["encoder"] or "", opened.setting.language
+    return passes + [text_pass(number, each, chunk) for number, each in enumerate(members.values(), len(passes))]
 
 
 def group(cells: Sequence[tuple[Cell, int]], batch_size: int | None, share: bool) -> list[Pass]:
@@ -152,7 +141,6 @@ def embedded_pass(number: int, cell: Cell, evaluation_id: int, needs: Mapping[st
         evaluation_id: Its evaluation.
         needs: As `PassCell` has them.
     """
-    assert cell.opened_setting is not None
     return Pass(
         id=number,
         cells=(PassCell(evaluation_id, cell.model, cell.setting, cell.model_identity, needs),),
@@ -162,7 +150,6 @@ def embedded_pass(number: int, cell: Cell, evaluation_id: int, needs: Mapping[st
         batch_size=EMBEDDED_CHUNK,
         chunk=EMBEDDED_CHUNK,
         reads=Reads.ROWS,
-        outputs=get_task(cell.opened_setting.setting.task).has_outputs,
     )
 
 
@@ -190,30 +177,25 @@ def generation_pass(number: int, cell: Cell, evaluation_id: int, batch_size: int
     )
 
 
-def text_pass(number: int, cells: Sequence[Cell], encoder: str, language: str, chunk: int = TEXT_CHUNK) -> Pass:
-    """The pass of a judge over the texts that some cells need and that are not embedded yet.
+def text_pass(number: int, cells: Sequence[Cell], chunk: int = TEXT_CHUNK) -> Pass:
+    """The pass of a model over the texts that some cells need and that are not embedded yet.
 
     Args:
         number: Its id.
-        cells: The cells. They get evaluations when the outputs are stored that they are scored from.
-        encoder: The name under which the embeddings are stored.
-        language: The language of the texts.
+        cells: The cells. They get evaluations when what they are scored from is stored.
         chunk: Texts at a time.
     """
-    opened = cells[0].opened_setting
-    assert opened is not None
-    assert opened.setting.scoring is not None
-    judge = opened.setting.scoring.by
+    encoder = cells[0].encoder
+    assert encoder is not None
     return Pass(
         id=number,
-        cells=tuple(PassCell(0, judge, cell.setting, encoder) for cell in cells),
+        cells=tuple(PassCell(0, encoder.model, cell.setting, encoder.node) for cell in cells),
         source=None,
         positions=(),
         targets=(),
         batch_size=chunk,
         chunk=chunk,
         reads=Reads.TEXTS,
-        outputs=False,
-        encoder=encoder,
-        language=language,
+        node=encoder.key,
+        language=encoder.language,
     )

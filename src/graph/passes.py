@@ -43,7 +43,7 @@ class PassCell:
 class Pass:
     """Cells that read the same pixels: each image is decoded and transformed once for all of them.
 
-    Or one cell that reads something else, or the texts of all cells of a judge: see ``reads``.
+    Or one cell that reads something else, or the texts that one model embeds for several cells: see ``reads``.
 
     Attributes:
         id: Its place among the passes of the run.
@@ -55,8 +55,7 @@ class Pass:
         chunk: Samples whose outputs are stored together; a multiple of the batch size, so that the batches of a shard
             are the same whether or not earlier shards were stored before.
         reads: What it reads.
-        outputs: Whether it makes outputs at all; else something is prepared, and that is all.
-        encoder: The name under which the embeddings of its texts are stored.
+        node: The name under which the embeddings of its texts are stored.
         language: The language of these texts.
     """
 
@@ -68,8 +67,7 @@ class Pass:
     batch_size: int
     chunk: int
     reads: Reads = Reads.IMAGES
-    outputs: bool = True
-    encoder: str = ""
+    node: str = ""
     language: str = "en"
 
     @property
@@ -172,7 +170,7 @@ def shards_of(
 ) -> list[Shard]:
     """The shards of a pass over samples: for each range the cells that lack it.
 
-    A pass without outputs has one shard of no samples. One over texts has none as yet: its texts may not be known.
+    A pass over texts has none as yet: its texts may not be known.
 
     Args:
         one_pass: The pass.
@@ -186,8 +184,7 @@ def shards_of(
     wanting: dict[tuple[int, int], list[int]] = defaultdict(list)
     for cell in one_pass.cells:
         if only is None or cell.evaluation_id in only:
-            ranges = missing(len(one_pass.positions), stored.get(cell.evaluation_id, ()), one_pass.chunk)
-            for piece in ranges if one_pass.outputs else [(0, 0)]:
+            for piece in missing(len(one_pass.positions), stored.get(cell.evaluation_id, ()), one_pass.chunk):
                 wanting[piece].append(cell.evaluation_id)
     return [Shard(next(fresh), one_pass.id, *piece, tuple(wanting[piece])) for piece in sorted(wanting)]
 

@@ -77,6 +77,26 @@ class Need:
     source: Evaluation | Cell
 
 
+@dataclass(frozen=True)
+class Encoder:
+    """Who embeds the texts that a cell is scored with.
+
+    Attributes:
+        model: The name of the model: the cell's own, or a judge.
+        node: The name under which its embeddings are stored; empty while its weights are missing.
+        language: The language of the texts.
+    """
+
+    model: str
+    node: str
+    language: str
+
+    @property
+    def key(self) -> str:
+        """Equal for cells whose texts are embedded together."""
+        return self.node or f"{self.model}/{self.language}"
+
+
 @dataclass
 class Cell:
     """One model on one setting.
@@ -92,6 +112,7 @@ class Cell:
             takes.
         needs: The image embeddings that it takes instead of seeing images, by role.
         scorer: For a cell that is scored by a model, that model.
+        encoder: For a cell that is scored with embeddings of texts, who embeds them.
         kept: Whether what is stored of it is used even if stored evaluations are to be run again: nobody asked for it.
         files: The source files of its definitions.
         older: A stored evaluation of the same names whose identity an older scheme describes.
@@ -110,6 +131,7 @@ class Cell:
     source: Evaluation | Cell | None = None
     needs: dict[str, Need] = field(default_factory=dict)
     scorer: OpenedModel | None = None
+    encoder: Encoder | None = None
     kept: bool = False
     files: set[str] = field(default_factory=set)
     older: Evaluation | None = None

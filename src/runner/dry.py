@@ -9,15 +9,15 @@ from itertools import count
 from testbed.db.entities import Evaluation
 from testbed.db.store import Store
 from testbed.errors import StoreError, TestbedError
-from testbed.graph.fuse import encoder_of, make_passes
+from testbed.graph.fuse import make_passes
 from testbed.graph.passes import Pass, Reads, shards_of
 from testbed.record import Today
 from testbed.registry.catalog import Catalog
-from testbed.runner.cells import Action, Cell
+from testbed.runner.cells import Cell
 from testbed.runner.doubts import find_doubts
 from testbed.runner.judged import texts_of
 from testbed.runner.options import RunOptions
-from testbed.runner.plan import Plan, Planner
+from testbed.runner.plan import Plan, Planner, computed_and_judged
 from testbed.tasks.task_base import get_task
 
 
@@ -63,15 +63,15 @@ def planned_passes(plan: Plan, store: Store | None, options: RunOptions) -> list
         store: Where it is stored; None for a store that does not exist yet.
         options: The run's.
     """
-    numbered = list(zip([*plan.prerequisites, *plan.of(Action.RUN)], count(1), strict=False))
-    judged = plan.of(Action.SCORE)
+    cells, judged = computed_and_judged(plan)
+    numbered = list(zip(cells, count(1), strict=False))
     passes = make_passes(numbered, judged, {number: {} for _, number in numbered}, options)
     stored = {} if store is None or options.override else _stored_ranges(numbered, store)
     found = []
     for each in passes:
         if each.reads is Reads.TEXTS:
-            cells = [cell for cell in judged if encoder_of(cell) == (each.encoder, each.language)]
-            found.append(PlannedPass(each, *_count_texts(cells, each, store)))
+            members = [cell for cell in judged if cell.encoder is not None and cell.encoder.key == each.node]
+            found.append(PlannedPass(each, *_count_texts(members, each, store)))
         else:
             ranges = {(shard.start, shard.stop) for shard in shards_of(each, stored, count())}
             found.append(PlannedPass(each, len(each.positions), sum(stop - start for start, stop in ranges)))
@@ -89,18 +89,28 @@ def _stored_ranges(cells: Sequence[tuple[Cell, int]], store: Store) -> Mapping[i
 
 
 def _count_texts(cells: Sequence[Cell], one_pass: Pass, store: Store | None) -> tuple[int | None, int | None]:
-    """How many different texts some cells have, and how many of them are not embedded yet."""
+    """How many different texts some cells have, and how many of them are not embedded yet; None where it is open."""
     texts: dict[str, None] = {}
     for cell in cells:
-        source = cell.source
-        assert cell.opened_setting is not None
-        if store is None or not isinstance(source, Evaluation) or source.dataset_id is None or not one_pass.encoder:
+        found = _texts(cell, store)
+        if found is None:
             return None, None
-        if store.dataset(source.dataset_id).fingerprint != cell.opened_setting.dataset.fingerprint:
-            return None, None  # it is scored from some of these outputs
-        try:
-            texts.update(dict.fromkeys(texts_of(store, cell, source.id)))
-        except TestbedError:  # the run will say so
-            return None, None
-    assert store is not None
-    return len(texts), len(store.lacking_texts(one_pass.encoder, texts))
+        texts.update(dict.fromkeys(found))
+    lacking = list(texts) if store is None else store.lacking_texts(one_pass.node, texts)
+    return len(texts), len(lacking)
+
+
+def _texts(cell: Cell, store: Store | None) -> list[str] | None:
+    """The texts of a cell; None where they are in outputs that are not stored yet."""
+    opened, source = cell.opened_setting, cell.source
+    assert opened is not None
+    try:
+        if opened.setting.scoring is None:
+            return get_task(opened.setting.task).texts(opened.setting, opened.dataset.samples, tuple)
+        if store is None or not isinstance(source, Evaluation) or source.dataset_id is None:
+            return None
+        if store.dataset(source.dataset_id).fingerprint != opened.dataset.fingerprint:
+            return None  # it is scored from some of these outputs
+        return texts_of(store, cell, source.id)
+    except TestbedError:  # the run will say so
+        return None

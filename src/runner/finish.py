@@ -68,6 +68,7 @@ def compute_scores(store: Store, catalog: Catalog, evaluation_id: int) -> tuple[
     dataset = store.dataset(evaluation.dataset_id)
     identity = store.identity(evaluation)
     scorer = scorer_of(identity)
+    node = scorer["encoder"] if scorer else identity.get("texts")
     outputs = Outputs(
         values=store.read_outputs(evaluation_id, task.output_kind),
         samples=dataset.samples,
@@ -76,7 +77,7 @@ def compute_scores(store: Store, catalog: Catalog, evaluation_id: int) -> tuple[
         unreadable=sorted(unreadable),
         model_identity=model_identity(identity) if {"model", "dtype"} <= set(identity) else "",
         artifact=store.get_artifact,
-        texts=partial(store.read_text_embeddings, scorer["encoder"]) if scorer else None,
+        texts=partial(store.read_texts, node) if node else None,
         images=partial(embedded_images_of, store, scorer["images"], evaluation.dataset_id)
         if scorer and scorer["images"]
         else None,

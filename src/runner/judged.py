@@ -1,4 +1,4 @@
-"""The texts that judges embed: those of all cells that a judge scores, each once, except for what is stored."""
+"""The texts that models embed for scoring: those of all cells, each once, except for what is stored."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from testbed.calls import reason_of
 from testbed.db.store import Store
 from testbed.errors import CorruptOutputError, StoreError, TestbedError
-from testbed.graph.fuse import encoder_of
 from testbed.graph.passes import Pass, Reads, Shard, shards_of_texts
 from testbed.runner.cells import Cell
-from testbed.tasks.scorer_base import ScorerTask
 from testbed.tasks.task_base import get_task
 
 log = logging.getLogger("testbed")
@@ -22,13 +20,13 @@ Member = tuple[Cell, int]
 class JudgedTexts:
     """Cells that wait for the embeddings of their texts.
 
-    A judge takes up the texts of all cells that are waiting for it at once. Those that come meanwhile wait until these
+    A model takes up the texts of all cells that are waiting for it at once. Those that come meanwhile wait until these
     are stored, so that a text which several cells share is embedded once.
 
     Args:
         store: Has the outputs that the texts are in.
         passes: The run's.
-        anew: Judges that embed all texts again, also those whose embeddings are stored.
+        anew: Models that embed all texts again, also those whose embeddings are stored.
         give_up: Called with an evaluation whose texts cannot be listed, and the reason.
     """
 
@@ -38,14 +36,15 @@ class JudgedTexts:
         self.store = store
         self.anew = anew
         self.give_up = give_up
-        self._passes = {(each.encoder, each.language): each for each in passes if each.reads is Reads.TEXTS}
-        self._waiting: dict[tuple[str, str], list[Member]] = {key: [] for key in self._passes}
-        self._under_way: dict[tuple[str, str], set[int]] = {key: set() for key in self._passes}
-        self._made: dict[str, set[str]] = {}  # encoder → the texts that this run had embedded
+        self._passes = {each.node: each for each in passes if each.reads is Reads.TEXTS}
+        self._waiting: dict[str, list[Member]] = {key: [] for key in self._passes}
+        self._under_way: dict[str, set[int]] = {key: set() for key in self._passes}
+        self._made: dict[str, set[str]] = {}  # node → the texts that this run had embedded
 
     def add(self, cell: Cell, evaluation_id: int) -> None:
         """Adds a cell whose texts can be listed now."""
-        self._waiting[encoder_of(cell)].append((cell, evaluation_id))
+        assert cell.encoder is not None
+        self._waiting[cell.encoder.key].append((cell, evaluation_id))
 
     def ended(self, evaluation_id: int) -> None:
         """Notes that the texts of a cell are embedded, or that it has failed."""
@@ -53,7 +52,7 @@ class JudgedTexts:
             cells.discard(evaluation_id)
 
     def next(self, numbers: Iterable[int]) -> tuple[list[Shard], list[int]]:
-        """What judges that embed nothing now should embed next.
+        """What models that embed nothing now should embed next.
 
         Args:
             numbers: Ids for the shards.
@@ -68,22 +67,22 @@ class JudgedTexts:
                 continue
             members, self._waiting[key] = self._waiting[key], []
             cells, texts = self._texts(members)
-            lacking = self._lacking(one_pass, texts)
-            made = shards_of_texts(one_pass, lacking, cells, numbers)
-            if made:
-                self._under_way[key] = set(cells)
-                shards += made
-            else:
-                complete += cells
+            groups: dict[tuple[int, ...], list[str]] = {}  # by the cells that need them: what fails, fails for these
+            for text in self._lacking(one_pass, list(texts)):
+                groups.setdefault(tuple(texts[text]), []).append(text)
+            made = [shard for who, group in groups.items() for shard in shards_of_texts(one_pass, group, who, numbers)]
+            shards += made
+            self._under_way[key] = {evaluation_id for shard in made for evaluation_id in shard.cells}
+            complete += [each for each in cells if each not in self._under_way[key]]
         return shards, complete
 
-    def _texts(self, members: Sequence[Member]) -> tuple[list[int], list[str]]:
-        """The cells whose texts can be listed, and these texts, each once."""
+    def _texts(self, members: Sequence[Member]) -> tuple[list[int], dict[str, list[int]]]:
+        """The cells whose texts can be listed, and each of these texts with the cells that need it."""
         cells: list[int] = []
-        texts: dict[str, None] = {}
+        texts: dict[str, list[int]] = {}
         for cell, evaluation_id in members:
             try:
-                texts.update(dict.fromkeys(texts_of(self.store, cell, evaluation_id)))
+                found = texts_of(self.store, cell, evaluation_id)
             except CorruptOutputError as error:
                 self.give_up(evaluation_id, str(error))
             except StoreError:
@@ -95,23 +94,25 @@ class JudgedTexts:
                 self.give_up(evaluation_id, f"its texts cannot be listed: {reason_of(error)}")
             else:
                 cells.append(evaluation_id)
-        return cells, list(texts)
+                for text in dict.fromkeys(found):
+                    texts.setdefault(text, []).append(evaluation_id)
+        return cells, texts
 
     def _lacking(self, one_pass: Pass, texts: Sequence[str]) -> list[str]:
-        made = self._made.setdefault(one_pass.encoder, set())
+        made = self._made.setdefault(one_pass.node, set())
         if one_pass.models[0] in self.anew:
             lacking = [text for text in texts if text not in made]
         else:
-            lacking = self.store.lacking_texts(one_pass.encoder, texts)
+            lacking = self.store.lacking_texts(one_pass.node, texts)
         made.update(lacking)
         return lacking
 
 
 def texts_of(store: Store, cell: Cell, evaluation_id: int) -> list[str]:
-    """The texts that a judge must embed to score a cell, from the outputs of an evaluation."""
+    """The texts whose embeddings a cell is scored with; some are in the outputs of an evaluation."""
     opened = cell.opened_setting
     assert opened is not None
     task = get_task(opened.setting.task)
-    assert isinstance(task, ScorerTask)
-    values = store.read_outputs(evaluation_id, task.output_kind)
-    return task.texts(opened.setting, values, opened.dataset.samples)
+    return task.texts(
+        opened.setting, opened.dataset.samples, lambda: store.read_outputs(evaluation_id, task.output_kind)
+    )

@@ -20,11 +20,12 @@ from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.identity import SCHEME, describe, describe_fields, digest
 from testbed.registry.catalog import Catalog
 from testbed.registry.table import Registry
-from testbed.runner.cells import Action, Cell, Need, OpenedModel, OpenedSetting, weights_identity
+from testbed.runner.cells import Action, Cell, Encoder, Need, OpenedModel, OpenedSetting, weights_identity
 from testbed.runner.embeddings import EmbeddingPlanner, only_images
 from testbed.runner.options import RunOptions
-from testbed.runner.scorers import ScorerPlanner
+from testbed.runner.scorers import SCORED_BY, ScorerPlanner
 from testbed.tasks import image_embedding
+from testbed.tasks.embedding_base import TextTask, text_node
 from testbed.tasks.task_base import Task, get_task
 
 log = logging.getLogger("testbed")
@@ -214,6 +215,7 @@ class Planner:
             cell.action, cell.reason = Action.FAILED, specs
             return
         forward, view = specs
+        self._note_encoder(cell, model, setting.setting, view)
         cell.identity = {
             "model": {"spec": model.description, "weights": model.weights.id if model.weights else None},
             "forward": forward,
@@ -222,6 +224,8 @@ class Planner:
             "dtype": self.options.dtype,
             "scheme": SCHEME,
         }
+        if cell.encoder is not None and cell.scorer is None:
+            cell.identity["texts"] = cell.encoder.node
         if model.identity is None:
             cell.reason = "its weights are not here yet"
             return
@@ -230,6 +234,16 @@ class Planner:
             return
         cell.forward = digest([model.identity, self.options.dtype, forward])
         cell.fingerprint = digest([cell.forward, setting.dataset.fingerprint, view])
+
+    def _note_encoder(self, cell: Cell, model: OpenedModel, setting: EvalSetting, view: dict[str, Any]) -> None:
+        """Notes who embeds the texts that a cell is scored with, and under which name they are stored."""
+        if cell.scorer is not None:
+            cell.encoder = Encoder(cell.scorer.definition.name, view[SCORED_BY]["encoder"] or "", setting.language)
+        elif isinstance(get_task(setting.task), TextTask):
+            known = model.identity is not None
+            identity = digest([model.identity, self.options.dtype])
+            node = text_node(identity, model.definition, setting.language) if known else ""
+            cell.encoder = Encoder(cell.model, node, setting.language)
 
     def identify_as(self, cell: Cell, model: OpenedModel | None, setting: str) -> None:
         """Fills in what tells a cell of a model on a setting by its name."""
@@ -357,6 +371,13 @@ class Planner:
         if dataset.fingerprint not in self._keys:
             self._keys[dataset.fingerprint] = _keys_of(dataset)
         return self._keys[dataset.fingerprint]
+
+
+def computed_and_judged(plan: Plan) -> tuple[list[Cell], list[Cell]]:
+    """The cells of a plan whose outputs are computed, and those that are scored with embeddings of texts."""
+    cells = [*plan.prerequisites, *plan.of(Action.RUN)]
+    judged = [cell for cell in cells if cell.encoder is not None]
+    return [cell for cell in cells if cell.encoder is None], [*judged, *plan.of(Action.SCORE)]
 
 
 def _not_asked_for(plan: Plan, prerequisites: Sequence[Cell]) -> list[Cell]:

@@ -22,13 +22,12 @@ from testbed.registry.catalog import Catalog
 from testbed.runner.cells import Cell, OpenedModel
 from testbed.runner.comparison import TOLERANCE, Comparison, places_in
 from testbed.runner.doubts import Doubt
+from testbed.runner.judged import texts_of
 from testbed.runner.options import RunOptions
 from testbed.runner.plan import Plan, Planner
 from testbed.runner.progress import Progress
-from testbed.runner.scorers import scorer_of
 from testbed.tasks.embedding_base import TextTask, text_fingerprint
 from testbed.tasks.image_embedding import SUFFIX
-from testbed.tasks.scorer_base import ScorerTask
 from testbed.tasks.task_base import IMAGES, get_task
 
 if TYPE_CHECKING:
@@ -231,29 +230,29 @@ class Recomputation:
 
     def _compare_texts(self, comparison: Comparison, cell: Cell, few: Cell, scratch: Store, evaluation_id: int) -> None:
         """Compares the embeddings of texts that were computed on the way."""
-        assert cell.opened_setting is not None
-        assert few.opened_setting is not None
-        setting = few.opened_setting.setting
-        task = get_task(setting.task)
-        samples = few.opened_setting.dataset.samples
-        if isinstance(task, TextTask):
-            texts = task.texts(setting, samples)
-            all_texts = task.texts(setting, cell.opened_setting.dataset.samples)
-            before = self.store.get_artifact(text_fingerprint(cell.model_identity, all_texts, setting.language))
-            now = scratch.get_artifact(text_fingerprint(few.model_identity, texts, setting.language))
-            if before is not None and now is not None:
-                place = {text: row for row, text in enumerate(all_texts)}
-                comparison.add_texts(before[[place[text] for text in texts]], now)
-        elif isinstance(task, ScorerTask) and (scorer := scorer_of(few.identity)) is not None:
-            values = scratch.read_outputs(evaluation_id, task.output_kind)
-            texts = list(dict.fromkeys(task.texts(setting, values, samples)))
-            known = set(texts) - set(self.store.lacking_texts(scorer["encoder"], texts))
-            shared = [text for text in texts if text in known]
-            if shared:
-                encoder = scorer["encoder"]
-                comparison.add_texts(
-                    self.store.read_text_embeddings(encoder, shared), scratch.read_text_embeddings(encoder, shared)
-                )
+        if cell.encoder is None or few.encoder is None:
+            return
+        texts = list(dict.fromkeys(texts_of(scratch, few, evaluation_id)))
+        before, node = self._stored_texts(cell, texts), few.encoder.node
+        known = [text for text in texts if text in before]
+        if known:
+            comparison.add_texts([before[text] for text in known], scratch.read_texts(node, known))
+
+    def _stored_texts(self, cell: Cell, texts: Sequence[str]) -> dict[str, Any]:
+        """The stored embeddings of those of some texts that have one."""
+        assert cell.encoder is not None
+        lacking = set(self.store.lacking_texts(cell.encoder.node, texts))
+        known = [text for text in texts if text not in lacking]
+        if known:
+            return dict(zip(known, self.store.read_texts(cell.encoder.node, known), strict=True))
+        opened = cell.opened_setting
+        assert opened is not None
+        task = get_task(opened.setting.task)
+        if not isinstance(task, TextTask):
+            return {}
+        everything = task.texts(opened.setting, opened.dataset.samples, tuple)  # as stores of schema 0004 have them
+        whole = self.store.get_artifact(text_fingerprint(cell.model_identity, everything, opened.setting.language))
+        return {} if whole is None else dict(zip(everything, whole, strict=True))
 
 
 class SamplePlanner(Planner):

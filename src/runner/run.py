@@ -22,7 +22,7 @@ from testbed.runner.environment import environment
 from testbed.runner.finish import finish
 from testbed.runner.judged import JudgedTexts
 from testbed.runner.options import RunOptions
-from testbed.runner.plan import Plan, Planner
+from testbed.runner.plan import Plan, Planner, computed_and_judged
 from testbed.runner.progress import Progress, SilentProgress
 from testbed.runner.published import disagreements
 from testbed.runner.recompute import amount
@@ -87,7 +87,7 @@ class Run:
         self._environment: dict[str, Any] = {}
         self._scheduler: Scheduler | None = None
         self._passes: list[Pass] = []
-        self._judged: list[Cell] = []  # cells scored by a judge that are not begun
+        self._judged: list[Cell] = []  # cells scored with embeddings of texts, not begun
         self._texts: JudgedTexts | None = None
         self._suspects: frozenset[str] = frozenset()  # models some of whose stored outputs are outdated
         self._processes: Any = None  # workers that were started before there was a plan
@@ -121,7 +121,7 @@ class Run:
             self._record_failure(cell)
         try:
             if not self.report.interrupted:
-                self._compute([*plan.prerequisites, *plan.of(Action.RUN)], plan.of(Action.SCORE))
+                self._compute(*computed_and_judged(plan))
                 self._derive(plan.of(Action.DERIVE))
         except KeyboardInterrupt:
             self.report.interrupted = True
@@ -141,7 +141,8 @@ class Run:
 
         Args:
             cells: The cells whose outputs are to be computed.
-            judged: The cells that a judge scores: begun as soon as the outputs are there that they are scored from.
+            judged: The cells that are scored with embeddings of texts: begun as soon as the outputs are stored that
+                they are scored from.
         """
         if self.options.override:
             self._set_aside(cells)
@@ -187,9 +188,7 @@ class Run:
                 role: (self._holder(need.source), self.store.ensure_dataset(need.opened.dataset))
                 for role, need in cell.needs.items()
             }
-            own_outputs = not taken or get_task(self.catalog.get_eval_setting(cell.setting).task).has_outputs
-            evaluation = self._begin(cell, derived_from=None if own_outputs else taken[IMAGES][0])
-            if evaluation is not None:
+            if (evaluation := self._begin(cell)) is not None:
                 begun.append((cell, evaluation.id))
                 needs[evaluation.id] = taken
         return begun, needs
@@ -232,7 +231,7 @@ class Run:
         """Says what there is to do, and what an earlier run has done of it."""
         reused = sum(stop - start for ranges in stored.values() for start, stop in ranges)
         if reused:
-            whole = sum(len(each.positions) * len(each.cells) for each in self._passes if each.outputs)
+            whole = sum(len(each.positions) * len(each.cells) for each in self._passes)
             self.progress.note(f"resuming: {reused:,} of {whole:,} outputs already stored")
         self.report.reused = reused
         for one_pass in self._passes:
@@ -350,7 +349,7 @@ class Run:
         assert self._scheduler is not None
         holding = (each for each in self._passes if any(cell.evaluation_id == evaluation_id for cell in each.cells))
         one_pass = next(holding, None)
-        if one_pass is None or not one_pass.outputs:
+        if one_pass is None:
             return False
         stored = self._stored_ranges([evaluation_id])
         shards = shards_of(one_pass, stored, iter(self._scheduler.fresh_id, None), only={evaluation_id})
@@ -408,7 +407,7 @@ class Run:
 
     def _begin_derived(self, cell: Cell) -> Evaluation | None:
         """Begins a cell that takes the outputs of another one; None when these cannot be had, or it is done already."""
-        assert cell.source is not None
+        taken = cell.source if cell.source is not None else cell.needs[IMAGES].source
         for source in _sources(cell):
             outcome = self._outcomes.get(id(source))
             if outcome is None or not (outcome.status in ("complete", "stored") or id(source) in self._whole):
@@ -417,7 +416,7 @@ class Run:
                 return None
         if self.options.override:
             self._set_aside([cell])
-        return self._begin(cell, derived_from=self._holder(cell.source))
+        return self._begin(cell, derived_from=self._holder(taken))
 
     def _holder(self, source: Evaluation | Cell) -> int:
         """The evaluation that has the outputs of a source: not one that is derived itself."""

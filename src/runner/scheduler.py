@@ -161,13 +161,13 @@ class Scheduler:
         return self._next_id - 1
 
     def _is_one(self, shard: Shard) -> bool:
-        """Whether a shard is the same work for each of its cells: the texts of a judge."""
+        """Whether a shard is the same work for each of its cells: texts."""
         return self.passes[shard.pass_id].reads is Reads.TEXTS
 
     def _where(self, shard: Shard) -> str:
         if self._is_one(shard):
-            return f"while the scorer {self.passes[shard.pass_id].models[0]} embedded texts"
-        return f"on samples {shard.start} to {shard.stop - 1}" if shard.count else "preparing it"
+            return f"while {self.passes[shard.pass_id].models[0]} embedded texts"
+        return f"on samples {shard.start} to {shard.stop - 1}"
 
     def _split(self, shard: Shard) -> list[Shard]:
         parts = []

@@ -11,7 +11,7 @@ from testbed.errors import TestbedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.identity import digest
 from testbed.runner.cells import Action, Cell, Need, OpenedModel
-from testbed.tasks.embedding_base import TEXT_REVISION
+from testbed.tasks.embedding_base import text_node
 from testbed.tasks.scorer_base import ScorerTask
 from testbed.tasks.task_base import IMAGES, get_task
 from testbed.tasks.texts import text_language
@@ -79,8 +79,7 @@ class ScorerPlanner:
             "images": None,
         }
         if model.identity is not None:
-            language = text_language(model.definition, setting.language)
-            described["encoder"] = digest([digest([model.identity, dtype]), language, TEXT_REVISION])
+            described["encoder"] = text_node(digest([model.identity, dtype]), model.definition, setting.language)
             if _task(setting).needs_images:
                 described["images"] = self._images(model, setting).forward
         return {SCORED_BY: described}

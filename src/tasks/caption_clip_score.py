@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,9 +34,11 @@ class CaptionClipScore(ScorerTask):
         """The scorer's formulas, and what is put in front of captions."""
         return {"scorer": SCORER, "prefix": prefix(setting)}
 
-    def texts(self, setting: EvalSetting, values: Iterable[Any], samples: Sequence[SampleInfo]) -> list[str]:
+    def texts(
+        self, setting: EvalSetting, samples: Sequence[SampleInfo], outputs: Callable[[], Iterable[Any]]
+    ) -> list[str]:
         """Captions and references."""
-        captions, _ = texts_and_status(values)
+        captions, _ = texts_and_status(outputs())
         before = prefix(setting)
         given = [caption for caption in captions if caption]
         given += [each.strip() for several in references_of(setting, samples) for each in several]
@@ -60,7 +62,7 @@ class CaptionClipScore(ScorerTask):
         require_some(status, outputs, setting)
         images = outputs.images()
         status[list(images.errors)] = ERROR
-        texts = self.texts(setting, outputs.values, outputs.samples)
+        texts = self.texts(setting, outputs.samples, lambda: outputs.values)
         embedded, row = outputs.texts(texts), {text: place for place, text in enumerate(texts)}
         before, scored = prefix(setting), np.flatnonzero(status == SCORED)
         own = embedded[[row[before + str(captions[place])] for place in scored]]

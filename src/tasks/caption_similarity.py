@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.sentences import Splitter, get_splitter
@@ -38,10 +38,12 @@ class CaptionSimilarity(ScorerTask):
         cut = {"splitter": splitter.id} if splitter is not None else {}
         return {"scorer": SCORER, **options.spec(), **cut}
 
-    def texts(self, setting: EvalSetting, values: Iterable[Any], samples: Sequence[SampleInfo]) -> list[str]:
+    def texts(
+        self, setting: EvalSetting, samples: Sequence[SampleInfo], outputs: Callable[[], Iterable[Any]]
+    ) -> list[str]:
         """Captions, references, and the sentences of both."""
         options = options_of(setting)
-        captions, _ = texts_and_status(values)
+        captions, _ = texts_and_status(outputs())
         ids = [sample.id for sample in samples]
         return texts_of(captions, references_of(setting, samples), splitter_of(setting, options), options, ids)
 

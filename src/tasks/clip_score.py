@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +34,9 @@ class ClipScore(TextTask):
         """As every task on texts, and what goes in front of captions."""
         return {**super().view_spec(setting), "prefix": prefix(setting)}
 
-    def texts(self, setting: EvalSetting, samples: Sequence[SampleInfo]) -> list[str]:
+    def texts(
+        self, setting: EvalSetting, samples: Sequence[SampleInfo], outputs: Callable[[], Iterable[Any]] = tuple
+    ) -> list[str]:
         """The captions, each with the prefix."""
         before = prefix(setting)
         return [before + caption for caption in dict.fromkeys(flat_captions(samples, setting.name)[0])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +28,9 @@ class Retrieval(TextTask):
         """As every task on texts, and the k of recall@k."""
         return {**super().view_spec(setting), "recall_k": recall_k(setting)}
 
-    def texts(self, setting: EvalSetting, samples: Sequence[SampleInfo]) -> list[str]:
+    def texts(
+        self, setting: EvalSetting, samples: Sequence[SampleInfo], outputs: Callable[[], Iterable[Any]] = tuple
+    ) -> list[str]:
         """The captions."""
         return list(dict.fromkeys(flat_captions(samples, setting.name)[0]))
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from testbed.db.entities import SampleInfo
 from testbed.errors import DataError
 from testbed.metrics.caption_status import EMPTY, SCORED
 from testbed.models.capability_base import EMBED_IMAGE, EMBED_TEXT
@@ -58,16 +56,6 @@ class ScorerTask(Task):
     def bind(self, loaded: Any, setting: EvalSetting, context: PrepareContext) -> BoundCell:
         """Never called: the model under test has said all that it is asked for."""
         raise NotImplementedError
-
-    @abstractmethod
-    def texts(self, setting: EvalSetting, values: Iterable[Any], samples: Sequence[SampleInfo]) -> list[str]:
-        """The texts that the scorer must embed.
-
-        Args:
-            setting: The setting.
-            values: The stored outputs of the captioner.
-            samples: The samples, with their references.
-        """
 
 
 def require_scored(status: Array, setting: EvalSetting) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +23,9 @@ class CaptionSelection(TextTask):
     name = "selection"
     scorer = SCORER
 
-    def texts(self, setting: EvalSetting, samples: Sequence[SampleInfo]) -> list[str]:
+    def texts(
+        self, setting: EvalSetting, samples: Sequence[SampleInfo], outputs: Callable[[], Iterable[Any]] = tuple
+    ) -> list[str]:
         """The captions of all instances."""
         instances = find_instances(samples, setting.name)
         return list(dict.fromkeys(caption for instance in instances for caption in instance.captions))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
@@ -98,7 +98,7 @@ class Outputs:
         class_names: The class names of the data set.
         model_identity: The fingerprint of the model, its precision included, as what was prepared is found by it.
         artifact: Looks up a prepared array by its fingerprint.
-        texts: The scorer's embeddings [n, D] of n texts; for settings that are scored by a model.
+        texts: Embeddings [n, D] of n texts, by the model or by the judge; for tasks that are scored with them.
         images: The scorer's embeddings of the samples' images; for settings whose scorer needs them.
     """
 
@@ -151,6 +151,18 @@ class Task(ABC):
         stored, and taken from the store by all cells that need them.
         """
         return {}
+
+    def texts(
+        self, setting: EvalSetting, samples: Sequence[SampleInfo], outputs: Callable[[], Iterable[Any]]
+    ) -> list[str]:
+        """The texts whose embeddings `score` asks for; none by default.
+
+        Args:
+            setting: The setting.
+            samples: The samples of the cell.
+            outputs: Reads the stored outputs, for tasks whose texts are in them.
+        """
+        return []
 
     @abstractmethod
     def bind(self, loaded: Any, setting: EvalSetting, context: PrepareContext) -> BoundCell:

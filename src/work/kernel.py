@@ -41,13 +41,13 @@ class Embedded:
     """Embeddings of texts.
 
     Attributes:
-        encoder: The name under which they are stored.
+        node: The name under which they are stored.
         texts: Different ones.
         values: Tensor [len(texts), D] on the CPU.
         replace: Whether they take the place of what is stored.
     """
 
-    encoder: str
+    node: str
     texts: Sequence[str]
     values: Any
     replace: bool = False
@@ -104,11 +104,11 @@ class ShardKernel(Kernel):
     """A kernel that computes one shard after the other."""
 
     def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
-        """See `Kernel.run`; after a failure the other shards of the pass are only passed on."""
-        failed = False
+        """See `Kernel.run`; the other shards of cells that have failed are only passed on."""
+        failed: set[int] = set()
         for shard in shards:
             yield Begun(shard)
-            if not failed:
+            if not failed.issuperset(shard.cells):
                 try:
                     yield from self.compute(shard)
                     continue
@@ -116,7 +116,7 @@ class ShardKernel(Kernel):
                     raise
                 except Exception as error:  # models and settings are users' code
                     log.debug("%s failed", self.one_pass.label, exc_info=True)
-                    failed = True
+                    failed.update(shard.cells)
                     for evaluation_id in shard.cells:
                         self.context.fail(evaluation_id, self.reason(error))
                     if is_device_error(error):

@@ -25,11 +25,8 @@ class RowKernel(ShardKernel):
         self._kind = ""
 
     def compute(self, shard: Shard) -> Iterator[Counted | Done]:
-        """The outputs of a range of embeddings; of an empty one, only what is prepared."""
+        """The outputs of a range of embeddings."""
         bound = self._bind()
-        if not shard.count:
-            yield Done(shard)
-            return
         images = self._images(IMAGES)
         features = torch.from_numpy(images.values[shard.start : shard.stop]).to(self.context.device)
         with torch.no_grad():

@@ -1,8 +1,9 @@
-"""Passes on texts: a judge embeds the texts that are not stored yet, each once, for all cells that it scores."""
+"""Passes on texts: a model embeds the texts that are not stored yet, each once, for all cells that need them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 
@@ -20,16 +21,17 @@ class TextKernel(ShardKernel):
 
     def __init__(self, context: Context, one_pass: Pass) -> None:
         super().__init__(context, one_pass)
-        self.judge = one_pass.models[0]
+        self.model = one_pass.models[0]
+        self._loaded: Any = None  # the model, or why it cannot be loaded
         self._since_cleared = 0
 
     def reason(self, error: Exception) -> str:
-        """Names the judge, which is not the cell's own model."""
-        return f"the scorer {self.judge} failed: {reason_of(error)}"
+        """Names the model, which may be a judge of the cell."""
+        return f"{self.model} failed to embed texts: {reason_of(error)}"
 
     def compute(self, shard: Shard) -> Iterator[Counted | Done]:
         """The embeddings of the texts of a shard; of its first ones if the run is being stopped."""
-        loaded = self.context.load_one(self.judge)
+        loaded = self._load()
         texts = list(shard.texts)
         size = max(PIECE, getattr(getattr(loaded, "definition", None), "text_batch_size", PIECE))
         parts: list[torch.Tensor] = []
@@ -43,10 +45,17 @@ class TextKernel(ShardKernel):
             parts.append(values)
             done += len(piece)
             yield Counted(len(piece))
-        anew = self.judge in self.context.job.anew
-        embedded = Embedded(self.one_pass.encoder, texts[:done], torch.cat(parts), replace=anew)
+        anew = self.model in self.context.job.anew
+        embedded = Embedded(self.one_pass.node, texts[:done], torch.cat(parts), replace=anew)
         self._clear(done)
         yield Done(shard, embedded=embedded, whole=done == len(texts))
+
+    def _load(self) -> Any:
+        if self._loaded is None:
+            self._loaded = self.context.load([self.model])[self.model]
+        if isinstance(self._loaded, Exception):
+            raise self._loaded
+        return self._loaded
 
     def _clear(self, texts: int) -> None:
         interval = self.context.options.clear_cache_interval

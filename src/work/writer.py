@@ -44,7 +44,7 @@ class Writer:
         """Stores values at once; returns how many bytes of outputs they have."""
         if done.embedded is not None:
             each = done.embedded
-            self._store.put_text_embeddings(each.encoder, each.texts, each.values, replace=each.replace)
+            self._store.put_texts(each.node, each.texts, each.values, replace=each.replace)
         return self._store.append(done.chunks, done.errors)
 
     def check(self) -> None:

@@ -571,3 +571,11 @@ def test_the_results_of_an_old_store_are_the_same_after_its_upgrade(asset: Path,
     before = rows()
     upgrade(str(path))
     assert rows() == before != []
+
+
+def test_embeddings_of_texts_move_into_the_table_of_items(tmp_path: Path) -> None:
+    path = shutil.copy(Path(__file__).parent / "assets" / "store_0004.db", tmp_path / "store.db")
+    upgrade(str(path))
+    with Store.open(str(path)) as store:
+        found = store.read_texts("f-texts", ["ein Hund ü", "a dog"])
+    np.testing.assert_array_equal(found, np.array([[3, 4, 5], [0, 1, 2]], np.float16))

@@ -79,6 +79,46 @@ def test_texts_are_embedded_once(lab: Any, work: Any) -> None:
     assert work["texts embedded"] == CLASSES
 
 
+def captions_of(count: int = 90) -> set[str]:
+    return {caption for several in Targets("captions", count).open().targets for caption in several}
+
+
+def test_tasks_that_share_captions_embed_each_once_in_one_run_and_later(lab: Any, work: Any) -> None:
+    captions = EvalSetting(name="captions", dataset=Targets("captions"), size=90, task="retrieval")
+    pairs = EvalSetting(name="pairs", dataset=Targets("captions"), size=90, task="clip_score")
+    others = EvalSetting(name="recalls", dataset=Targets("captions"), size=90, task="retrieval",
+                         task_options={"recall_k": [3]})  # fmt: skip
+    assert lab.run(toy_catalog(toy_encoder(), captions, pairs)).ok
+    assert work["texts embedded"] == len(captions_of())
+    assert work["images embedded"] == 90
+    assert lab.run(toy_catalog(toy_encoder(), captions, pairs, others)).ok
+    assert work["texts embedded"] == len(captions_of())
+
+
+def test_a_growing_limit_embeds_only_texts_that_are_lacking(lab: Any, work: Any) -> None:
+    catalog = toy_catalog(toy_encoder(), *everything())
+    for limit in (5, 30, None):
+        assert lab.run(catalog, settings=["captions"], limit=limit).ok
+    assert work["texts embedded"] == len(captions_of())
+
+
+def test_the_dry_run_counts_texts_that_are_not_stored(lab: Any) -> None:
+    catalog = toy_catalog(toy_encoder(), *everything())
+    options = RunOptions(db_url=lab.url, executor="inline")
+
+    def texts() -> list[tuple[int | None, int | None]]:
+        plan = make_plan(catalog, options, ["tower"], ["captions"])
+        return [(each.samples, each.to_do) for each in plan.passes if each.one_pass.reads == "texts"]
+
+    everything_there = len(captions_of())
+    assert texts() == [(everything_there, everything_there)]
+    lab.run(catalog, settings=["captions"], limit=30)
+    ((count, to_do),) = texts()
+    assert count == everything_there
+    assert to_do is not None
+    assert 0 < to_do < everything_there
+
+
 # The same numbers -------------------------------------------------------------------------------------------------
 
 

@@ -20,7 +20,7 @@ from testbed.data.source import Source
 from testbed.db.export import write_run
 from testbed.db.export_texts import save_texts
 from testbed.db.store import Store
-from testbed.db.tables import TextEmbeddingRow
+from testbed.db.tables import ItemValueRow
 from testbed.errors import RunError, UnknownNameError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.identity import digest_bytes
@@ -359,7 +359,7 @@ def test_a_scorer_that_fails_fails_its_cells_and_is_tried_again(lab: Any, work: 
 
     report = lab.run(made(Broken), ["vary"], [SIMILAR, "shown@other"])
     (failed,) = report.of("failed")
-    assert failed.reason == "the scorer hash failed: RuntimeError: no such kernel"
+    assert failed.reason == "hash failed to embed texts: RuntimeError: no such kernel"
     assert [each.setting for each in report.of("scored")] == ["shown@other"]
     report = lab.run(made(Hash), ["vary"], [SIMILAR, "shown@other"])
     assert [each.status for each in report.outcomes] == ["scored", "stored"]
@@ -641,19 +641,19 @@ def test_embeddings_of_several_widths_are_told(lab: Any) -> None:
 
     made = catalog(setting(), captioner("vary", vary), hash_encoder(loader=Shrinking, text_batch_size=16))
     (failed,) = lab.run(made, ["vary"], [SIMILAR], clear_cache_interval=16).of("failed")
-    assert "they are of one model and must have as many" in failed.reason
+    assert "one model makes them, so they must have equally many" in failed.reason
 
 
 def test_damaged_embeddings_fail_their_cells_alone_and_override_repairs_them(lab: Any) -> None:
     lab.run(world(), ["vary", "repeat"], [SIMILAR])
     with Store.open(lab.url, "write") as store, store.writing() as session:
-        damaged = sa.update(TextEmbeddingRow).where(TextEmbeddingRow.digest == digest_bytes(vary(0).encode()))
+        damaged = sa.update(ItemValueRow).where(ItemValueRow.digest == digest_bytes(vary(0).encode()))
         assert session.execute(damaged.values(payload=b"0" * 256)).rowcount == 1  # type: ignore[attr-defined]
     report = lab.run(world(), ["vary", "repeat"], ["shown.coarse@hash"])
     assert [each.status for each in report.outcomes] == ["failed", "scored"]
-    assert "--override embeds its texts again" in report.outcomes[0].reason
+    assert "--override computes it again" in report.outcomes[0].reason
     (fault,) = lab.open().check()
-    assert "--override embeds its texts again" in fault
+    assert "--override computes it again" in fault
     assert lab.run(world(), ["vary"], ["shown.coarse@hash"], override=True).of("scored")
     assert list(lab.open().check()) == []
 
@@ -691,7 +691,7 @@ def test_scoring_again_where_other_texts_are_needed_goes_on_and_a_run_embeds_the
     with Store.open(lab.url, "write") as store:
         done = rescore(store, world(), eval_settings=[SIMILAR])
     assert [each.status for each in done] == ["failed", "failed"]
-    assert "have no stored embedding of the scorer; run eval.py" in done[0].reason
+    assert "have no stored embedding; run eval.py" in done[0].reason
     assert lab.metrics("vary", SIMILAR)["hm_cf"].n == COUNT  # the old evaluation counts
     work.clear()
     assert [each.status for each in lab.run(world(), ["vary"], [SIMILAR]).outcomes] == ["scored"]
@@ -920,3 +920,14 @@ def test_captions_are_written_as_recorded_predictions_read_them(lab: Any, tmp_pa
     assert read.texts["toy/0000"] == "Käse 0 ?"
     assert read.absent == {"toy/0003"}
     assert read.texts["toy/0004"] == ""
+
+
+def test_a_judge_embeds_no_caption_that_it_embedded_for_retrieval(lab: Any, work: Any) -> None:
+    retrieval = EvalSetting(name="pairs", dataset=Targets("captions", count=COUNT), size=COUNT, task="retrieval")
+    made = world(retrieval)
+    assert lab.run(made, ["tower"], ["pairs"]).ok
+    references = work["texts embedded"]
+    assert references == len({text for several in REFERENCES for text in several})
+    assert lab.run(made, ["vary"], [CLIP]).ok
+    assert work["texts embedded"] == references + len({vary(number) for number in range(COUNT)})
+    assert work["images embedded"] == COUNT

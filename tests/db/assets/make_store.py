@@ -81,6 +81,7 @@ def fill(store: Store) -> None:
     store.record_failure(CellRecord("clip", "sketch", "unidentified"), "unsupported", "lacks logits", {}, {})
     store.begin(CellRecord("removed", "val", "f-removed", size=4), photos, {}, {})
     store.hide("model", "removed")
+    store.put_texts("f-texts", ["a dog", "ein Hund ü"], np.arange(6, dtype=np.float16).reshape(2, 3))  # since 0004
     store.put_artifact("f-head", "zero-shot head", np.eye(3, dtype=np.float32), {"prompts": ["a {c}"]})
 
 

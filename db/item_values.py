@@ -1,0 +1,111 @@
+"""Values that are found by content, each once for each node: embeddings of texts, whoever needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from testbed.db import payloads
+from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
+from testbed.db.tables import ItemValueRow
+from testbed.errors import LackingEmbeddingsError
+from testbed.identity import digest_bytes
+
+if TYPE_CHECKING:
+    import numpy as np
+
+AGAIN = "eval.py with the same model and setting and --override computes it again"
+
+
+class ItemValues(StoreBase):
+    """What models made of texts.
+
+    A node is named by the digest of everything that decides its values besides the text: the model, its weights and its
+    precision, and the language where that makes a difference.
+    """
+
+    def lacking_texts(self, node: str, texts: Iterable[str]) -> list[str]:
+        """The texts that have no stored value, each once, in their order.
+
+        Args:
+            node: Whose values.
+            texts: Any.
+        """
+        digests = {text_key(text): text for text in texts}
+        known: set[str] = set()
+        with self.reading() as session:
+            for part in in_parts(digests):
+                rows = sa.select(ItemValueRow.digest).where(ItemValueRow.node == node, ItemValueRow.digest.in_(part))
+                known.update(session.scalars(rows))
+        return [text for digest, text in digests.items() if digest not in known]
+
+    def put_texts(self, node: str, texts: Sequence[str], values: Any, replace: bool = False) -> None:
+        """Stores a value for each text; a value that is stored already stays.
+
+        Args:
+            node: As in `lacking_texts`.
+            texts: Different ones.
+            values: Array or CPU tensor [len(texts), D].
+            replace: Whether these values take the place of stored ones.
+        """
+        rows = []
+        for text, value in zip(texts, values, strict=True):
+            payload = payloads.encode(value)
+            rows.append(
+                {
+                    "node": node,
+                    "digest": text_key(text),
+                    "dtype": payload.dtype,
+                    "shape": [payload.count, *payload.shape],
+                    "checksum": payload.checksum,
+                    "payload": bytes(payload.data),
+                }
+            )
+        # In one order, as every writer has it: else two runs could wait for each other.
+        rows.sort(key=lambda row: str(row["digest"]))
+        with self.writing() as session:
+            (insert_or_replace if replace else insert_new)(session, ItemValueRow, rows)
+
+    def read_texts(self, node: str, texts: Sequence[str]) -> np.ndarray[Any, Any]:
+        """The values of some texts, in their order: array [len(texts), D].
+
+        Raises:
+            LackingEmbeddingsError: If one is missing, or they differ in width.
+            CorruptOutputError: If one differs from its checksum.
+        """
+        import numpy as np
+
+        places: dict[str, list[int]] = {}
+        for place, text in enumerate(texts):
+            places.setdefault(text_key(text), []).append(place)
+        values: np.ndarray[Any, Any] | None = None
+        found = 0
+        table = ItemValueRow
+        columns = (table.digest, table.dtype, table.shape, table.checksum, table.payload)
+        with self.reading() as session:
+            for part in in_parts(places):
+                rows = sa.select(*columns).where(table.node == node, table.digest.in_(part))
+                for digest, dtype, (width, *rest), checksum, payload in session.execute(rows):
+                    payloads.verify(payload, checksum, f"the embedding of the text {digest}", AGAIN)
+                    if values is None:
+                        values = np.empty((len(texts), width, *rest), dtype=payloads.result_dtype(dtype))
+                    if width != values.shape[1]:
+                        raise LackingEmbeddingsError(
+                            f"the stored embeddings of some texts have {values.shape[1]} numbers, those of others"
+                            f" {width}; one model makes them, so they must have equally many: {AGAIN}"
+                        )
+                    values[places[digest]] = payloads.decode(payload, dtype, width, rest)
+                    found += 1
+        if found != len(places):
+            raise LackingEmbeddingsError(
+                f"{len(places) - found} of {len(places)} texts have no stored embedding; run eval.py with the same"
+                " model and setting, which embeds what is missing"
+            )
+        return np.zeros((0, 0), dtype=np.float32) if values is None else values
+
+
+def text_key(text: str) -> str:
+    """The digest by which the values of a text are found."""
+    return digest_bytes(text.encode("utf-8", "surrogatepass"))
