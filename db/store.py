@@ -23,10 +23,11 @@ from testbed.db.removal import Removal
 from testbed.db.results import Results
 from testbed.db.soundness import Soundness
 from testbed.db.urls import display_url, full_url, resolve_url
+from testbed.db.values import Values
 from testbed.paths import ENV_PAYLOADS
 
 
-class Store(Names, Evaluations, Records, ItemValues, Results, Removal, Soundness):
+class Store(Names, Evaluations, Records, Values, ItemValues, Results, Removal, Soundness):
     """Everything that was evaluated: models, settings, samples, outputs, scores, metrics."""
 
     @classmethod

@@ -21,10 +21,15 @@ MAX_PASS_CELLS = 256  # bounds the memory of the outputs that wait to be stored
 MAX_PASS_WEIGHTS = 2 << 30
 
 
+Given = Mapping[int, Mapping[int, tuple[int, int]]]
+NOTHING: Given = {}
+
+
 def make_passes(
     cells: Sequence[tuple[Cell, int]],
     judged: Sequence[Cell],
     needs: Mapping[int, Mapping[str, tuple[int, int]]],
+    given: Given,
     options: RunOptions,
 ) -> list[Pass]:
     """All passes of a run, in the order in which they should be begun.
@@ -33,13 +38,14 @@ def make_passes(
         cells: The cells that must be run, each with the id of its evaluation.
         judged: The cells that are scored with embeddings of texts.
         needs: Evaluation id → what `PassCell` has of that name, of cells that take stored embeddings.
+        given: Evaluation id → what `PassCell` has of that name.
         options: The run's.
     """
     seeing = [each for each in cells if not each[0].needs and not each[0].generates]
-    passes = group(seeing, options.batch_size, options.share_passes)
+    passes = group(seeing, options.batch_size, options.share_passes, given)
     for cell, evaluation_id in cells:
         if cell.generates:
-            passes.append(generation_pass(len(passes), cell, evaluation_id, options.batch_size))
+            passes.append(generation_pass(len(passes), cell, evaluation_id, options.batch_size, given))
     for cell, evaluation_id in cells:
         if cell.needs:
             passes.append(embedded_pass(len(passes), cell, evaluation_id, needs[evaluation_id]))
@@ -52,13 +58,14 @@ def make_passes(
     return passes + [text_pass(number, each, chunk) for number, each in enumerate(members.values(), len(passes))]
 
 
-def group(cells: Sequence[tuple[Cell, int]], batch_size: int | None, share: bool) -> list[Pass]:
+def group(cells: Sequence[tuple[Cell, int]], batch_size: int | None, share: bool, given: Given = NOTHING) -> list[Pass]:
     """Groups cells that read the same pixels in batches of the same size into passes.
 
     Args:
         cells: The cells that must be run, each with the id of its evaluation.
         batch_size: Images at once; None takes each model's own number.
         share: Whether to group at all; else each cell gets a pass to itself.
+        given: As in `make_passes`.
 
     Returns:
         The passes, in the order of their first cells.
@@ -69,7 +76,7 @@ def group(cells: Sequence[tuple[Cell, int]], batch_size: int | None, share: bool
         groups[key].append((cell, evaluation_id))
     numbers = count()
     return [
-        _pass(next(numbers), part, _batch_size(part[0][0], batch_size))
+        _pass(next(numbers), part, _batch_size(part[0][0], batch_size), given)
         for members in groups.values()
         for part in _pack(members)
     ]
@@ -116,13 +123,14 @@ def _pack(members: Sequence[tuple[Cell, int]]) -> list[list[tuple[Cell, int]]]:
     return packs
 
 
-def _pass(number: int, members: Sequence[tuple[Cell, int]], batch_size: int) -> Pass:
+def _pass(number: int, members: Sequence[tuple[Cell, int]], batch_size: int, given: Given) -> Pass:
     opened = members[0][0].opened_setting
     assert opened is not None
     return Pass(
         id=number,
         cells=tuple(
-            PassCell(evaluation_id, cell.model, cell.setting, cell.model_identity) for cell, evaluation_id in members
+            PassCell(each, cell.model, cell.setting, cell.model_identity, given=given.get(each, {}))
+            for cell, each in members
         ),
         source=opened.source,
         positions=opened.positions,
@@ -153,7 +161,9 @@ def embedded_pass(number: int, cell: Cell, evaluation_id: int, needs: Mapping[st
     )
 
 
-def generation_pass(number: int, cell: Cell, evaluation_id: int, batch_size: int | None) -> Pass:
+def generation_pass(
+    number: int, cell: Cell, evaluation_id: int, batch_size: int | None, given: Given = NOTHING
+) -> Pass:
     """The pass of a cell whose model answers messages.
 
     Args:
@@ -161,13 +171,16 @@ def generation_pass(number: int, cell: Cell, evaluation_id: int, batch_size: int
         cell: The cell.
         evaluation_id: Its evaluation.
         batch_size: Messages at once; None takes the model's own number.
+        given: As in `make_passes`.
     """
     opened = cell.opened_setting
     assert opened is not None
     size = _batch_size(cell, batch_size)
     return Pass(
         id=number,
-        cells=(PassCell(evaluation_id, cell.model, cell.setting, cell.model_identity),),
+        cells=(
+            PassCell(evaluation_id, cell.model, cell.setting, cell.model_identity, given=given.get(evaluation_id, {})),
+        ),
         source=opened.source,
         positions=opened.positions,
         targets=(),

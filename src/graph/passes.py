@@ -30,6 +30,7 @@ class PassCell:
         evaluation_id: Where its outputs go; 0 in a pass over texts, whose shards say for which cells they are.
         model_identity: The digest of model, weights and precision, for what is prepared.
         needs: Role → the ids of the evaluation that has the image embeddings, and of the data set of the samples.
+        given: Position → the evaluation that has the outputs of that sample, and the position there.
     """
 
     evaluation_id: int
@@ -37,6 +38,7 @@ class PassCell:
     setting: str
     model_identity: str
     needs: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    given: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ class Shard:
     Attributes:
         cells: Evaluation ids of the cells that still lack this range.
         attempts: How often it was begun by workers that died.
+        given: Positions whose outputs are stored elsewhere: they are copied, not computed.
         texts: The texts, of a pass that reads texts.
     """
 
@@ -102,12 +105,24 @@ class Shard:
     stop: int
     cells: tuple[int, ...]
     attempts: int = 0
+    given: tuple[int, ...] = ()
     texts: tuple[str, ...] = ()
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """The number of samples."""
         return self.stop - self.start
+
+    @property
+    def positions(self) -> list[int]:
+        """The positions of the samples that are computed."""
+        given = set(self.given)
+        return [position for position in range(self.start, self.stop) if position not in given]
+
+    @property
+    def count(self) -> int:
+        """How many samples are computed."""
+        return self.size - len(self.given)
 
 
 @dataclass(frozen=True)
@@ -181,12 +196,16 @@ def shards_of(
     if one_pass.reads is Reads.TEXTS:
         return []
     fresh = iter(numbers)
-    wanting: dict[tuple[int, int], list[int]] = defaultdict(list)
+    wanting: dict[tuple[int, int, tuple[int, ...]], list[int]] = defaultdict(list)
     for cell in one_pass.cells:
         if only is None or cell.evaluation_id in only:
-            for piece in missing(len(one_pass.positions), stored.get(cell.evaluation_id, ()), one_pass.chunk):
-                wanting[piece].append(cell.evaluation_id)
-    return [Shard(next(fresh), one_pass.id, *piece, tuple(wanting[piece])) for piece in sorted(wanting)]
+            for start, stop in missing(len(one_pass.positions), stored.get(cell.evaluation_id, ()), one_pass.chunk):
+                given = tuple(position for position in range(start, stop) if position in cell.given)
+                wanting[start, stop, given].append(cell.evaluation_id)
+    return [
+        Shard(next(fresh), one_pass.id, start, stop, tuple(wanting[start, stop, given]), given=given)
+        for start, stop, given in sorted(wanting)
+    ]
 
 
 def shards_of_texts(one_pass: Pass, texts: Sequence[str], cells: Iterable[int], numbers: Iterable[int]) -> list[Shard]:

@@ -110,6 +110,7 @@ class Cell:
         stored: The evaluation that is stored, complete or not.
         source: For a cell that is derived or scored, the stored evaluation or the cell of this run whose outputs it
             takes.
+        partly: For a cell that is run, stored evaluations that have the outputs of some of its samples.
         needs: The image embeddings that it takes instead of seeing images, by role.
         scorer: For a cell that is scored by a model, that model.
         encoder: For a cell that is scored with embeddings of texts, who embeds them.
@@ -129,6 +130,7 @@ class Cell:
     identity: dict[str, Any] = field(default_factory=dict)
     stored: Evaluation | None = None
     source: Evaluation | Cell | None = None
+    partly: list[Evaluation] = field(default_factory=list)
     needs: dict[str, Need] = field(default_factory=dict)
     scorer: OpenedModel | None = None
     encoder: Encoder | None = None

@@ -113,6 +113,8 @@ def _used(plan: Plan) -> Iterator[Doubt]:
             yield Doubt(cell, cell.source)
         elif cell.action is Action.RUN and cell.older is not None and _adoptable(cell, cell.older):
             yield Doubt(cell, cell.older, metrics=True, adopt=True)
+        if cell.action is Action.RUN:
+            yield from (Doubt(cell, each) for each in cell.partly)
 
 
 def _adoptable(cell: Cell, older: Evaluation) -> bool:

@@ -11,6 +11,7 @@ from testbed.db.store import Store
 from testbed.errors import StoreError, TestbedError
 from testbed.graph.fuse import make_passes
 from testbed.graph.passes import Pass, Reads, shards_of
+from testbed.graph.reuse import given_outputs
 from testbed.record import Today
 from testbed.registry.catalog import Catalog
 from testbed.runner.cells import Cell
@@ -65,16 +66,17 @@ def planned_passes(plan: Plan, store: Store | None, options: RunOptions) -> list
     """
     cells, judged = computed_and_judged(plan)
     numbered = list(zip(cells, count(1), strict=False))
-    passes = make_passes(numbered, judged, {number: {} for _, number in numbered}, options)
     stored = {} if store is None or options.override else _stored_ranges(numbered, store)
+    given = {} if store is None else {number: given_outputs(store, cell) for cell, number in numbered}
+    passes = make_passes(numbered, judged, {number: {} for _, number in numbered}, given, options)
     found = []
     for each in passes:
         if each.reads is Reads.TEXTS:
             members = [cell for cell in judged if cell.encoder is not None and cell.encoder.key == each.node]
             found.append(PlannedPass(each, *_count_texts(members, each, store)))
         else:
-            ranges = {(shard.start, shard.stop) for shard in shards_of(each, stored, count())}
-            found.append(PlannedPass(each, len(each.positions), sum(stop - start for start, stop in ranges)))
+            to_do = {position for shard in shards_of(each, stored, count()) for position in shard.positions}
+            found.append(PlannedPass(each, len(each.positions), len(to_do)))
     return found
 
 

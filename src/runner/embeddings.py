@@ -101,15 +101,13 @@ class EmbeddingPlanner:
         """Marks the embeddings that are stored under another name, or are among those of more images."""
         stored: list[Evaluation] = []
         if not self.planner.options.override:
-            stored = self.planner.sources({cell.forward for cell in cells if cell.forward is not None})
+            stored = self.planner.outputs.sources({cell.forward for cell in cells if cell.forward is not None})
         made: list[Cell] = []
         for cell in sorted(cells, key=lambda cell: -cell.size):
-            found = self.planner.covering(
-                cell,
-                [each for each in stored if each.forward_fingerprint == cell.forward],
-                [each for each in made if each.forward == cell.forward],
-            )
+            there = [each for each in stored if each.forward_fingerprint == cell.forward]
+            found = self.planner.outputs.covering(cell, there, [each for each in made if each.forward == cell.forward])
             if found is None:
+                cell.partly = self.planner.outputs.partial(cell, there)
                 made.append(cell)
             else:
                 cell.action, cell.source = Action.DERIVE, found

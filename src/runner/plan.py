@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from testbed.db.records import SET_ASIDE
 from testbed.db.store import Store
 from testbed.errors import IdentityError, TestbedError, UnsupportedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.graph.reuse import StoredOutputs
 from testbed.identity import SCHEME, describe, describe_fields, digest
 from testbed.registry.catalog import Catalog
 from testbed.registry.table import Registry
@@ -81,7 +82,7 @@ class Planner:
         self._datasets: dict[int, tuple[str, set[str], Any]] = {}  # id → its digest, files, and the object itself
         self._sources: dict[str, Any] = {}
         self._samples: dict[str, DatasetInfo] = {}
-        self._keys: dict[str, frozenset[tuple[str, str]]] = {}
+        self.outputs = StoredOutputs(store, options.strict)
         self.embeddings = EmbeddingPlanner(self)
         self._scorers = ScorerPlanner(self)
 
@@ -323,7 +324,7 @@ class Planner:
         stored: dict[str, list[Evaluation]] = defaultdict(list)
         if self.store is not None and not all(self._again(cell) for cell in cells):
             replaced = {cell.stored.id for cell in cells if cell.stored is not None and self._again(cell)}
-            for evaluation in self.sources(by_forward):
+            for evaluation in self.outputs.sources(by_forward):
                 if evaluation.id not in replaced:
                     stored[evaluation.forward_fingerprint or ""].append(evaluation)
         for forward, members in by_forward.items():
@@ -331,46 +332,17 @@ class Planner:
             members.sort(key=lambda cell: (-cell.size, cell.setting != _root_setting(members, cell)))
             ran: list[Cell] = []
             for cell in members:
-                source = self.covering(cell, [] if self._again(cell) else stored[forward], ran)
+                there = [] if self._again(cell) else stored[forward]
+                source = self.outputs.covering(cell, there, ran)
                 if source is None:
+                    cell.partly = self.outputs.partial(cell, there)
                     ran.append(cell)
                 else:
                     cell.action, cell.source = Action.DERIVE, source
 
-    def sources(self, forward_fingerprints: Iterable[str]) -> list[Evaluation]:
-        """Stored evaluations with one of these fingerprints whose outputs may be taken: under --strict whole ones."""
-        if self.store is None:
-            return []
-        found = self.store.sources(forward_fingerprints)
-        unread = self.store.unreadable([each.id for each in found]) if self.options.strict else {}
-        return [each for each in found if each.id not in unread]
-
     def _again(self, cell: Cell) -> bool:
         """Whether a cell is to be run even if it is stored."""
         return self.options.override and not cell.kept
-
-    def covering(self, cell: Cell, stored: Iterable[Evaluation], ran: Iterable[Cell]) -> Evaluation | Cell | None:
-        """The first of some evaluations, or else of some cells, that has all samples of a cell; not its own one."""
-        wanted = self._sample_keys(_dataset(cell))
-        for evaluation in stored:
-            if self.store is None or evaluation.dataset_id is None:
-                continue
-            if cell.stored is not None and cell.stored.id == evaluation.id:
-                continue  # its own outputs, whose scoring failed: the run will score them again
-            key = f"stored/{evaluation.dataset_id}"
-            if key not in self._keys:
-                self._keys[key] = _keys_of(self.store.dataset(evaluation.dataset_id))
-            if wanted <= self._keys[key]:
-                return evaluation
-        for other in ran:
-            if wanted <= self._sample_keys(_dataset(other)):
-                return other
-        return None
-
-    def _sample_keys(self, dataset: DatasetInfo) -> frozenset[tuple[str, str]]:
-        if dataset.fingerprint not in self._keys:
-            self._keys[dataset.fingerprint] = _keys_of(dataset)
-        return self._keys[dataset.fingerprint]
 
 
 def computed_and_judged(plan: Plan) -> tuple[list[Cell], list[Cell]]:
@@ -396,20 +368,11 @@ def _not_asked_for(plan: Plan, prerequisites: Sequence[Cell]) -> list[Cell]:
     return kept
 
 
-def _keys_of(dataset: DatasetInfo) -> frozenset[tuple[str, str]]:
-    return frozenset((sample.id, sample.digest) for sample in dataset.samples)
-
-
 def _captions_of(cell: Cell) -> str:
     """The setting that must be asked for, too, for a cell's captions to be said again; empty if it is asked for."""
     assert cell.opened_setting is not None
     scoring = cell.opened_setting.setting.scoring
     return scoring.of if scoring is not None else cell.setting if cell.kept else ""
-
-
-def _dataset(cell: Cell) -> DatasetInfo:
-    assert cell.opened_setting is not None
-    return cell.opened_setting.dataset
 
 
 def _root_setting(members: Sequence[Cell], cell: Cell) -> str:

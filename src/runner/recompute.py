@@ -16,8 +16,8 @@ from testbed.db.entities import Certificate, DatasetInfo, Evaluation
 from testbed.db.store import Store
 from testbed.errors import RunError, TestbedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.eval_settings.perturbation_base import gpu_call
 from testbed.graph.passes import Check
+from testbed.graph.reuse import depends_on_batch
 from testbed.registry.catalog import Catalog
 from testbed.runner.cells import Cell, OpenedModel
 from testbed.runner.comparison import TOLERANCE, Comparison, places_in
@@ -138,6 +138,9 @@ class Recomputation:
         if doubt.evaluation.status == "complete":
             unread = self.store.sample_errors(doubt.evaluation.id) if doubt.metrics else {}
             there: Sequence[int] = [place for place in range(cell.size) if place not in unread]
+            if doubt.evaluation in cell.partly:
+                among = places_in(self._dataset(doubt.evaluation), opened.dataset.samples)
+                there = [place for place in there if among[place] is not None]
         else:
             kind = get_task(opened.setting.task).output_kind
             ranges = self.store.stored_ranges([doubt.evaluation.id], kind)[doubt.evaluation.id]
@@ -303,8 +306,4 @@ def _batch_that_counts(cell: Cell, options: RunOptions) -> int | None:
     model, setting = cell.opened_model.definition, cell.opened_setting.setting
     if setting.adversarial_attack is not None:
         return model.batch_size(adversarial=True)
-    own = getattr(model, "classify", None) is not None
-    perturbation = setting.perturbation_fn_gpu
-    if own or (perturbation is not None and "seeds" not in gpu_call(perturbation).arguments):
-        return model.batch_size(adversarial=False, override=options.batch_size)
-    return None
+    return model.batch_size(adversarial=False, override=options.batch_size) if depends_on_batch(cell) else None

@@ -91,7 +91,7 @@ class Records:
         files |= {name for file in files if file.endswith(".py") for name in named_files(file)}
         names = self.today.names(files)
         variables = {what for kind, what in reads if kind == VARIABLE}
-        for source in (cell.source, cell.stored, *(need.source for need in cell.needs.values())):
+        for source in (cell.source, cell.stored, *cell.partly, *(need.source for need in cell.needs.values())):
             if isinstance(source, Evaluation):
                 record = self.valid.get(source.id, {})
                 names |= record.get("files", {}).keys()

@@ -13,6 +13,7 @@ from testbed.db.entities import CellRecord, Evaluation, Status
 from testbed.db.store import Store
 from testbed.graph.fuse import make_passes
 from testbed.graph.passes import Check, Job, Pass, Reads, Shard, shards_of
+from testbed.graph.reuse import given_outputs
 from testbed.reading import Read
 from testbed.record import Today
 from testbed.registry.catalog import Catalog
@@ -147,7 +148,8 @@ class Run:
         if self.options.override:
             self._set_aside(cells)
         begun, needs = self._begin_all(cells)
-        self._passes = make_passes(begun, judged, needs, self.options)
+        given = {evaluation_id: given_outputs(self.store, cell) for cell, evaluation_id in begun}
+        self._passes = make_passes(begun, judged, needs, given, self.options)
         self._texts = JudgedTexts(self.store, self._passes, self._anew(), self._give_up)
         stored = self._stored_ranges([evaluation_id for _, evaluation_id in begun])
         numbers = count()
@@ -233,7 +235,10 @@ class Run:
         if reused:
             whole = sum(len(each.positions) * len(each.cells) for each in self._passes)
             self.progress.note(f"resuming: {reused:,} of {whole:,} outputs already stored")
-        self.report.reused = reused
+        copied = sum(len(shard.given) * len(shard.cells) for shard in shards)
+        if copied:
+            self.progress.note(f"reusing {copied:,} outputs that other evaluations have of the same samples")
+        self.report.reused = reused + copied
         for one_pass in self._passes:
             to_do = sum(shard.count for shard in shards if shard.pass_id == one_pass.id)
             if any(shard.pass_id == one_pass.id for shard in shards):

@@ -213,6 +213,7 @@ class Trust:
     def _refuse_unchecked(self, plan: Plan) -> None:
         """A cell whose stored evaluation could not be checked has failed; nothing of it is lost."""
         for cell in [*plan.cells, *plan.prerequisites]:
+            cell.partly = [each for each in cell.partly if each.id not in self._unchecked]
             if cell.action in (Action.FAILED, Action.UNSUPPORTED):
                 continue
             own = cell.stored if cell.action in (Action.DONE, Action.RUN) else cell.source

@@ -10,7 +10,8 @@ import torch
 
 from testbed import reading
 from testbed.db.store import Store
-from testbed.graph.passes import Job
+from testbed.errors import StoreError
+from testbed.graph.passes import Job, PassCell
 from testbed.models.model_base import LoadOptions
 from testbed.registry.catalog import Catalog
 from testbed.work.channel import Channel
@@ -80,6 +81,24 @@ class Context:
             self._made.add(fingerprint)
 
         return get, put
+
+    def given(self, cell: PassCell, kind: str, positions: Sequence[int]) -> list[Any]:
+        """The outputs of samples of a cell that other evaluations have; see `PassCell.given`.
+
+        Raises:
+            StoreError: If they are gone.
+        """
+        wanted: dict[int, list[tuple[int, int]]] = {}
+        for position in positions:
+            evaluation_id, there = cell.given[position]
+            wanted.setdefault(evaluation_id, []).append((position, there))
+        found: dict[int, Any] = {}
+        for evaluation_id, pairs in wanted.items():
+            rows = self.store.read_rows(evaluation_id, kind, [there for _, there in pairs])
+            found.update({position: row for (position, _), row in zip(pairs, rows, strict=True)})
+        if any(row is None for row in found.values()):
+            raise StoreError(f"outputs of {cell.model} on {cell.setting} were removed from the store during the run")
+        return [found[position] for position in positions]
 
     def load(self, names: Sequence[str]) -> dict[str, Any]:
         """The models of these names; others are dropped first. In place of one that cannot be loaded is its error."""

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from testbed import reading
@@ -37,6 +38,7 @@ class ImageKernel(Kernel):
         self.failed: set[int] = set()
         self.ready: dict[int, ReadyCell] = {}
         self._shards: Iterator[Shard] = iter(())
+        self._copied: list[ShardBuffer] = []  # shards of which nothing is left to be computed
 
     def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
         """See `Kernel.run`."""
@@ -47,9 +49,11 @@ class ImageKernel(Kernel):
         try:
             for batch in self._batches():
                 yield from self._compute(variants, batch)
+                yield from self._copies()
                 if self.context.stopping():
                     yield from (Done(each.shard, *self._outputs(each), whole=False) for each in self._begun())
                     return
+            yield from self._copies()
         except StrictError:
             raise
         except RunError as error:
@@ -61,6 +65,11 @@ class ImageKernel(Kernel):
         finally:
             self.ready.clear()  # so that the networks are gone before the next ones are loaded
         yield from (Done(shard) for shard in (*(each.shard for each in self.buffers.values()), *shards))
+
+    def _copies(self) -> Iterator[Event]:
+        while self._copied:
+            buffer = self._copied.pop()
+            yield Done(buffer.shard, *self._outputs(buffer))
 
     def _begun(self) -> list[ShardBuffer]:
         return [each for each in self.buffers.values() if each.read]
@@ -145,8 +154,12 @@ class ImageKernel(Kernel):
     def _sampler(self) -> Iterator[list[tuple[int, int]]]:
         """The positions of each batch. Asked for ahead of time, so that shards are taken while others are computed."""
         for shard in self._shards:
-            self.buffers[shard.id] = ShardBuffer(shard)
-            places = range(shard.start, shard.stop)
+            buffer = ShardBuffer(shard)
+            places = shard.positions
+            if not places:
+                self._copied.append(buffer)
+                continue
+            self.buffers[shard.id] = buffer
             for start in range(0, len(places), self.one_pass.batch_size):
                 yield [(shard.id, place) for place in places[start : start + self.one_pass.batch_size]]
 
@@ -179,7 +192,12 @@ class ImageKernel(Kernel):
 
     def _outputs(self, buffer: ShardBuffer) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
         alive = [evaluation_id for evaluation_id in buffer.shard.cells if evaluation_id in self.ready]
-        return buffer.chunks({each: get_task(self.ready[each].setting.task).output_kind for each in alive})
+        kinds = {each: get_task(self.ready[each].setting.task).output_kind for each in alive}
+        if given := [position for position in buffer.shard.given if position < buffer.end]:
+            for each, kind in kinds.items():
+                rows = self.context.given(self.ready[each].cell, kind, given)
+                buffer.put(each, given, torch.from_numpy(np.stack(rows)))
+        return buffer.chunks(kinds)
 
     def _fail(self, evaluation_id: int, reason: str) -> None:
         if evaluation_id not in self.failed:
@@ -199,16 +217,21 @@ class ShardBuffer:
 
     @property
     def complete(self) -> bool:
-        """Whether all samples of the shard were read."""
+        """Whether all samples of the shard were read that are not given."""
         return self.read == self.shard.count
+
+    @property
+    def end(self) -> int:
+        """Up to which position outputs are known."""
+        return self.shard.stop if self.complete else self.shard.positions[self.read]
 
     def put(self, evaluation_id: int, places: Sequence[int], outputs: torch.Tensor) -> None:
         """Puts outputs [len(places), …] at their places; rows that never come stay NaN."""
         if evaluation_id not in self.arrays:
-            shape = (self.shard.count, *outputs.shape[1:])
+            shape = (self.shard.size, *outputs.shape[1:])
             self.arrays[evaluation_id] = torch.full(shape, float("nan"), dtype=outputs.dtype)
         rows = torch.tensor([place - self.shard.start for place in places])
-        self.arrays[evaluation_id][rows] = outputs
+        self.arrays[evaluation_id][rows] = outputs.to(self.arrays[evaluation_id].dtype)
 
     def note_read(self, batch: Batch) -> None:
         """Counts the samples of a batch."""
@@ -225,7 +248,7 @@ class ShardBuffer:
             The outputs of these evaluations, and the errors of unreadable samples for each.
         """
         chunks = [
-            Chunk(evaluation_id, kind, self.shard.start, self.arrays[evaluation_id][: self.read])
+            Chunk(evaluation_id, kind, self.shard.start, self.arrays[evaluation_id][: self.end - self.shard.start])
             for evaluation_id, kind in kinds.items()
             if evaluation_id in self.arrays
         ]

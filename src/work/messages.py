@@ -52,7 +52,8 @@ class MessageKernel(ShardKernel):
     def compute(self, shard: Shard) -> Iterator[Counted | Done]:
         """The answers about the samples of a shard; about its first ones if the run is being stopped."""
         loaded = self._model()
-        values: list[dict[str, Any] | None] = [None] * shard.count
+        values: list[dict[str, Any] | None] = [None] * shard.size
+        positions = shard.positions
         errors: dict[int, str] = {}
         done = 0
         for size, places, messages in self._batches(shard, errors):
@@ -65,10 +66,14 @@ class MessageKernel(ShardKernel):
                 if places and (self._failed >= HOPELESS or self._tried >= len(self.one_pass.positions)):
                     raise RunError(f"it fails on every sample: {_reason(values[places[0] - shard.start])}")
             yield Counted(size)
-            done = min(done + size, shard.count)
+            done += size
             if self.context.stopping():
                 break
-        chunk = Chunk(self.cell.evaluation_id, KIND, shard.start, values[:done])
+        end = shard.stop if done == shard.count else positions[done]
+        given = [position for position in shard.given if position < end]
+        for position, row in zip(given, self.context.given(self.cell, KIND, given), strict=True):
+            values[position - shard.start] = row
+        chunk = Chunk(self.cell.evaluation_id, KIND, shard.start, values[: end - shard.start])
         unread = {self.cell.evaluation_id: errors} if errors else {}
         if done == shard.count or self._answered:
             yield Done(shard, [chunk], unread, whole=done == shard.count)
@@ -89,8 +94,8 @@ class MessageKernel(ShardKernel):
 
         The images of the next one are read meanwhile.
         """
-        starts = range(shard.start, shard.stop, self.size)
-        parts = [range(start, min(start + self.size, shard.stop)) for start in starts]
+        positions = shard.positions
+        parts = [positions[start : start + self.size] for start in range(0, len(positions), self.size)]
         ahead = [self._readers.submit(self._image, place) for place in parts[0]] if parts else []
         for number, part in enumerate(parts):
             now = ahead

@@ -41,6 +41,12 @@ class Lab:
             (evaluation,) = [each for each in store.evaluations([model], [setting]) if each.status == "complete"]
             return np.array(store.read_outputs(evaluation.id, "logits"))
 
+    def logits_of_all(self, model: str, setting: str) -> np.ndarray:
+        """The logits of the evaluation with the most samples."""
+        with self.open() as store:
+            found = [each for each in store.evaluations([model], [setting]) if each.status == "complete"]
+            return np.array(store.read_outputs(max(found, key=lambda each: each.size or 0).id, "logits"))
+
     def metrics(self, model: str, setting: str) -> dict[str, Any]:
         with self.open() as store:
             results = store.results([model], [setting])

@@ -95,11 +95,12 @@ def test_tasks_that_share_captions_embed_each_once_in_one_run_and_later(lab: Any
     assert work["texts embedded"] == len(captions_of())
 
 
-def test_a_growing_limit_embeds_only_texts_that_are_lacking(lab: Any, work: Any) -> None:
+def test_a_growing_limit_embeds_only_what_is_lacking(lab: Any, work: Any) -> None:
     catalog = toy_catalog(toy_encoder(), *everything())
     for limit in (5, 30, None):
         assert lab.run(catalog, settings=["captions"], limit=limit).ok
     assert work["texts embedded"] == len(captions_of())
+    assert work["images embedded"] == 90
 
 
 def test_the_dry_run_counts_texts_that_are_not_stored(lab: Any) -> None:

@@ -643,3 +643,73 @@ def test_a_setting_whose_metrics_fail_leaves_its_outputs_to_others(lab, work):
     assert {each.setting: each.status for each in report.outcomes} == {"groups": "failed", "toy-all": "derived"}
     assert work["images through networks"] == 600
     assert lab.run(toy_catalog(toy_model(), toy_setting())).outcomes[0].status == "stored"
+
+
+# Samples that other evaluations have -------------------------------------------------------------------------------
+
+
+def test_a_growing_limit_computes_each_sample_once(lab, new_lab, work):
+    catalog = toy_catalog(toy_model(), toy_setting(), toy_setting("noisy", perturbation_fn_gpu=noisy))
+    for limit in (7, 50, 300, None):
+        report = lab.run(catalog, limit=limit)
+        assert report.ok
+    seen = {index * 600 // limit for limit in (7, 50, 300) for index in range(limit)}
+    assert len(seen) > 300  # they are not all among each other
+    assert work["images through networks"] == 2 * 600
+    assert work["images read"] == 600  # the two settings share their passes
+    assert report.reused == 2 * len(seen)
+    whole = new_lab("whole")
+    whole.run(catalog)
+    for setting in ("toy-all", "noisy"):
+        np.testing.assert_allclose(lab.logits_of_all("toy", setting), whole.logits("toy", setting), atol=1e-5)
+
+
+def test_a_superset_and_sets_that_overlap_compute_what_is_lacking(lab, work):
+    first = toy_setting("first", size=400, idx_subsample_list=range(400))
+    last = toy_setting("last", size=400, idx_subsample_list=range(200, 600))
+    everything = toy_setting()
+    lab.run(toy_catalog(toy_model(), first))
+    assert work["images through networks"] == 400
+    lab.run(toy_catalog(toy_model(), last))
+    assert work["images through networks"] == 600
+    assert lab.run(toy_catalog(toy_model(), everything)).outcomes[0].status == "complete"
+    assert work["images through networks"] == 600
+    np.testing.assert_allclose(lab.logits("toy", "toy-all"), plain_loop(everything), atol=1e-5)
+    np.testing.assert_array_equal(lab.logits("toy", "last"), lab.logits("toy", "toy-all")[200:])
+
+
+def test_a_sample_that_could_not_be_read_is_read_again_in_another_set(lab, work):
+    part = toy_setting("part", size=300, idx_subsample_list=range(300), broken=[5])
+    lab.run(toy_catalog(toy_model(), part))
+    work.clear()
+    lab.run(toy_catalog(toy_model(), toy_setting(broken=[5])))
+    assert work["images read"] == 301
+    assert np.isnan(lab.logits("toy", "toy-all")[5]).all()
+    with lab.open() as store:
+        (whole,) = store.evaluations(["toy"], ["toy-all"])
+        assert list(store.sample_errors(whole.id)) == [5]
+
+
+def test_what_depends_on_the_batch_is_not_put_together_from_several_runs(lab, work):
+    def drawn(images):
+        return images + 0.1 * torch.rand(())
+
+    catalog = toy_catalog(toy_model(), toy_setting(perturbation_fn_gpu=drawn))
+    lab.run(catalog, limit=300)
+    assert lab.run(catalog).reused == 0
+    assert work["images through networks"] == 900
+
+
+def test_override_computes_all_samples_again(lab, work):
+    catalog = toy_catalog(toy_model(), toy_setting())
+    lab.run(catalog, limit=300)
+    lab.run(catalog, override=True)
+    assert work["images through networks"] == 900
+
+
+def test_a_network_that_changed_takes_nothing_of_what_it_gave_before(lab, work):
+    before = toy_catalog(toy_model(weights="promised"), toy_setting())
+    lab.run(before, limit=300)
+    other = toy_model(weights="promised", classifier_loader=lambda: ToyNetwork(0 + 1))
+    lab.run(toy_catalog(other, toy_setting()))
+    np.testing.assert_allclose(lab.logits_of_all("toy", "toy-all"), plain_loop(toy_setting(), ToyNetwork(1)), atol=1e-5)

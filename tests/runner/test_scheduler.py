@@ -171,7 +171,6 @@ def test_texts_of_a_scorer_that_kills_its_workers_are_given_up_for_all_cells_at_
     cells = tuple(PassCell(each, "scorer", "setting", "") for each in range(1, 21))
     texts = Pass(
         0, cells, source=None, positions=range(20), targets=[], batch_size=10, chunk=10, reads=Reads.TEXTS,
-        outputs=False,
     )  # fmt: skip
     scheduler = Scheduler([texts], make_shards(0, range(1, 21), [(0, 10), (10, 20)]))
     deaths, given_up = 0, []
@@ -182,4 +181,4 @@ def test_texts_of_a_scorer_that_kills_its_workers_are_given_up_for_all_cells_at_
         deaths += 1
     assert deaths == 3
     assert sorted(each.evaluation_id for each in given_up) == list(range(1, 21))
-    assert given_up[0].reason == "the worker died 3 times while the scorer scorer embedded texts"
+    assert given_up[0].reason == "the worker died 3 times while scorer embedded texts"

@@ -523,7 +523,7 @@ def test_override_of_scores_goes_on_with_captions_that_are_not_complete(lab: Any
     assert evaluation(lab, "vary", SETTING).id == found.id
     work.clear()
     assert lab.run(world(), ["vary"], [SIMILAR], override=True).of("scored")
-    assert work["answers"] == COUNT
+    assert work["answers"] == COUNT - 10
 
 
 # What goes wrong --------------------------------------------------------------------------------------------------
@@ -931,3 +931,12 @@ def test_a_judge_embeds_no_caption_that_it_embedded_for_retrieval(lab: Any, work
     assert lab.run(made, ["vary"], [CLIP]).ok
     assert work["texts embedded"] == references + len({vary(number) for number in range(COUNT)})
     assert work["images embedded"] == COUNT
+
+
+def test_a_growing_limit_asks_about_each_sample_once(lab: Any, work: Any) -> None:
+    for limit in (4, 11, None):
+        assert lab.run(world(), ["vary"], [SETTING], limit=limit).ok
+    assert work["answers"] == work["images read"] == COUNT
+    with lab.open() as store:
+        whole = max(store.evaluations(["vary"], [SETTING]), key=lambda each: each.size or 0)
+        assert [each["text"] for each in store.read_outputs(whole.id, "text")] == [vary(n) for n in range(COUNT)]
