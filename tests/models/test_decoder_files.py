@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
-from testbed.data.clip_cc_config import ENV_BASE_DIR, read_config
+from testbed.data.clip_cc_config import read_config
 from testbed.errors import DefinitionError, DuplicateNameError, MissingExtraError, PluginError, RunError
 from testbed.identity import digest
+from testbed.inputs import ENV_CLIP_CC_BASE
 from testbed.models.decoder_file_base import from_config
 from testbed.models.model_base import LoadOptions
 from testbed.registry.catalog import Catalog
@@ -88,7 +89,7 @@ def test_where_its_folder_is_looked_for(tmp_path, caplog, place, file):
 
 def test_another_base_folder(tmp_path, monkeypatch):
     (tmp_path / "there" / "decoder_models" / "nv-embed").mkdir(parents=True)
-    monkeypatch.setenv(ENV_BASE_DIR, str(tmp_path / "there" / "repository"))
+    monkeypatch.setenv(ENV_CLIP_CC_BASE, str(tmp_path / "there" / "repository"))
     model = from_config(read_config(write(tmp_path, FULL)))
     assert model.folder.source == str(tmp_path / "there" / "decoder_models" / "nv-embed")
 
