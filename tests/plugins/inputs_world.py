@@ -22,6 +22,10 @@ def tell(what):
         file.write(f"{what} {os.getpid()} {threading.current_thread().name.partition('_')[0]}\n")
 
 
+if data_root() is not None:
+    tell("loading")
+
+
 def told(what, function):
     """The function, which tells each time that it is called."""
 

@@ -209,10 +209,12 @@ def test_all_processes_have_the_inputs_of_the_run(roots: list[Path], tmp_path: P
     assert not seen(roots[1])
     found = seen(roots[0])
     processes = {what: {process for process, _ in where} for what, where in found.items()}
-    assert set(processes) == {"transform", "model", "metrics"}
+    assert set(processes) == {"loading", "transform", "model", "metrics"}
     assert processes["metrics"] == {os.getpid()}
     assert {thread for _, thread in found["metrics"]} == {"finish"}
-    assert len(set.union(*processes.values())) == 3  # the run's, the worker's and the data worker's
+    everyone = processes["metrics"] | processes["transform"] | processes["model"]
+    assert len(everyone) == 3  # the run's, the worker's and the data worker's
+    assert processes["loading"] == everyone
 
 
 def test_threads_that_read_ahead_have_the_inputs_of_the_run(roots: list[Path], tmp_path: Path) -> None:
