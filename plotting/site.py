@@ -13,9 +13,10 @@ from typing import Any
 
 import click
 
-from testbed.cli.options import ManyWords, ManyWordsCommand, data_root_option, run_command, store_options, use_data_root
+from testbed.cli.options import ManyWords, ManyWordsCommand, data_root_option, run_command, store_options, use
 from testbed.cli.output import count
 from testbed.errors import TestbedError
+from testbed.inputs import Inputs
 from testbed.plotting.frame import CORRUPTED, METRICS, grid, model_types, results_frame
 from testbed.plotting.gallery import Hard, hardest_samples
 from testbed.plotting.scatter import METRIC_LABELS, NOT_FITTED
@@ -168,7 +169,7 @@ def command(
     from testbed.db.store import Store
     from testbed.registry import registry
 
-    use_data_root(data_root)
+    use(Inputs.from_environment().but(data_root=data_root))
     registry.load(plugins)
     data = site_data(db_url, metric)
     if not data["models"]:

@@ -1,4 +1,4 @@
-"""Where testbed keeps and finds things: the cache folder, the data root, the environment variables."""
+"""Where testbed keeps and finds things: the cache folder, the data root, the folder of predictions."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import threading
 from pathlib import Path
 
 from testbed.errors import DataError
+from testbed.inputs import active, is_url
 
 ENV_DB = "TESTBED_DB"
-ENV_DATA = "TESTBED_DATA"
 ENV_CACHE = "TESTBED_CACHE"
 ENV_PAYLOADS = "TESTBED_PAYLOADS"
-ENV_PREDICTIONS = "TESTBED_PREDICTIONS"
-ENV_CLIP_CC_GROUND_TRUTH = "TESTBED_CLIP_CC_GROUND_TRUTH"
 
 
 def cache_dir(*parts: str) -> Path:
@@ -45,7 +43,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def data_root(given: str | os.PathLike[str] | None = None) -> Path | None:
-    """The folder that holds the data sets: the given one, else ``$TESTBED_DATA``, else None.
+    """The folder that holds the data sets: the given one, else that of the active `Inputs`, else None.
 
     Raises:
         DataError: If it is a URL.
@@ -58,21 +56,16 @@ def data_root(given: str | os.PathLike[str] | None = None) -> Path | None:
 
 def data_root_text(given: str | os.PathLike[str] | None = None) -> str | None:
     """The data root as it was written: a folder, the URL of one, either with ``{dataset}`` in it; or None."""
-    root = str(given) if given is not None else os.environ.get(ENV_DATA)
+    root = str(given) if given is not None else active().data_root
     return root if not root or is_url(root) else os.path.expanduser(root)
 
 
 def predictions_root() -> Path | None:
-    """The folder that holds recorded predictions, ``$TESTBED_PREDICTIONS``; None where it is not set."""
-    root = os.environ.get(ENV_PREDICTIONS)
+    """The folder that holds recorded predictions, as the active `Inputs` say; None where it is not set."""
+    root = active().predictions
     return Path(root).expanduser() if root else None
 
 
 def fill_root(root: str, dataset: str) -> str:
     """A data root with the name of a data set for ``{dataset}``, and with ``-`` for ``/`` for ``{dataset_cleaned}``."""
     return root.replace("{dataset_cleaned}", dataset.replace("/", "-")).replace("{dataset}", dataset)
-
-
-def is_url(root: str) -> bool:
-    """Whether a data root is a folder on a web server."""
-    return root.startswith(("https://", "http://"))

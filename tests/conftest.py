@@ -36,7 +36,7 @@ def _own_surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 
 @pytest.fixture(autouse=True)
 def _own_variables() -> Iterator[None]:
-    """What a command sets for the processes that it starts (a data root, say) does not reach the next test."""
+    """What a test sets of testbed's variables (a data root, say) does not reach the next one."""
     before = {name: value for name, value in os.environ.items() if name.startswith("TESTBED_")}
     yield
     for name in [name for name in os.environ if name.startswith("TESTBED_")]:

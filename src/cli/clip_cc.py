@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,7 +11,7 @@ import click
 
 from testbed.cli.output import count
 from testbed.errors import DefinitionError, RunError
-from testbed.paths import ENV_CLIP_CC_GROUND_TRUTH, ENV_PREDICTIONS
+from testbed.inputs import active
 
 if TYPE_CHECKING:
     from testbed.data.clip_cc_config import ClipCcConfig
@@ -52,11 +51,13 @@ class ClipCcRun:
         config: The file's content.
         models: Words for ``--models``.
         results: The folder that gets CLIP-CC-Bench's files after the run.
+        inputs: Where the references and the predictions are, as `testbed.inputs.Inputs.but` takes it.
     """
 
     config: ClipCcConfig
     models: tuple[str, ...]
     results: Path
+    inputs: Mapping[str, Any]
 
     def settings(self, catalog: Catalog, scorers: Sequence[str] = ()) -> list[str]:
         """The settings that compare captions as the file says: ``clip-cc-bench[.coarse|.METHOD]@DECODER``.
@@ -74,7 +75,7 @@ class ClipCcRun:
         return [f"{how}@{decoder}" for decoder in dict.fromkeys(decoders)]
 
     def options(self, given: RunOptions) -> RunOptions:
-        """The options of a run, with what the file says of its decoder and of processing.
+        """The options of a run, with what the file says of its decoder, of processing and of where things are.
 
         Raises:
             RunError: If it names a device that is not there.
@@ -84,6 +85,7 @@ class ClipCcRun:
             "plugins": (*given.plugins, str(self.config.path.resolve())),
             "clear_cache_interval": processing.clear_cache_interval,
             "progress_interval": processing.progress_interval,
+            "inputs": (given.inputs or active()).but(**self.inputs),
         }
         if given.gpus is None and given.cpu_processes is None:
             fields |= _device(self.config)
@@ -91,7 +93,7 @@ class ClipCcRun:
 
 
 def translate(path: Path, base_dir: Path | None, models: Sequence[str], predictions: str | None) -> ClipCcRun:
-    """Reads a configuration file, and makes the reference captions it names known to this process and its children.
+    """Reads a configuration file.
 
     Args:
         path: The file.
@@ -103,24 +105,25 @@ def translate(path: Path, base_dir: Path | None, models: Sequence[str], predicti
     Raises:
         DefinitionError: If the file is not in its form, or nothing says which captioners are meant.
     """
-    from testbed.data.clip_cc_config import ENV_BASE_DIR, read_config
+    from testbed.data.clip_cc_config import read_config
 
-    if base_dir is not None:
-        if not base_dir.expanduser().is_dir():
-            raise DefinitionError(f"--base-dir {base_dir}: there is no such folder")
-        os.environ[ENV_BASE_DIR] = str(base_dir.expanduser().absolute())
+    if base_dir is not None and not base_dir.expanduser().is_dir():
+        raise DefinitionError(f"--base-dir {base_dir}: there is no such folder")
     config = read_config(path)
     words = _words(models) or list(config.models_to_evaluate)
     if not words:
         raise DefinitionError(f"{config.path} names no captioners (models_to_evaluate); give --models NAME…")
     paths = config.data_paths
-    folder = Path(predictions).expanduser() if predictions else config.resolved(paths.predictions_dir)
-    os.environ[ENV_CLIP_CC_GROUND_TRUTH] = str(config.resolved(paths.ground_truth_file))
-    os.environ[ENV_PREDICTIONS] = str(folder.absolute())
+    folder = Path(predictions).expanduser() if predictions else config.resolved(paths.predictions_dir, base_dir)
     return ClipCcRun(
         config,
         tuple(_model(word, folder.absolute()) for word in words),
-        config.resolved(paths.results_base_dir),
+        config.resolved(paths.results_base_dir, base_dir),
+        {
+            "clip_cc_base": base_dir,
+            "clip_cc_ground_truth": config.resolved(paths.ground_truth_file, base_dir),
+            "predictions": folder,
+        },
     )
 
 

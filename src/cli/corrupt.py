@@ -20,10 +20,11 @@ from testbed.cli.options import (
     data_root_option,
     run_command,
     set_up_logging,
-    use_data_root,
+    use,
 )
 from testbed.cli.output import count
 from testbed.errors import DataError, SampleError
+from testbed.inputs import Inputs, active, use_in_this_thread
 
 CHUNK = 16  # images that are corrupted together
 
@@ -103,7 +104,7 @@ def command(
     Example:
       testbed-corrupt photos/ photos-c/ --corruptions fog snow --severities 1 3 5
     """
-    use_data_root(data_root)
+    use(Inputs.from_environment().but(data_root=data_root))
     set_up_logging(verbose, lambda line: click.echo(line, err=True))
     job = _job(source, target, corruptions, severities, size, form, quality, seed)
     names = _images(source)
@@ -159,7 +160,7 @@ def _work(job: Job, names: Sequence[str], processes: int) -> Iterator[tuple[int,
         yield from (corrupt_files(job, chunk) for chunk in chunks)
         return
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(processes, len(chunks)), context, initializer=_set_up_worker)
+    pool = ProcessPoolExecutor(min(processes, len(chunks)), context, _set_up_worker, (active(),))
     try:
         for future in [pool.submit(corrupt_files, job, chunk) for chunk in chunks]:
             yield future.result()
@@ -167,9 +168,10 @@ def _work(job: Job, names: Sequence[str], processes: int) -> Iterator[tuple[int,
         pool.shutdown(cancel_futures=True)
 
 
-def _set_up_worker() -> None:
+def _set_up_worker(inputs: Inputs) -> None:
     import torch
 
+    use_in_this_thread(inputs)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the program ends its workers
     torch.set_num_threads(1)
 

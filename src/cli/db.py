@@ -19,10 +19,11 @@ from testbed.cli.options import (
     run_command,
     set_up_logging,
     store_options,
-    use_data_root,
+    use,
 )
 from testbed.cli.output import count, print_json
 from testbed.errors import TestbedError
+from testbed.inputs import Inputs
 
 if TYPE_CHECKING:
     from testbed.db.names import Kind
@@ -151,7 +152,7 @@ def command(verbose: bool, data_root: str | None, **given: Any) -> int:
       python db.py --save-logits digits out/ --models digits-cnn
       python db.py --list-models-registry | grep resnet
     """
-    use_data_root(data_root)
+    use(Inputs.from_environment().but(data_root=data_root))
     set_up_logging(verbose, lambda line: click.echo(line, err=True))
     asked = [name for name in _ACTIONS if given[name]]
     if not asked:

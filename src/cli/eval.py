@@ -23,14 +23,14 @@ from testbed.cli.options import (
     run_command,
     set_up_logging,
     store_options,
-    use_data_root,
-    use_predictions,
+    use,
 )
 from testbed.cli.output import count, print_json
 from testbed.cli.run_report import FINISHED, print_report
 from testbed.cli.scorer_options import as_scored, scorer_options
-from testbed.cli.task_options import as_tasks, task_options, use_files
+from testbed.cli.task_options import as_tasks, given_files, task_options
 from testbed.errors import TestbedError
+from testbed.inputs import Inputs
 
 if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
@@ -141,17 +141,16 @@ def command(
     from testbed.registry import registry
     from testbed.registry.select import select
 
-    use_data_root(data_root)
-    use_predictions(predictions)
-    use_files(given)
+    inputs = Inputs.from_environment().but(data_root=data_root, predictions=predictions, **given_files(given))
     set_up_logging(verbose, lambda line: click.echo(line, err=True))
     require_amount(given["verify"])
-    options = _options(given, verbose)
+    options = _options(given, inputs, verbose)
     bench = translate(clip_cc, base_dir, models, predictions) if clip_cc is not None else None
     if bench is not None:
         models, options = bench.models, bench.options(options)
     else:
         _require(models, eval_settings, base_dir)
+    use(options.inputs or inputs)
     registry.load(options.plugins)
     if bench is not None and not eval_settings:
         eval_settings = bench.settings(registry, given["scorers"])
@@ -179,7 +178,7 @@ def _require(models: Sequence[str], eval_settings: Sequence[str], base_dir: Path
         raise click.UsageError("--base-dir is of no use without --clip-cc")
 
 
-def _options(given: dict[str, Any], verbose: bool) -> RunOptions:
+def _options(given: dict[str, Any], inputs: Inputs, verbose: bool) -> RunOptions:
     from testbed.runner.options import RunOptions
 
     return RunOptions(
@@ -201,6 +200,7 @@ def _options(given: dict[str, Any], verbose: bool) -> RunOptions:
         override=given["override"],
         executor=given["executor"],
         verbose=verbose,
+        inputs=inputs,
     )
 
 

@@ -14,10 +14,11 @@ from testbed.cli.options import (
     data_root_option,
     run_command,
     set_up_logging,
-    use_data_root,
+    use,
 )
 from testbed.cli.output import count
 from testbed.errors import DataError
+from testbed.inputs import Inputs
 
 if TYPE_CHECKING:
     from testbed.data.source import ImageSource
@@ -101,7 +102,7 @@ def command(
 
     if data_root and dataset_root:
         raise click.UsageError("--dataset-root is another word for --data-root; give one of them")
-    use_data_root(data_root or dataset_root)
+    use(Inputs.from_environment().but(data_root=data_root or dataset_root))
     set_up_logging(verbose, lambda line: click.echo(line, err=True))
     wanted = find(dataset, split, plugins)
     _check_kind(dataset, wanted.kind, retrieval, multilabel)

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import click
 
 from testbed.errors import TestbedError
-from testbed.paths import ENV_DATA, ENV_DB, ENV_PREDICTIONS, is_url
+from testbed.inputs import ENV_DATA, ENV_PREDICTIONS, Inputs, using
+from testbed.paths import ENV_DB
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -91,10 +92,9 @@ def data_root_option(function: F) -> F:
     )(function)
 
 
-def use_data_root(root: str | None) -> None:
-    """Makes a data root known to this process and those it starts."""
-    if root is not None:
-        os.environ[ENV_DATA] = root if is_url(root) else os.path.abspath(os.path.expanduser(root))
+def use(inputs: Inputs) -> None:
+    """Makes inputs the active ones until the command ends."""
+    click.get_current_context().with_resource(using(inputs))
 
 
 def predictions_option(function: F) -> F:
@@ -104,12 +104,6 @@ def predictions_option(function: F) -> F:
         metavar="DIR",
         help=f"The folder with recorded predictions, for models named replay:NAME.  [default: ${ENV_PREDICTIONS}]",
     )(function)
-
-
-def use_predictions(folder: str | None) -> None:
-    """Makes a folder of predictions known to this process and those it starts."""
-    if folder is not None:
-        os.environ[ENV_PREDICTIONS] = os.path.abspath(os.path.expanduser(folder))
 
 
 def run_command(command: click.Command) -> None:

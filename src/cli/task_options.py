@@ -96,16 +96,20 @@ def task_options(function: F) -> F:
     return function
 
 
-def use_files(given: Mapping[str, Any]) -> None:
-    """Makes files of class names, templates and heads known to this process and those it starts."""
-    from testbed.tasks.head_files import use_heads
+def given_files(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The files of class names, templates and heads that the options name, as `Inputs.but` takes them.
 
-    if given["load_clfs"]:
-        use_heads(given["load_clfs"])
-    if given["classnames_file"] is not None or given["templates_file"] is not None:
-        from testbed.data.prompts import set_prompt_files
+    Raises:
+        DataError: If one of class names or templates cannot be read, or has another form.
+    """
+    from testbed.data import prompts
 
-        set_prompt_files(given["classnames_file"], given["templates_file"])
+    names, templates = given["classnames_file"], given["templates_file"]
+    return {
+        "class_names": prompts.class_names_file(names) if names is not None else None,
+        "templates": prompts.templates_file(templates) if templates is not None else None,
+        "heads": given["load_clfs"],
+    }
 
 
 def as_tasks(settings: Sequence[str], given: Mapping[str, Any]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,8 +11,8 @@ from typing import Any
 import yaml
 
 from testbed.errors import DefinitionError
+from testbed.inputs import active
 
-ENV_BASE_DIR = "TESTBED_CLIP_CC_BASE"
 CONFIGS = ("src", "configs")  # where CLIP-CC-Bench keeps these files, below its base folder
 CHUNKING_METHODS = ("auto", "nltk", "sentencex", "pysbd")
 SHARDED = ("auto", "balanced", "balanced_low_0", "sequential")
@@ -106,10 +105,10 @@ class ClipCcConfig:
     def base_dir(self, given: str | Path | None = None) -> Path:
         """The folder that data paths are relative to.
 
-        It is the given one, else ``$TESTBED_CLIP_CC_BASE``, else the one that has this file below ``src/configs``, else
-        the one with the file.
+        It is the given one, else that of the active `Inputs`, else the one that has this file below ``src/configs``,
+        else the one with the file.
         """
-        chosen = given or os.environ.get(ENV_BASE_DIR)
+        chosen = given or active().clip_cc_base
         if chosen:
             return Path(chosen).expanduser().absolute()
         folder = self.path.parent

@@ -17,16 +17,14 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from testbed.errors import DataError
+from testbed.inputs import active
 
-ENV_CLASSNAMES = "TESTBED_CLASSNAMES"
-ENV_TEMPLATES = "TESTBED_TEMPLATES"
 IMAGENET = "imagenet1k"
 CLASS_NAMES_FILE = "classnames.txt"
 TEMPLATE_FILES = ("zeroshot_classification_templates.txt", "templates.txt")
@@ -40,25 +38,28 @@ _PACKAGED_AS = {"vtab/caltech101": "caltech101_vtab"}
 Templates = list[str] | dict[str, list[str]]
 
 
-def set_prompt_files(class_names: Path | None, templates: Path | None) -> None:
-    """Sets the files that come before all others, for this process and those that it starts.
+def class_names_file(given: Path) -> Path:
+    """A file of class names that comes before all others, checked; see `templates_file`."""
+    return _checked(given, _strings)
+
+
+def templates_file(given: Path) -> Path:
+    """A file of templates that comes before all others, checked.
 
     A file that is none is taken from the installed clip-benchmark package if it has one of that name
-    (``cupl_prompts.json``). None leaves what is set.
+    (``cupl_prompts.json``).
 
     Raises:
-        DataError: If a file cannot be read or is in no known form.
+        DataError: If it cannot be read or is in no known form.
     """
-    for variable, given, check in (
-        (ENV_CLASSNAMES, class_names, _strings),
-        (ENV_TEMPLATES, templates, _texts),
-    ):
-        if given is None:
-            continue
-        path = _own_or_packaged(given.expanduser())
-        for key, value in _read(path).items():
-            check(path, key, value)
-        os.environ[variable] = str(path.absolute())
+    return _checked(given, _texts)
+
+
+def _checked(given: Path, check: Callable[[Path, str, Any], object]) -> Path:
+    path = _own_or_packaged(given.expanduser())
+    for key, value in _read(path).items():
+        check(path, key, value)
+    return path
 
 
 def in_language(file: str, language: str) -> str:
@@ -128,7 +129,7 @@ def class_names(
 
 
 def _find_class_names(keys: Sequence[str], language: str, folders: Sequence[Path]) -> tuple[list[str], str] | None:
-    if path := os.environ.get(ENV_CLASSNAMES):
+    if path := active().class_names:
         content = _read(Path(path))
         for key in keys:
             if key in content:
@@ -184,7 +185,7 @@ def templates(
 def _find_templates(
     keys: Sequence[str], language: str, folders: Sequence[Path], classes: Sequence[str] | None
 ) -> Templates | None:
-    if path := os.environ.get(ENV_TEMPLATES):
+    if path := active().templates:
         content = _read(Path(path))
         for key in keys:
             if key in content:
@@ -245,7 +246,7 @@ def babel_templates(language: str, folders: Sequence[Path] = ()) -> Templates:
     Raises:
         DataError: If there are none.
     """
-    if path := os.environ.get(ENV_TEMPLATES):
+    if path := active().templates:
         content = _read(Path(path))
         if BABEL in content:
             return _templates_of(Path(path), BABEL, content[BABEL])

@@ -19,7 +19,8 @@ from typing import Any
 
 from testbed.errors import DataError
 from testbed.identity import digest_bytes
-from testbed.paths import cache_dir, is_url, write_atomically
+from testbed.inputs import is_url
+from testbed.paths import cache_dir, write_atomically
 
 _BLOCK = 1 << 20
 _ATTEMPTS = 3  # each goes on where the last one was cut off

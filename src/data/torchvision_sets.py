@@ -14,7 +14,8 @@ from testbed.data.image_folder import ImageFolder
 from testbed.data.image_lists import HDF5Images, ImageArrays, ListedImages
 from testbed.data.source import ImageSource
 from testbed.errors import DataError, MissingExtraError
-from testbed.paths import ENV_DATA, data_root
+from testbed.inputs import ENV_DATA
+from testbed.paths import data_root
 
 # Which data sets there are ----------------------------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from testbed.data.remote_folder import RemoteFolder
 from testbed.data.webdataset_format import METADATA, NSHARDS, read_nshards, splits
 from testbed.errors import DataError, DefinitionError
-from testbed.paths import ENV_DATA, data_root_text, fill_root, is_url
+from testbed.inputs import ENV_DATA, is_url
+from testbed.paths import data_root_text, fill_root
 
 if TYPE_CHECKING:
     from testbed.data.webdataset import WebDataset

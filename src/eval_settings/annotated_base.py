@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DataError
-from testbed.paths import ENV_DATA, data_root
+from testbed.inputs import ENV_DATA
+from testbed.paths import data_root
 
 if TYPE_CHECKING:
     from testbed.data.source import ImageSource

@@ -21,6 +21,7 @@ from testbed.eval_settings.benchmark_names_base import (
     read_words,
 )
 from testbed.eval_settings.eval_setting_base import Dataset, EvalSetting
+from testbed.inputs import Inputs, active
 from testbed.registry import registry
 from testbed.tasks.image_embedding import SUFFIX
 
@@ -80,7 +81,7 @@ class Benchmarks:
     def __init__(self) -> None:
         self._datasets: dict[str, BenchmarkDataset] = {}
         self._open: dict[str, Callable[[str], BenchmarkDataset]] = {}
-        self._opened: dict[str, BenchmarkDataset] = {}
+        self._opened: dict[tuple[str, Inputs], BenchmarkDataset] = {}
 
     def add(self, dataset: BenchmarkDataset) -> None:
         """Adds a data set.
@@ -105,18 +106,19 @@ class Benchmarks:
         """
         if name in self._datasets:
             return self._datasets[name]
-        if name not in self._opened:
+        key = (name, active())
+        if key not in self._opened:
             for prefix, make in self._open.items():
                 if name.startswith(prefix):
-                    self._opened[name] = make(name)
+                    self._opened[key] = make(name)
                     break
             else:
                 raise DefinitionError(f"there is no data set {name!r}")
-        return self._opened[name]
+        return self._opened[key]
 
     def declared(self, name: str) -> BenchmarkDataset | None:
         """The data set of that name, if it can be told without reading anything."""
-        return self._datasets.get(name) or self._opened.get(name)
+        return self._datasets.get(name) or self._opened.get((name, active()))
 
     # Family ---------------------------------------------------------------------------------------------------
 

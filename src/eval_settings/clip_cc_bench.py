@@ -7,7 +7,6 @@ not seen: models are recorded predictions (``replay:…``), or answer from a sam
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from testbed.data.text_records import SUFFIXES
 from testbed.errors import DataError
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.paths import ENV_CLIP_CC_GROUND_TRUTH, ENV_DATA, data_root
+from testbed.inputs import ENV_CLIP_CC_GROUND_TRUTH, ENV_DATA, active
+from testbed.paths import data_root
 from testbed.registry import registry
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ReferenceCaptions:
         """
         if self.path is not None:
             return self.path
-        given = os.environ.get(ENV_CLIP_CC_GROUND_TRUTH)
+        given = active().clip_cc_ground_truth
         if given:
             return Path(given).expanduser()
         root = data_root()

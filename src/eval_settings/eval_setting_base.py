@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from testbed.errors import DataError, DefinitionError
 from testbed.eval_settings.metric_base import Percent, accuracy_topk
 from testbed.eval_settings.perturbation_base import check_cpu_call, gpu_call, parameters, sample_seed
-from testbed.paths import ENV_DATA, data_root
+from testbed.inputs import ENV_DATA
+from testbed.paths import data_root
 
 if TYPE_CHECKING:
     from testbed.data.source import ImageSource, Source

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from testbed.data.source import Source
+from testbed.inputs import Inputs, active
 from testbed.runner.options import RunOptions
 
 
@@ -135,6 +136,7 @@ class Job:
         threads: Threads of torch in each worker.
         check: For a run that computes stored samples again, what it needs for that.
         anew: Models for which what is prepared (heads, probes, embeddings of texts) is made anew, though it is stored.
+        inputs: Those of the run: the ones that are active where the job is made.
     """
 
     options: RunOptions
@@ -144,6 +146,7 @@ class Job:
     threads: int
     check: Check | None = None
     anew: frozenset[str] = frozenset()
+    inputs: Inputs = field(default_factory=active)
 
 
 @dataclass(frozen=True)

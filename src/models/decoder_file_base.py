@@ -11,11 +11,13 @@ sentence-transformers run; the other types run none.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed.data.clip_cc_config import ClipCcConfig, Decoder, read_config
 from testbed.errors import DefinitionError
+from testbed.inputs import once_for_inputs
 from testbed.models.decoder_kinds_base import KINDS
 from testbed.models.folder_encoder_base import FolderEncoder, decoder, sentence_encoder
 from testbed.models.hub_folder_base import HubFolder, trusted_by_user
@@ -39,8 +41,10 @@ def register(path: Path, catalog: Catalog) -> FolderEncoder:
         DefinitionError: If the file says something that cannot be.
         DuplicateNameError: If another model has that name.
     """
-    made = from_config(read_config(path))
-    catalog.models.add(made.name, made, Source(str(path), 0))
+    # The folder of its weights, and whether code in it may run, depend on the inputs.
+    make = once_for_inputs(partial(from_config, read_config(path)))
+    made = make()
+    catalog.models.add_made(made.name, make, Source(str(path), 0))
     return made
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from testbed.errors import MissingExtraError, WeightsError
+from testbed.inputs import ENV_TRUST_CODE, active
 from testbed.models.transformers_clip import REPOSITORY, TOKENIZER_FILES, VOLATILE, WEIGHT_PATTERNS
 from testbed.models.weights_base import cannot_fetch, plain, require_host
 
-ENV_TRUST = "TESTBED_TRUST_REMOTE_CODE"
 INDEX = "model.safetensors.index.json"
 MODULES = "modules.json"
 ADAPTER = "adapter_config.json"
@@ -27,8 +26,8 @@ ADDED_TOKENS = "added_tokens.json"  # what tokenizers once had besides `TOKENIZE
 
 
 def trusted_by_user(name: str) -> bool:
-    """Whether ``$TESTBED_TRUST_REMOTE_CODE`` lets a model's repository run code: it is 1, or a list with its name."""
-    said = os.environ.get(ENV_TRUST, "").strip()
+    """Whether the user lets a model's repository run code, see `Inputs.trusted_code`."""
+    said = active().trusted_code.strip()
     return said == "1" or name in [each.strip() for each in said.split(",")]
 
 
@@ -178,7 +177,8 @@ class HubFolder:
             if not self.code:
                 raise WeightsError(
                     f"{self.name}: its repository brings code of its own ({reference}), which is run only where you say"
-                    f" so: read it, then set {ENV_TRUST}={self.name}, or 'trust_remote_code: true' in a decoder's file"
+                    f" so: read it, then set {ENV_TRUST_CODE}={self.name}, or 'trust_remote_code: true' in a decoder's"
+                    " file"
                 )
 
 

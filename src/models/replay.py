@@ -14,10 +14,11 @@ from typing import Any
 
 from testbed.data.text_records import SUFFIXES
 from testbed.errors import WeightsError
+from testbed.inputs import ENV_PREDICTIONS
 from testbed.models.capability_base import FAILED, NO_ANSWER, Generation, GenerationConfig, Message
 from testbed.models.definition_base import LoadOptions
 from testbed.models.generator_base import Generator, LoadedGenerator
-from testbed.paths import ENV_PREDICTIONS, predictions_root
+from testbed.paths import predictions_root
 from testbed.registry import registry
 
 PREFIX = "replay:"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from testbed.errors import DefinitionError, DuplicateNameError, UnknownNameError, unknown_name
+from testbed.inputs import Inputs, active
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -75,10 +76,10 @@ class Registry(Generic[T]):
     def __init__(self, noun: str, listing: str = "names()") -> None:
         self.noun = noun
         self.listing = listing
-        self._items: dict[str, T] = {}
+        self._items: dict[str, Callable[[], T]] = {}
         self._sources: dict[str, Source] = {}
         self._families: dict[str, Family[T]] = {}
-        self._built: dict[str, T] = {}
+        self._built: dict[tuple[str, Inputs], T] = {}
 
     def add(self, name: str, item: T, source: Source | None = None) -> T:
         """Registers one definition.
@@ -87,7 +88,23 @@ class Registry(Generic[T]):
             DefinitionError: If the name is not a usable one.
             DuplicateNameError: If the name is taken by another explicit definition; names both places.
         """
-        source = source or caller_source(lambda module: module.startswith("testbed.registry"))
+        self._add(name, lambda: item, source or caller_source(lambda module: module.startswith("testbed.registry")))
+        return item
+
+    def add_made(self, name: str, make: Callable[[], T], source: Source) -> None:
+        """Registers one definition that depends on the active `Inputs`.
+
+        Args:
+            name: Its name.
+            make: Gives the definition each time that it is asked for; see `testbed.inputs.once_for_inputs`.
+            source: Where it was written.
+
+        Raises:
+            DuplicateNameError: As `add`.
+        """
+        self._add(name, make, source)
+
+    def _add(self, name: str, item: Callable[[], T], source: Source) -> None:
         check_name(self.noun, name, source)
         if name in self._items:
             raise DuplicateNameError(
@@ -95,7 +112,6 @@ class Registry(Generic[T]):
             )
         self._items[name] = item
         self._sources[name] = source
-        return item
 
     def add_family(self, family: Family[T]) -> Family[T]:
         """Registers a family of definitions, none of which is built."""
@@ -127,16 +143,17 @@ class Registry(Generic[T]):
             UnknownNameError: With the nearest names.
         """
         if name in self._items:
-            return self._items[name]
+            return self._items[name]()
         canonical = self.canonical(name)
         if canonical is None:
             raise self.unknown(name)
         if canonical in self._items:
-            return self._items[canonical]
-        if canonical not in self._built:
+            return self._items[canonical]()
+        key = (canonical, active())  # a family may look at the data to know what a definition is like
+        if key not in self._built:
             family = next(family for family in self._families.values() if family.canonical(name) == canonical)
-            self._built[canonical] = family.build(canonical)
-        return self._built[canonical]
+            self._built[key] = family.build(canonical)
+        return self._built[key]
 
     def unknown(self, name: str, others: Iterable[str] = ()) -> UnknownNameError:
         """The error for a name that nobody knows: what a family has to say about it, else the nearest names.
@@ -178,11 +195,11 @@ class Registry(Generic[T]):
                 return getattr(sys.modules.get(type(family).__module__), "__file__", None)
         return None
 
-    def snapshot(self) -> tuple[dict[str, T], dict[str, Source], dict[str, Family[T]]]:
+    def snapshot(self) -> tuple[dict[str, Callable[[], T]], dict[str, Source], dict[str, Family[T]]]:
         """What is registered now, for `restore`."""
         return dict(self._items), dict(self._sources), dict(self._families)
 
-    def restore(self, snapshot: tuple[dict[str, T], dict[str, Source], dict[str, Family[T]]]) -> None:
+    def restore(self, snapshot: tuple[dict[str, Callable[[], T]], dict[str, Source], dict[str, Family[T]]]) -> None:
         """Forgets what was registered since a snapshot."""
         self._items, self._sources, self._families = (dict(part) for part in snapshot)  # type: ignore[assignment]
         self._built.clear()

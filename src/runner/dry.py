@@ -12,6 +12,7 @@ from testbed.errors import StoreError, TestbedError
 from testbed.graph.fuse import make_passes
 from testbed.graph.passes import Pass, Reads, shards_of
 from testbed.graph.reuse import given_outputs
+from testbed.inputs import active, using
 from testbed.record import Today
 from testbed.registry.catalog import Catalog
 from testbed.runner.cells import Cell
@@ -39,6 +40,11 @@ class PlannedPass:
 
 def make_plan(catalog: Catalog, options: RunOptions, models: Sequence[str], settings: Sequence[str]) -> Plan:
     """The plan of a run, without fetching weights and without touching the store (which need not exist)."""
+    with using(options.inputs or active()):
+        return _make_plan(catalog, options, models, settings)
+
+
+def _make_plan(catalog: Catalog, options: RunOptions, models: Sequence[str], settings: Sequence[str]) -> Plan:
     catalog.load(options.plugins)
     try:
         store = Store.open(options.db_url)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from testbed.inputs import Inputs, active
+from testbed.paths import ENV_PAYLOADS
 
 Executor = Literal["processes", "inline"]
 
@@ -34,6 +38,8 @@ class RunOptions:
         executor: Where cells are computed: in processes of their own, or in this one.
         clear_cache_interval: After how many texts a scorer gives unused memory back to the GPU; None never.
         progress_interval: After how many samples or texts of a pass a line is told; None after ten seconds.
+        inputs: What is read besides definitions: the data root, class names, zero-shot heads and the like; None takes
+            what the user's variables say when the run starts.
     """
 
     db_url: str | None = None
@@ -56,8 +62,14 @@ class RunOptions:
     verbose: bool = False
     clear_cache_interval: int | None = None
     progress_interval: int | None = None
+    inputs: Inputs | None = None
 
     @property
     def random_seed(self) -> int | None:
         """The seed of random weights; None for the real ones."""
         return self.seed if self.random_weights else None
+
+    def settled(self) -> RunOptions:
+        """These options with the user's variables read where they leave something to them, so that no process asks."""
+        payload_url = os.environ.get(ENV_PAYLOADS, "") if self.payload_url is None else self.payload_url
+        return replace(self, payload_url=payload_url, inputs=self.inputs or active())

@@ -14,6 +14,7 @@ from testbed.db.store import Store
 from testbed.graph.fuse import make_passes
 from testbed.graph.passes import Check, Job, Pass, Reads, Shard, shards_of
 from testbed.graph.reuse import given_outputs
+from testbed.inputs import active, use_in_this_thread, using
 from testbed.reading import Read
 from testbed.record import Today
 from testbed.registry.catalog import Catalog
@@ -63,9 +64,11 @@ def run(
     Raises:
         TestbedError: If the run as a whole cannot start or go on; what was stored before that is kept.
     """
-    catalog.load(options.plugins)
-    with Store.create(options.db_url, options.payload_url) as store:
-        return Run(catalog, options, store, progress or SilentProgress()).run(models, settings)
+    options = options.settled()
+    with using(options.inputs or active()):
+        catalog.load(options.plugins)
+        with Store.create(options.db_url, options.payload_url) as store:
+            return Run(catalog, options, store, progress or SilentProgress()).run(models, settings)
 
 
 class Run:
@@ -93,7 +96,7 @@ class Run:
         self._suspects: frozenset[str] = frozenset()  # models some of whose stored outputs are outdated
         self._processes: Any = None  # workers that were started before there was a plan
         self._repairs: dict[int, int] = {}
-        self._finishing = ThreadPoolExecutor(1, thread_name_prefix="finish")
+        self._finishing = ThreadPoolExecutor(1, "finish", use_in_this_thread, (active(),))
         self._finishes: list[Future[None]] = []
 
     def run(self, models: Sequence[str], settings: Sequence[str]) -> Report:

@@ -5,7 +5,6 @@ A file is a ``.npy`` array, or a tensor that torch has saved as CLIP benchmark's
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from testbed.data.content import remembered_digest
 from testbed.db.entities import Evaluation
 from testbed.errors import DataError
 from testbed.eval_settings.eval_setting_base import prompts_of
+from testbed.inputs import active
 from testbed.tasks.zero_shot import head_fingerprint
 
 if TYPE_CHECKING:
@@ -21,20 +21,10 @@ if TYPE_CHECKING:
 
     from testbed.db.store import Store
 
-ENV_HEADS = "TESTBED_CLASSIFIERS"  # files, told to the processes that a run starts
-
-
-def use_heads(files: Sequence[Path]) -> None:
-    """Makes head files known to this process and those it starts; none means heads are made from prompts."""
-    if files:
-        os.environ[ENV_HEADS] = os.pathsep.join(str(file.resolve()) for file in files)
-    else:
-        os.environ.pop(ENV_HEADS, None)
-
 
 def head_files() -> list[Path]:
-    """The files that are in use."""
-    return [Path(file) for file in os.environ.get(ENV_HEADS, "").split(os.pathsep) if file]
+    """The files that are in use, as the active `Inputs` say; none means heads are made from prompts."""
+    return [Path(file) for file in active().heads]
 
 
 def head_digests() -> list[str]:

@@ -16,6 +16,7 @@ from testbed.data.source import ImageSource
 from testbed.db.entities import Chunk
 from testbed.errors import RunError
 from testbed.graph.passes import Pass, PassCell, Shard
+from testbed.inputs import active, using
 from testbed.memory import InPieces
 from testbed.registry.parcel import Parcel
 from testbed.tasks.task_base import PrepareContext, get_task
@@ -256,18 +257,23 @@ class ShardBuffer:
 
 
 class Travelling(torch.utils.data.Dataset[Item]):
-    """A reader as a data set of torch's; unpacked in a data worker after the plug-ins have been loaded there."""
+    """A reader as a data set of torch's; unpacked in a data worker after the plug-ins have been loaded there.
+
+    It reads with the inputs that are active where it is made.
+    """
 
     def __init__(self, reader: Reader, plugins: tuple[str, ...]) -> None:
         self.reader = reader
         self.plugins = plugins
+        self.inputs = active()
 
     def __getitem__(self, key: tuple[int, int]) -> Item:
         """Reads a sample."""
-        return self.reader[key]
+        with using(self.inputs):
+            return self.reader[key]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"reader": Parcel(self.reader, self.plugins), "plugins": self.plugins}
+        return {"reader": Parcel(self.reader, self.plugins), "plugins": self.plugins, "inputs": self.inputs}
 
 
 def _data_worker_context() -> Any:

@@ -14,6 +14,7 @@ from testbed.db.entities import Chunk
 from testbed.errors import RunError, SampleError
 from testbed.eval_settings.perturbation_base import sample_seed
 from testbed.graph.passes import Pass, PassCell, Shard
+from testbed.inputs import active, use_in_this_thread
 from testbed.memory import DeviceError, is_device_error, is_out_of_memory
 from testbed.models.capability_base import Message
 from testbed.tasks.generation_base import KIND, GenerationTask, failure, output_of
@@ -46,7 +47,7 @@ class MessageKernel(ShardKernel):
 
     def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
         """See `Kernel.run`; images are read ahead meanwhile."""
-        with ThreadPoolExecutor(READERS, thread_name_prefix="images") as self._readers:
+        with ThreadPoolExecutor(READERS, "images", use_in_this_thread, (active(),)) as self._readers:
             yield from super().run(shards)
 
     def compute(self, shard: Shard) -> Iterator[Counted | Done]:

@@ -7,6 +7,7 @@ import os
 
 from testbed.errors import TestbedError
 from testbed.graph.passes import Job
+from testbed.inputs import using
 from testbed.work.channel import RemoteChannel
 
 log = logging.getLogger("testbed")
@@ -20,7 +21,9 @@ def work(channel: RemoteChannel, device: str) -> bool:
     try:
         import testbed.work.worker  # noqa: F401 -- takes seconds, in which the run may still be planning
 
-        _work(channel, channel.job(), device)
+        job = channel.job()
+        with using(job.inputs):
+            _work(channel, job, device)
     except (BrokenPipeError, EOFError, ConnectionResetError):
         raise
     except TestbedError as error:

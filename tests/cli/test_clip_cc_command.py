@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 import pytest
@@ -12,6 +11,7 @@ from testbed.cli import clip_cc
 from testbed.cli.clip_cc import export_run, translate
 from testbed.db.store import Store
 from testbed.errors import DefinitionError, RunError, UnknownNameError
+from testbed.inputs import Inputs
 from testbed.registry import registry
 from testbed.runner.options import RunOptions
 from testbed.runner.report import Outcome
@@ -73,6 +73,10 @@ def asked(bench, *changes, base_dir=None, models=(), predictions=None):
     return translate(config_file(bench, *changes), base_dir, models, predictions)
 
 
+def inputs_of(found):
+    return Inputs().but(**found.inputs)
+
+
 def replay(bench, *names):
     return tuple(f"replay:{bench / 'data' / 'models' / name}.json" for name in names)
 
@@ -82,8 +86,10 @@ def test_the_file_by_itself(bench):
     assert found.models == replay(bench, "internvl", "llava_next_video")
     assert found.settings(registry) == ["clip-cc-bench@nv-embed"]
     assert found.results == bench / "results"
-    assert os.environ["TESTBED_CLIP_CC_GROUND_TRUTH"] == str(bench / "data/ground_truth/clip_cc_dataset.json")
-    assert os.environ["TESTBED_PREDICTIONS"] == str(bench / "data" / "models")
+    assert inputs_of(found) == Inputs(
+        clip_cc_ground_truth=str(bench / "data/ground_truth/clip_cc_dataset.json"),
+        predictions=str(bench / "data" / "models"),
+    )
 
 
 def test_models_and_predictions_can_be_given(bench, tmp_path, monkeypatch):
@@ -100,7 +106,7 @@ def test_models_and_predictions_can_be_given(bench, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = asked(bench, models=["internvl"], predictions="mine")
     assert found.models == (f"replay:{tmp_path / 'mine' / 'internvl.json'}",)
-    assert os.environ["TESTBED_PREDICTIONS"] == str(tmp_path / "mine")
+    assert inputs_of(found).predictions == str(tmp_path / "mine")
 
 
 def test_another_base_folder(bench, tmp_path):
@@ -111,7 +117,8 @@ def test_another_base_folder(bench, tmp_path):
     found = asked(bench, base_dir=other)
     assert found.models == replay(other, "internvl", "llava_next_video")
     assert found.results == other / "results"
-    assert os.environ["TESTBED_CLIP_CC_BASE"] == str(other)
+    assert inputs_of(found).clip_cc_base == str(other)
+    assert inputs_of(found).clip_cc_ground_truth == str(other / "data/ground_truth/clip_cc_dataset.json")
     found = asked(bench, ('"results"', '"/elsewhere"'), base_dir=other)
     assert str(found.results) == "/elsewhere"
 
@@ -145,7 +152,12 @@ def test_what_the_file_says_of_the_run(bench, monkeypatch):
     options = asked(bench, ('"cuda:0"', '"cuda:1"')).options(RunOptions(plugins=("/a.py",), limit=3))
     path = str(bench / "src" / "configs" / "nv-embed.yaml")
     assert options == RunOptions(
-        plugins=("/a.py", path), limit=3, gpus=(1,), clear_cache_interval=25, progress_interval=10
+        plugins=("/a.py", path),
+        limit=3,
+        gpus=(1,),
+        clear_cache_interval=25,
+        progress_interval=10,
+        inputs=inputs_of(asked(bench)),
     )
     assert choose_devices(options) == ["cuda:1"]
     options = asked(bench, ('"cuda:0"', '"cpu"')).options(RunOptions())

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from testbed.data.clip_cc_config import (
-    ENV_BASE_DIR,
     DataPaths,
     FineGrained,
     Processing,
     read_config,
 )
 from testbed.errors import DefinitionError
+from testbed.inputs import ENV_CLIP_CC_BASE
 
 # As the one that CLIP-CC-Bench's README shows.
 FULL = """
@@ -96,7 +96,7 @@ def test_the_base_folder(tmp_path, monkeypatch):
     assert config.resolved(config.data_paths.results_base_dir) == Path("/elsewhere/results")
     assert config.resolved("x", tmp_path) == tmp_path / "x"
     assert read_config(write(tmp_path, FULL, "mine/a.yaml")).base_dir() == tmp_path / "mine"
-    monkeypatch.setenv(ENV_BASE_DIR, str(tmp_path / "other"))
+    monkeypatch.setenv(ENV_CLIP_CC_BASE, str(tmp_path / "other"))
     assert config.base_dir() == tmp_path / "other"
     assert config.base_dir(tmp_path) == tmp_path
 

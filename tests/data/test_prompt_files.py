@@ -14,13 +14,13 @@ import pytest
 from testbed.data import prompts
 from testbed.errors import DataError
 from testbed.eval_settings import imagenet_base
+from testbed.inputs import ENV_CLASSNAMES, ENV_TEMPLATES, Inputs, using
 
 
 @pytest.fixture(autouse=True)
 def _no_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (prompts.ENV_CLASSNAMES, prompts.ENV_TEMPLATES):
-        monkeypatch.setenv(name, "")  # so that what a test sets is taken back
-        monkeypatch.delenv(name)
+    for name in (ENV_CLASSNAMES, ENV_TEMPLATES):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(prompts, "_PACKAGE", "no_clip_benchmark_here")
 
 
@@ -58,10 +58,11 @@ def write(path: Path, content: Any) -> Path:
 
 
 def use(tmp_path: Path, names: Any = None, templates: Any = None) -> None:
-    prompts.set_prompt_files(
-        write(tmp_path / "names.json", names) if names is not None else None,
-        write(tmp_path / "templates.json", templates) if templates is not None else None,
-    )
+    """Sets the user's variables; what a test sets is taken back after it."""
+    if names is not None:
+        os.environ[ENV_CLASSNAMES] = str(write(tmp_path / "names.json", names))
+    if templates is not None:
+        os.environ[ENV_TEMPLATES] = str(write(tmp_path / "templates.json", templates))
 
 
 # Where they come from ---------------------------------------------------------------------------------------------
@@ -210,9 +211,10 @@ def test_templates_for_other_data_sets_are_no_prompts_by_class(tmp_path):
 
 def test_a_file_of_the_installed_package_can_be_named(package, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    prompts.set_prompt_files(None, Path("cupl_prompts.json"))
-    assert os.environ[prompts.ENV_TEMPLATES] == str(package / "cupl_prompts.json")
-    found = prompts.templates("imagenetv2", same_as="imagenet1k", classes=["fish", "shark"])
+    file = prompts.templates_file(Path("cupl_prompts.json"))
+    assert file == package / "cupl_prompts.json"
+    with using(Inputs(templates=str(file))):
+        found = prompts.templates("imagenetv2", same_as="imagenet1k", classes=["fish", "shark"])
     assert found == {"fish": ["A fish swims."], "shark": ["A shark bites."]}
 
 
@@ -236,15 +238,14 @@ def test_a_file_of_the_installed_package_can_be_named(package, tmp_path, monkeyp
 def test_a_file_of_another_form_is_refused_when_it_is_named(content, message, tmp_path):
     path = tmp_path / "f.json"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    for files in ((path, None), (None, path)):
+    for checked in (prompts.class_names_file, prompts.templates_file):
         with pytest.raises(DataError, match=rf"f\.json.*{message}"):
-            prompts.set_prompt_files(*files)
-    assert prompts.ENV_CLASSNAMES not in os.environ
+            checked(path)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(DataError, match=r"none\.json cannot be read: No such file"):
-        prompts.set_prompt_files(tmp_path / "none.json", None)
+        prompts.class_names_file(tmp_path / "none.json")
 
 
 def test_templates_without_a_place_for_the_name_are_refused(tmp_path):

@@ -20,6 +20,7 @@ from testbed.errors import DataError, MissingExtraError
 from testbed.eval_settings.clip_benchmark_imagenet import BABEL_LANGUAGES
 from testbed.eval_settings.clip_benchmark_sets import TORCHVISION
 from testbed.eval_settings.clip_benchmark_vtab import TASKS
+from testbed.inputs import ENV_CLASSNAMES, ENV_TEMPLATES, Inputs, using
 from testbed.registry import registry
 from testbed.registry.select import select
 
@@ -39,7 +40,7 @@ REST = """
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TESTBED_DATA", str(tmp_path))
     monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "cache"))
-    for name in (prompts.ENV_CLASSNAMES, prompts.ENV_TEMPLATES):
+    for name in (ENV_CLASSNAMES, ENV_TEMPLATES):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(prompts, "_PACKAGE", "no_clip_benchmark_here")
     return tmp_path
@@ -153,10 +154,8 @@ def test_the_users_files_reach_the_settings(root, monkeypatch):
     MAKERS["gtsrb"](root, monkeypatch)
     (root / "n.json").write_text(json.dumps({"gtsrb": [f"sign {number}" for number in range(43)]}))
     (root / "t.json").write_text(json.dumps({"gtsrb": ["a {c}", "the {c}"]}))
-    for name in (prompts.ENV_CLASSNAMES, prompts.ENV_TEMPLATES):
-        monkeypatch.setenv(name, "")
-    prompts.set_prompt_files(root / "n.json", root / "t.json")
-    assert prompts_of("gtsrb")[7] == ["a sign 7", "the sign 7"]
+    with using(Inputs.from_environment().but(class_names=root / "n.json", templates=root / "t.json")):
+        assert prompts_of("gtsrb")[7] == ["a sign 7", "the sign 7"]
 
 
 def test_templates_that_are_nowhere_are_asked_for(root, monkeypatch):
@@ -252,7 +251,7 @@ def test_the_users_templates_come_before_those_of_a_webdataset(key, root, monkey
     shard = wds_world.samples({"s0": b"1", "s1": b"0"})
     wds_world.write_split(root / "wds_vtab-pcam", [shard], classnames="a\nb\n", templates="of {c}\n")
     (root / "t.json").write_text(json.dumps({key: ["my {c}"]}))
-    monkeypatch.setenv(prompts.ENV_TEMPLATES, str(root / "t.json"))
+    monkeypatch.setenv(ENV_TEMPLATES, str(root / "t.json"))
     assert prompts_of("wds/vtab/pcam") == [["my a"], ["my b"]]
 
 

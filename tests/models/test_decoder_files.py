@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
-from testbed.data.clip_cc_config import ENV_BASE_DIR, read_config
+from testbed.data.clip_cc_config import read_config
 from testbed.errors import DefinitionError, DuplicateNameError, MissingExtraError, PluginError, RunError
 from testbed.identity import digest
+from testbed.inputs import ENV_CLIP_CC_BASE, Inputs, using
 from testbed.models.decoder_file_base import from_config
 from testbed.models.model_base import LoadOptions
 from testbed.registry.catalog import Catalog
@@ -88,9 +89,25 @@ def test_where_its_folder_is_looked_for(tmp_path, caplog, place, file):
 
 def test_another_base_folder(tmp_path, monkeypatch):
     (tmp_path / "there" / "decoder_models" / "nv-embed").mkdir(parents=True)
-    monkeypatch.setenv(ENV_BASE_DIR, str(tmp_path / "there" / "repository"))
+    monkeypatch.setenv(ENV_CLIP_CC_BASE, str(tmp_path / "there" / "repository"))
     model = from_config(read_config(write(tmp_path, FULL)))
     assert model.folder.source == str(tmp_path / "there" / "decoder_models" / "nv-embed")
+
+
+def test_a_registered_decoder_follows_the_inputs(catalog, tmp_path):
+    path = write(tmp_path, FULL)
+    bases = [tmp_path / name / "repository" for name in ("one", "two")]
+    for base in bases:
+        (base.parent / "decoder_models" / "nv-embed").mkdir(parents=True)
+    for base in (*bases, bases[0]):
+        with using(Inputs(clip_cc_base=str(base))):
+            model = catalog.load([path]).get_model("nv-embed")
+            assert model.folder.source == str(base.parent / "decoder_models" / "nv-embed")
+            assert catalog.get_model("nv-embed") is model
+    assert catalog.models.source("nv-embed") == catalog.models.origin("nv-embed") == str(path)
+    other = write(tmp_path, FULL, "other.yaml")
+    with pytest.raises(DuplicateNameError, match=f"two models are named 'nv-embed': one at {path}, another at {other}"):
+        catalog.load([other])
 
 
 def test_without_its_folder_the_hub_is_asked(tmp_path, caplog):

@@ -13,6 +13,7 @@ from toy import CLASSES, SIZE, ToyImages, toy_catalog, toy_model
 from toy_towers import ASKED, Targets, ToyTower, everything, tokenize, toy_encoder, zero_shot
 
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.inputs import Inputs
 from testbed.models.model_base import ImageEncoder, StandardTransform
 from testbed.runner.dry import make_plan
 from testbed.runner.options import RunOptions
@@ -202,10 +203,9 @@ def test_a_perturbed_setting_embeds_its_own_images(lab: Any, work: Any) -> None:
     assert np.abs(difference).max() > 0.1
 
 
-def test_heads_can_be_saved_and_their_mean_be_used(lab: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from testbed.tasks.head_files import save_heads, use_heads
+def test_heads_can_be_saved_and_their_mean_be_used(lab: Any, tmp_path: Any) -> None:
+    from testbed.tasks.head_files import save_heads
 
-    monkeypatch.delenv("TESTBED_CLASSIFIERS", raising=False)
     settings = [zero_shot(), zero_shot("other", "some {c}")]
     lab.run(toy_catalog(toy_encoder(), *settings))
     with lab.open() as store:
@@ -214,9 +214,8 @@ def test_heads_can_be_saved_and_their_mean_be_used(lab: Any, tmp_path: Any, monk
     heads = [np.load(path) for path in saved]
     images = torch.nn.functional.normalize(plain_embeddings(), dim=1).numpy()
     np.testing.assert_allclose(lab.logits("tower", "other"), 100 * images @ heads[0], atol=1e-4)
-    use_heads(saved)
     wordless = zero_shot("mean", templates=None, keep_embeddings=False)
-    assert lab.run(toy_catalog(toy_encoder(), wordless)).ok
+    assert lab.run(toy_catalog(toy_encoder(), wordless), inputs=Inputs().but(heads=saved)).ok
     np.testing.assert_allclose(lab.logits("tower", "mean"), 100 * images @ np.mean(heads, axis=0), atol=1e-4)
     with lab.open() as store:
         assert save_heads(store, store.evaluations(eval_settings=["mean"]), tmp_path / "none") == []

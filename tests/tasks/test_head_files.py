@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,12 @@ import pytest
 import torch
 
 from testbed.errors import DataError
-from testbed.tasks.head_files import head_digests, loaded_head, use_heads
+from testbed.inputs import Inputs, using
+from testbed.tasks.head_files import head_digests, loaded_head
 
 
-@pytest.fixture(autouse=True)
-def _no_heads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.delenv("TESTBED_CLASSIFIERS", raising=False)
-    yield
-    use_heads([])
+def heads(*files: Path) -> AbstractContextManager[None]:
+    return using(Inputs().but(heads=files))
 
 
 def saved(path: Path, values: Any) -> Path:
@@ -30,19 +29,24 @@ def saved(path: Path, values: Any) -> Path:
 
 
 def test_the_mean_of_several_heads_is_not_normalized_again(tmp_path: Path) -> None:
-    use_heads([saved(tmp_path / "a.npy", [[1, 0], [0, 1]]), saved(tmp_path / "b.pt", [[0, 0], [1, 1]])])
-    torch.testing.assert_close(loaded_head(2), torch.tensor([[0.5, 0.0], [0.5, 1.0]]))
+    with heads(saved(tmp_path / "a.npy", [[1, 0], [0, 1]]), saved(tmp_path / "b.pt", [[0, 0], [1, 1]])):
+        torch.testing.assert_close(loaded_head(2), torch.tensor([[0.5, 0.0], [0.5, 1.0]]))
 
 
 def test_heads_are_told_apart_by_their_content(tmp_path: Path) -> None:
-    use_heads([saved(tmp_path / "a.npy", [[1.0]])])
-    first = head_digests()
-    use_heads([saved(tmp_path / "same.npy", [[1.0]])])
-    assert head_digests() == first
-    use_heads([saved(tmp_path / "other.npy", [[2.0]])])
-    assert head_digests() != first
-    use_heads([])
+    with heads(saved(tmp_path / "a.npy", [[1.0]])):
+        first = head_digests()
+    with heads(saved(tmp_path / "same.npy", [[1.0]])):
+        assert head_digests() == first
+    with heads(saved(tmp_path / "other.npy", [[2.0]])):
+        assert head_digests() != first
     assert head_digests() == []
+
+
+def test_the_variable_names_several_as_in_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [saved(tmp_path / "a.npy", [[1.0]]), saved(tmp_path / "b.npy", [[3.0]])]
+    monkeypatch.setenv("TESTBED_CLASSIFIERS", os.pathsep.join(map(str, files)))
+    assert loaded_head(1).tolist() == [[2.0]]
 
 
 @pytest.mark.parametrize(
@@ -53,14 +57,13 @@ def test_heads_are_told_apart_by_their_content(tmp_path: Path) -> None:
     ],
 )
 def test_what_does_not_fit_is_told(tmp_path: Path, values: Any, classes: int | None, message: str) -> None:
-    use_heads([saved(tmp_path / "a.npy", values)])
-    with pytest.raises(DataError, match=message):
+    with heads(saved(tmp_path / "a.npy", values)), pytest.raises(DataError, match=message):
         loaded_head(classes)
 
 
 def test_heads_of_different_shapes_have_no_mean(tmp_path: Path) -> None:
-    use_heads([saved(tmp_path / "a.npy", [[1.0]]), saved(tmp_path / "b.npy", [[1.0, 2.0]])])
-    with pytest.raises(DataError, match="different shapes"):
+    files = (saved(tmp_path / "a.npy", [[1.0]]), saved(tmp_path / "b.npy", [[1.0, 2.0]]))
+    with heads(*files), pytest.raises(DataError, match="different shapes"):
         loaded_head(None)
 
 
@@ -72,6 +75,5 @@ def test_a_file_that_would_run_code_is_refused(tmp_path: Path) -> None:
     torch.save(Evil(), tmp_path / "evil.pt")
     np.save(tmp_path / "evil.npy", np.array([Evil()], dtype=object), allow_pickle=True)
     for name in ("evil.pt", "evil.npy"):
-        use_heads([tmp_path / name])
-        with pytest.raises(DataError, match="cannot be read"):
+        with heads(tmp_path / name), pytest.raises(DataError, match="cannot be read"):
             loaded_head(None)

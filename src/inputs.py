@@ -1,0 +1,129 @@
+"""What a run reads besides its definitions: the data root, recorded predictions, files of class names and heads.
+
+A command says these once, as `Inputs`; a user's variables are the defaults. They are part of a run's options, are
+active while it runs, and travel with the work to every thread and process that takes part, so that nothing is told
+through the environment. Where none are active, as in a notebook that opens a data set, the variables are read as they
+are then.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+ENV_DATA = "TESTBED_DATA"
+ENV_PREDICTIONS = "TESTBED_PREDICTIONS"
+ENV_CLASSNAMES = "TESTBED_CLASSNAMES"
+ENV_TEMPLATES = "TESTBED_TEMPLATES"
+ENV_HEADS = "TESTBED_CLASSIFIERS"
+ENV_CLIP_CC_BASE = "TESTBED_CLIP_CC_BASE"
+ENV_CLIP_CC_GROUND_TRUTH = "TESTBED_CLIP_CC_GROUND_TRUTH"
+ENV_TRUST_CODE = "TESTBED_TRUST_REMOTE_CODE"
+
+AnyPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a run reads besides its definitions. None stands for nothing; no variable is asked in its place.
+
+    Attributes:
+        data_root: The folder with the data sets, or the URL of one; either may have ``{dataset}`` in it.
+        predictions: The folder with recorded predictions.
+        class_names: A file of class names, in CLIP benchmark's JSON format.
+        templates: A file of prompt templates, in the same format.
+        heads: Files of zero-shot heads, used in place of prompts.
+        clip_cc_base: The folder that the paths in CLIP-CC-Bench's configuration files are relative to.
+        clip_cc_ground_truth: The file with the references of CLIP-CC-Bench.
+        trusted_code: The models whose repositories may run their own code: ``"1"`` for all, or names between commas.
+    """
+
+    data_root: str | None = None
+    predictions: str | None = None
+    class_names: str | None = None
+    templates: str | None = None
+    heads: tuple[str, ...] = ()
+    clip_cc_base: str | None = None
+    clip_cc_ground_truth: str | None = None
+    trusted_code: str = ""
+
+    @classmethod
+    def from_environment(cls) -> Inputs:
+        """What the user's variables say."""
+        return cls(
+            data_root=os.environ.get(ENV_DATA),
+            predictions=os.environ.get(ENV_PREDICTIONS),
+            class_names=os.environ.get(ENV_CLASSNAMES),
+            templates=os.environ.get(ENV_TEMPLATES),
+            heads=tuple(file for file in os.environ.get(ENV_HEADS, "").split(os.pathsep) if file),
+            clip_cc_base=os.environ.get(ENV_CLIP_CC_BASE),
+            clip_cc_ground_truth=os.environ.get(ENV_CLIP_CC_GROUND_TRUTH),
+            trusted_code=os.environ.get(ENV_TRUST_CODE, ""),
+        )
+
+    def but(self, heads: Sequence[AnyPath] = (), trusted_code: str | None = None, **paths: AnyPath | None) -> Inputs:
+        """These with others in the place of some; what is None or empty stays. Paths are made absolute.
+
+        Example:
+            ``Inputs.from_environment().but(data_root="~/data", class_names="names.json")``
+        """
+        changes: dict[str, Any] = {name: absolute(path) for name, path in paths.items() if path is not None}
+        if heads:
+            changes["heads"] = tuple(absolute(file) for file in heads)
+        if trusted_code is not None:
+            changes["trusted_code"] = trusted_code
+        return replace(self, **changes)
+
+
+_active: ContextVar[Inputs] = ContextVar("testbed_inputs")
+
+
+def active() -> Inputs:
+    """The inputs of the run, or of the command, that is under way; else what the user's variables say now."""
+    inputs = _active.get(None)
+    return Inputs.from_environment() if inputs is None else inputs
+
+
+@contextmanager
+def using(inputs: Inputs) -> Iterator[None]:
+    """Makes inputs the active ones within, in this thread."""
+    token = _active.set(inputs)
+    try:
+        yield
+    finally:
+        _active.reset(token)
+
+
+def use_in_this_thread(inputs: Inputs) -> None:
+    """Makes inputs the active ones for good, as the ``initializer`` of threads: these do not inherit any."""
+    _active.set(inputs)
+
+
+def once_for_inputs(make: Callable[[], T]) -> Callable[[], T]:
+    """A function that makes something which depends on the active inputs: once for each of them."""
+    made: dict[Inputs, T] = {}
+
+    def get() -> T:
+        inputs = active()
+        if inputs not in made:
+            made[inputs] = make()
+        return made[inputs]
+
+    return get
+
+
+def absolute(path: AnyPath) -> str:
+    """A path as the same one in every working folder; a URL as it is."""
+    text = os.fspath(path)
+    return text if is_url(text) else os.path.abspath(os.path.expanduser(text))
+
+
+def is_url(root: str) -> bool:
+    """Whether a data root is a folder on a web server."""
+    return root.startswith(("https://", "http://"))
