@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import count
 from typing import Any
 
@@ -14,22 +13,21 @@ from testbed.db.store import Store
 from testbed.graph.fuse import make_passes
 from testbed.graph.passes import Check, Job, Pass, Reads, Shard, shards_of
 from testbed.graph.reuse import given_outputs
-from testbed.inputs import active, use_in_this_thread, using
+from testbed.inputs import active, using
 from testbed.reading import Read
 from testbed.record import Today
 from testbed.registry.catalog import Catalog
 from testbed.runner.cell_record import cell_record, columns_of
 from testbed.runner.cells import Action, Cell
 from testbed.runner.environment import environment
-from testbed.runner.finish import finish
 from testbed.runner.judged import JudgedTexts
 from testbed.runner.options import RunOptions
+from testbed.runner.outcomes import Outcomes
 from testbed.runner.plan import Plan, Planner, computed_and_judged
 from testbed.runner.progress import Progress, SilentProgress
-from testbed.runner.published import disagreements
 from testbed.runner.recompute import amount
 from testbed.runner.records import Records
-from testbed.runner.report import Outcome, Report
+from testbed.runner.report import Report
 from testbed.runner.resources import choose_resources
 from testbed.runner.scheduler import Scheduler
 from testbed.runner.trust import Trust
@@ -37,8 +35,6 @@ from testbed.tasks.task_base import IMAGES, get_task
 
 log = logging.getLogger("testbed")
 
-# How the cells of a plan's actions end, when all goes well; others are "complete".
-_DONE_STATUS = {Action.DERIVE: "derived", Action.SCORE: "scored"}
 MAX_REPAIRS = 3  # how often ranges that turn out to be missing are computed again before a cell is given up
 
 
@@ -72,11 +68,20 @@ def run(
 
 
 class Run:
-    """One run on an open store."""
+    """One run on an open store.
 
-    check: Check | None = None  # of a run that computes stored samples again
+    Args:
+        catalog: Where names are looked up.
+        options: How to run.
+        store: Open to write.
+        progress: Told how it goes.
+        check: For a run that computes stored samples again: where these are. It scores nothing.
+    """
 
-    def __init__(self, catalog: Catalog, options: RunOptions, store: Store, progress: Progress) -> None:
+    def __init__(
+        self, catalog: Catalog, options: RunOptions, store: Store, progress: Progress, check: Check | None = None
+    ) -> None:
+        self.check = check
         self.catalog = catalog
         self.options = options
         self.store = store
@@ -84,10 +89,9 @@ class Run:
         self.records = Records(store, Today(catalog.plugins))
         self.resources = choose_resources(options)
         self.report = Report(Plan())
+        self.outcomes = Outcomes(store, catalog, self.records, self.report, progress, self.check is None)
         self._evaluations: dict[int, Cell] = {}  # evaluation id → the cell that is run
         self._ids: dict[int, int] = {}  # id(cell) → the evaluation that has its outputs
-        self._outcomes: dict[int, Outcome] = {}  # id(cell) → outcome
-        self._whole: set[int] = set()  # id(cell) of cells whose outputs are all stored, be it that scoring them failed
         self._environment: dict[str, Any] = {}
         self._scheduler: Scheduler | None = None
         self._passes: list[Pass] = []
@@ -96,8 +100,6 @@ class Run:
         self._suspects: frozenset[str] = frozenset()  # models some of whose stored outputs are outdated
         self._processes: Any = None  # workers that were started before there was a plan
         self._repairs: dict[int, int] = {}
-        self._finishing = ThreadPoolExecutor(1, "finish", use_in_this_thread, (active(),))
-        self._finishes: list[Future[None]] = []
 
     def run(self, models: Sequence[str], settings: Sequence[str]) -> Report:
         """Plans and does it."""
@@ -120,7 +122,7 @@ class Run:
     def _do(self, plan: Plan) -> Report:
         self.report.plan = plan
         for cell in plan.of(Action.DONE):
-            self._end(cell, "stored", evaluation_id=cell.stored.id if cell.stored else None)
+            self.outcomes.end(cell, "stored", evaluation_id=cell.stored.id if cell.stored else None)
         for cell in plan.of(Action.UNSUPPORTED, Action.FAILED):
             self._record_failure(cell)
         try:
@@ -130,10 +132,9 @@ class Run:
         except KeyboardInterrupt:
             self.report.interrupted = True
         finally:
-            self._finishing.shutdown(wait=True)
-            self._collect(plan)
-        for finished in self._finishes:
-            finished.result()
+            self.outcomes.close()
+            self.report.outcomes = self.outcomes.collect(plan)
+        self.outcomes.wait()
         for name in self.records.settle():
             self.progress.note(f"{name} changed while it was read; the next run checks what was computed from it")
         return self.report
@@ -167,15 +168,15 @@ class Run:
         self._judged = list(judged)
         for _, evaluation_id in begun:
             if evaluation_id not in open_cells:  # all outputs were stored, and then something happened
-                self._finish(evaluation_id)
-        self._wait_for_finishes()
+                self.outcomes.finish(evaluation_id, self._evaluations[evaluation_id])
+        self.outcomes.wait()
         self._begin_judged()
         if not self._scheduler.finished:
             try:
                 self._execute()
             finally:
                 self._record_open(begun)
-        self._wait_for_finishes()
+        self.outcomes.wait()
         for cell in self._judged:
             self._begin_derived(cell)  # says why it cannot be
 
@@ -200,7 +201,7 @@ class Run:
 
     def _record_open(self, begun: Iterable[tuple[Cell, int]]) -> None:
         """Stores what the evaluations were computed from that are not complete, for the run that resumes them."""
-        ended = {each.evaluation_id for each in self._outcomes.values()}
+        ended = self.outcomes.ended()
         self.records.begin({evaluation_id: cell for cell, evaluation_id in begun if evaluation_id not in ended})
 
     def _begin(self, cell: Cell, derived_from: int | None = None) -> Evaluation | None:
@@ -212,7 +213,7 @@ class Run:
         self._ids[id(cell)] = evaluation.root
         self._evaluations[evaluation.id] = cell
         if evaluation.status == "complete":
-            self._end(cell, "stored", evaluation_id=evaluation.id)
+            self.outcomes.end(cell, "stored", evaluation_id=evaluation.id)
             return None
         return evaluation
 
@@ -286,7 +287,7 @@ class Run:
     # What workers tell --------------------------------------------------------------------------------------------
 
     def shard_done(self, shard_id: int, stored_bytes: int) -> None:
-        """The outputs of a task are stored: some cells may be done with."""
+        """The values of a shard are stored: some cells may be complete."""
         assert self._scheduler is not None
         self.report.stored_bytes += stored_bytes
         cells = self._scheduler.cells_of(shard_id)
@@ -318,7 +319,7 @@ class Run:
         """A cell cannot be finished, and nothing is under way for it."""
         self.store.fail(evaluation_id, reason)
         self.progress.note(f"{self._evaluations[evaluation_id].name} failed: {reason}")
-        self._end(self._evaluations[evaluation_id], "failed", reason, evaluation_id)
+        self.outcomes.end(self._evaluations[evaluation_id], "failed", reason, evaluation_id)
 
     def _complete_outputs(self, evaluation_id: int) -> None:
         """Finishes an evaluation whose outputs are stored, and lets begin what has waited for them."""
@@ -326,16 +327,16 @@ class Run:
         assert self._texts is not None
         self._scheduler.completed(evaluation_id)
         self._texts.ended(evaluation_id)
-        self._finish(evaluation_id)
         cell = self._evaluations[evaluation_id]
+        self.outcomes.finish(evaluation_id, cell)
         if any(source is cell for each in self._judged for source in _sources(each)):
-            self._wait_for_finishes()
+            self.outcomes.wait()
 
     def _begin_judged(self) -> None:
         """Begins the cells whose sources have ended, and gives judges the texts of cells that they can take up."""
         assert self._scheduler is not None
         assert self._texts is not None
-        ready = [cell for cell in self._judged if all(id(source) in self._outcomes for source in _sources(cell))]
+        ready = [cell for cell in self._judged if all(self.outcomes.of(each) for each in _sources(cell))]
         begun = {id(cell) for cell in ready}
         self._judged = [cell for cell in self._judged if id(cell) not in begun]
         for cell in ready:
@@ -347,7 +348,7 @@ class Run:
             texts = sum(len(shard.texts) for shard in shards if shard.pass_id == pass_id)
             self._begin_pass(self._passes[pass_id], texts, texts)
         for evaluation_id in complete:
-            self._finish(evaluation_id)
+            self.outcomes.finish(evaluation_id, self._evaluations[evaluation_id])
 
     def _repair(self, evaluation_id: int) -> bool:
         """Makes shards for ranges of an evaluation that are missing although its shards are done.
@@ -370,55 +371,22 @@ class Run:
             self._scheduler.add(shards)
         return True
 
-    # Finishing ----------------------------------------------------------------------------------------------------
-
-    def _finish(self, evaluation_id: int) -> None:
-        """Scores and completes an evaluation, in a thread, while others are computed."""
-        cell = self._evaluations[evaluation_id]
-        self._whole.add(id(cell))
-        status = _DONE_STATUS.get(cell.action, "complete")
-
-        def work() -> None:
-            reason = self._complete(evaluation_id, cell)
-            if reason is not None:
-                self.progress.note(f"{cell.name} failed: {reason}")
-            self._end(cell, "failed" if reason else status, reason or "", evaluation_id)
-
-        self._finishes.append(self._finishing.submit(work))
-
-    def _complete(self, evaluation_id: int, cell: Cell) -> str | None:
-        """Scores and completes an evaluation; returns the reason if that fails."""
-        reason = finish(self.store, self.catalog, evaluation_id)
-        if reason is None:
-            self.records.complete(evaluation_id, cell)
-            self._compare_with_published(evaluation_id)
-        return reason
-
-    def _compare_with_published(self, evaluation_id: int) -> None:
-        """Says at once where a number is another one than was published: the rest of the run may be as wrong."""
-        for line in disagreements(self.store, self.catalog, evaluation_id):
-            self.report.disagreements.append(line)
-            self.progress.note(line)
-
-    def _wait_for_finishes(self) -> None:
-        for finished in self._finishes:
-            finished.result()
-        self._finishes.clear()
+    # From the outputs of others ------------------------------------------------------------------------------------
 
     def _derive(self, cells: Sequence[Cell]) -> None:
         """Completes cells from the outputs of others."""
         for cell in cells:
             evaluation = self._begin_derived(cell)
             if evaluation is not None:
-                self._finish(evaluation.id)
-        self._wait_for_finishes()
+                self.outcomes.finish(evaluation.id, cell)
+        self.outcomes.wait()
 
     def _begin_derived(self, cell: Cell) -> Evaluation | None:
-        """Begins a cell that takes the outputs of another one; None when these cannot be had, or it is done already."""
+        """Begins a cell that takes the outputs of another one; None if these are missing, or it is complete already."""
         taken = cell.source if cell.source is not None else cell.needs[IMAGES].source
         for source in _sources(cell):
-            outcome = self._outcomes.get(id(source))
-            if outcome is None or not (outcome.status in ("complete", "stored") or id(source) in self._whole):
+            if not self.outcomes.has_outputs(source):
+                outcome = self.outcomes.of(source)
                 why = outcome.reason if outcome else "it was not finished"
                 self._fail_cell(cell, f"{source.name}, whose outputs it takes, failed: {why}")
                 return None
@@ -430,7 +398,7 @@ class Run:
         """The evaluation that has the outputs of a source: not one that is derived itself."""
         return self._ids[id(source)] if isinstance(source, Cell) else source.root
 
-    # Outcomes -----------------------------------------------------------------------------------------------------
+    # The store's rows ---------------------------------------------------------------------------------------------
 
     def _record(self, cell: Cell, derived_from: int | None = None) -> CellRecord:
         return cell_record(cell, self.options, self._environment, derived_from)
@@ -438,20 +406,11 @@ class Run:
     def _record_failure(self, cell: Cell) -> None:
         status: Status = "unsupported" if cell.action is Action.UNSUPPORTED else "failed"
         self.store.record_failure(self._record(cell), status, cell.reason, *columns_of(cell))
-        self._end(cell, status, cell.reason)
+        self.outcomes.end(cell, status, cell.reason)
 
     def _fail_cell(self, cell: Cell, reason: str) -> None:
         cell.action, cell.reason = Action.FAILED, reason
         self._record_failure(cell)
-
-    def _end(self, cell: Cell, status: str, reason: str = "", evaluation_id: int | None = None) -> None:
-        self._outcomes[id(cell)] = Outcome(cell.model, cell.setting, status, reason, evaluation_id)
-
-    def _collect(self, plan: Plan) -> None:
-        self.report.outcomes = [
-            self._outcomes.get(id(cell), Outcome(cell.model, cell.setting, "stopped", "the run was stopped"))
-            for cell in plan.cells
-        ]
 
 
 def _sources(cell: Cell) -> list[Cell]:

@@ -28,8 +28,7 @@ class ScratchRun(Run):
     """
 
     def __init__(self, catalog: Catalog, options: RunOptions, store: Store, progress: Progress, check: Check) -> None:
-        super().__init__(catalog, options, store, progress)
-        self.check = check
+        super().__init__(catalog, options, store, progress, check)
 
     def start_workers(self) -> None:
         """Starts the workers' processes while the plan is made."""
@@ -52,10 +51,6 @@ class ScratchRun(Run):
         """Ends processes that were started and not needed."""
         if self._processes is not None:
             self._processes.close()
-
-    def _complete(self, evaluation_id: int, cell: Cell) -> str | None:
-        self.store.complete(evaluation_id, [], [])
-        return None
 
     def _record_open(self, begun: Iterable[tuple[Cell, int]]) -> None:
         """Nothing: this store is read by nobody else."""

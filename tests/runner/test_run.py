@@ -614,7 +614,7 @@ class Fragile(ToyDataset):
 def test_samples_that_could_not_be_read_are_read_again_when_the_cell_is(lab, away, monkeypatch):
     monkeypatch.setattr(Fragile, "away", away)
     if away == "some":  # interrupted before it was complete: here by a metric that fails
-        monkeypatch.setattr("testbed.runner.run.finish", lambda store, *_: store.fail(1, "stopped") or "stopped")
+        monkeypatch.setattr("testbed.runner.outcomes.finish", lambda store, *_: store.fail(1, "stopped") or "stopped")
     catalog = toy_catalog(toy_model(), toy_setting(dataset=Fragile()))
     assert [each.status for each in lab.run(catalog).outcomes] == ["failed"]
     monkeypatch.undo()

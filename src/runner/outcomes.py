@@ -1,0 +1,107 @@
+"""How the cells of a run end: evaluations are scored and completed in a thread, while others are computed."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from testbed.db.store import Store
+from testbed.inputs import active, use_in_this_thread
+from testbed.registry.catalog import Catalog
+from testbed.runner.cells import Action, Cell
+from testbed.runner.finish import finish
+from testbed.runner.plan import Plan
+from testbed.runner.progress import Progress
+from testbed.runner.published import disagreements
+from testbed.runner.records import Records
+from testbed.runner.report import Outcome, Report
+
+# How the cells of a plan's actions end, when all goes well; others are "complete".
+_DONE_STATUS = {Action.DERIVE: "derived", Action.SCORE: "scored"}
+
+
+class Outcomes:
+    """The outcomes of a run's cells.
+
+    Args:
+        store: Has the outputs; gets scores and metrics.
+        catalog: Has the settings.
+        records: Gets what complete evaluations were computed from.
+        report: Gets what differs from published numbers.
+        progress: Told about failures.
+        scored: Whether evaluations are scored at all; else they are complete with their outputs.
+    """
+
+    def __init__(
+        self, store: Store, catalog: Catalog, records: Records, report: Report, progress: Progress, scored: bool
+    ) -> None:
+        self.store = store
+        self.catalog = catalog
+        self.records = records
+        self.report = report
+        self.progress = progress
+        self.scored = scored
+        self._outcomes: dict[int, Outcome] = {}  # id(cell) → outcome
+        self._whole: set[int] = set()  # id(cell) of cells whose outputs are all stored, even if scoring them failed
+        self._thread = ThreadPoolExecutor(1, "finish", use_in_this_thread, (active(),))
+        self._finishes: list[Future[None]] = []
+
+    def end(self, cell: Cell, status: str, reason: str = "", evaluation_id: int | None = None) -> None:
+        """Notes how a cell has ended; see `Outcome`."""
+        self._outcomes[id(cell)] = Outcome(cell.model, cell.setting, status, reason, evaluation_id)
+
+    def of(self, cell: Cell) -> Outcome | None:
+        """How a cell has ended; None while it is under way."""
+        return self._outcomes.get(id(cell))
+
+    def has_outputs(self, cell: Cell) -> bool:
+        """Whether all outputs of a cell that has ended are stored."""
+        outcome = self.of(cell)
+        return outcome is not None and (outcome.status in ("complete", "stored") or id(cell) in self._whole)
+
+    def ended(self) -> set[int | None]:
+        """The evaluations of the cells that have ended."""
+        return {each.evaluation_id for each in self._outcomes.values()}
+
+    def finish(self, evaluation_id: int, cell: Cell) -> None:
+        """Scores and completes an evaluation whose outputs are stored, in a thread."""
+        self._whole.add(id(cell))
+        self._finishes.append(self._thread.submit(self._finish, evaluation_id, cell))
+
+    def wait(self) -> None:
+        """Waits until all evaluations are finished that were to be.
+
+        Raises:
+            StoreError: If the store cannot be read or written.
+        """
+        for finished in self._finishes:
+            finished.result()
+        self._finishes.clear()
+
+    def close(self) -> None:
+        """Ends the thread when it has finished what it was given."""
+        self._thread.shutdown(wait=True)
+
+    def collect(self, plan: Plan) -> list[Outcome]:
+        """The outcomes of a plan's cells, in order."""
+        stopped = [Outcome(cell.model, cell.setting, "stopped", "the run was stopped") for cell in plan.cells]
+        return [self.of(cell) or other for cell, other in zip(plan.cells, stopped, strict=True)]
+
+    def _finish(self, evaluation_id: int, cell: Cell) -> None:
+        reason = self._complete(evaluation_id, cell)
+        if reason is not None:
+            self.progress.note(f"{cell.name} failed: {reason}")
+        status = _DONE_STATUS.get(cell.action, "complete")
+        self.end(cell, "failed" if reason else status, reason or "", evaluation_id)
+
+    def _complete(self, evaluation_id: int, cell: Cell) -> str | None:
+        """Scores and completes an evaluation; returns the reason if that fails."""
+        if not self.scored:
+            self.store.complete(evaluation_id, [], [])
+            return None
+        reason = finish(self.store, self.catalog, evaluation_id)
+        if reason is None:
+            self.records.complete(evaluation_id, cell)
+            for line in disagreements(self.store, self.catalog, evaluation_id):
+                self.report.disagreements.append(line)
+                self.progress.note(line)  # at once: the rest of the run may be as wrong
+        return reason
