@@ -107,10 +107,10 @@ POSITIVE = click.IntRange(min=1)
 @click.option("--override", is_flag=True, help="Run stored cells again; the stored evaluations are hidden.")
 @click.option(
     "--executor",
-    type=click.Choice(["processes", "inline"]),
+    metavar="NAME",
     default="processes",
     show_default=True,
-    help="Where cells are computed: in separate processes, or in this one (for debuggers).",
+    help="Where cells are computed: in 'processes', 'inline' in this one (for debuggers), or by an installed executor.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Print more; show where errors come from.")

@@ -68,24 +68,36 @@ class InlineChannel:
         return False
 
 
-def run_inline(
-    job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: Events, progress: Progress, device: str
-) -> None:
+class InlineExecutor:
     """Runs a job in this process.
 
-    Raises:
-        RunError: If not all could be done.
+    Args:
+        devices: The first one is used.
     """
-    import torch
 
-    from testbed.work.start import settle
+    def __init__(self, devices: list[str]) -> None:
+        self.device = devices[0]
 
-    settle(device, job.threads)
-    channel = InlineChannel(scheduler, events, progress)
-    while not scheduler.finished:
-        before = scheduler.shards_done
-        with torch.no_grad():
-            Worker(job, catalog, store, channel, device).run()
-        channel.settle()  # the last outputs are stored only now, and may turn out not to be all
-        if scheduler.shards_done == before and not scheduler.finished:
-            raise RunError("the run ended before all was done")
+    def start_ahead(self) -> None:
+        """Nothing: there is nothing to start."""
+
+    def run(
+        self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: Events, progress: Progress
+    ) -> None:
+        """See `testbed.runner.executors.Executor`."""
+        import torch
+
+        from testbed.work.start import settle
+
+        settle(self.device, job.threads)
+        channel = InlineChannel(scheduler, events, progress)
+        while not scheduler.finished:
+            before = scheduler.shards_done
+            with torch.no_grad():
+                Worker(job, catalog, store, channel, self.device).run()
+            channel.settle()  # the last values are stored only now, and may turn out not to be all
+            if scheduler.shards_done == before and not scheduler.finished:
+                raise RunError("the run ended before all was done")
+
+    def close(self) -> None:
+        """Nothing: nothing was started."""

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from testbed.inputs import Inputs, active
 from testbed.paths import ENV_PAYLOADS
-
-Executor = Literal["processes", "inline"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class RunOptions:
             as ``"1%"``; None for none.
         override: Whether to run again what is stored already; the stored evaluations are set aside.
         verbose: Whether workers tell where errors come from.
-        executor: Where cells are computed: in processes of their own, or in this one.
+        executor: Where cells are computed: ``"processes"``, ``"inline"`` (in this process), or an installed one.
         clear_cache_interval: After how many texts a scorer gives unused memory back to the GPU; None never.
         progress_interval: After how many samples or texts of a pass a line is told; None after ten seconds.
         inputs: What is read besides definitions: the data root, class names, zero-shot heads and the like; None takes
@@ -58,7 +55,7 @@ class RunOptions:
     trust: bool = False
     verify: str | None = None
     override: bool = False
-    executor: Executor = "processes"
+    executor: str = "processes"
     verbose: bool = False
     clear_cache_interval: int | None = None
     progress_interval: int | None = None

@@ -11,10 +11,40 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from testbed.runner.pool import Ended, Told
+from testbed.db.store import Store
+from testbed.graph.passes import Job
+from testbed.registry.catalog import Catalog
+from testbed.runner.pool import Ended, Events, Pool, Told
+from testbed.runner.progress import Progress
+from testbed.runner.scheduler import Scheduler
 from testbed.work.channel import PipeChannel
 
 END_SECONDS = 10.0  # a process that has said its last word needs a moment to end
+
+
+class ProcessExecutor:
+    """Runs a job in processes of this machine, one for each device."""
+
+    def __init__(self, devices: list[str]) -> None:
+        self.devices = devices
+        self._ahead: Processes | None = None
+
+    def start_ahead(self) -> None:
+        """Starts the processes before there is a job for them."""
+        self._ahead = Processes(self.devices)
+        self._ahead.start_ahead()
+
+    def run(
+        self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: Events, progress: Progress
+    ) -> None:
+        """See `testbed.runner.executors.Executor`."""
+        processes, self._ahead = self._ahead or Processes(self.devices), None
+        Pool(job, processes, scheduler, events, progress).run()
+
+    def close(self) -> None:
+        """Ends processes that were started and not needed."""
+        if self._ahead is not None:
+            self._ahead.close()
 
 
 class Processes:

@@ -20,6 +20,7 @@ from testbed.registry.catalog import Catalog
 from testbed.runner.cell_record import cell_record, columns_of
 from testbed.runner.cells import Action, Cell
 from testbed.runner.environment import environment
+from testbed.runner.executors import make_executor
 from testbed.runner.judged import JudgedTexts
 from testbed.runner.options import RunOptions
 from testbed.runner.outcomes import Outcomes
@@ -88,6 +89,7 @@ class Run:
         self.progress = progress
         self.records = Records(store, Today(catalog.plugins))
         self.resources = choose_resources(options)
+        self.executor = make_executor(options.executor, self.resources.devices)
         self.report = Report(Plan())
         self.outcomes = Outcomes(store, catalog, self.records, self.report, progress, self.check is None)
         self._evaluations: dict[int, Cell] = {}  # evaluation id → the cell that is run
@@ -98,7 +100,6 @@ class Run:
         self._judged: list[Cell] = []  # cells scored with embeddings of texts, not begun
         self._texts: JudgedTexts | None = None
         self._suspects: frozenset[str] = frozenset()  # models some of whose stored outputs are outdated
-        self._processes: Any = None  # workers that were started before there was a plan
         self._repairs: dict[int, int] = {}
 
     def run(self, models: Sequence[str], settings: Sequence[str]) -> Report:
@@ -265,16 +266,7 @@ class Run:
             self.check,
             self._anew(),
         )
-        if self.options.executor == "inline":
-            from testbed.runner.inline import run_inline
-
-            run_inline(job, self.catalog, self.store, self._scheduler, self, self.progress, self.resources.devices[0])
-        else:
-            from testbed.runner.pool import Pool
-            from testbed.runner.processes import Processes
-
-            processes, self._processes = self._processes or Processes(self.resources.devices), None
-            Pool(job, processes, self._scheduler, self, self.progress).run()
+        self.executor.run(job, self.catalog, self.store, self._scheduler, self, self.progress)
 
     def _anew(self) -> frozenset[str]:
         """The models for which what is prepared is made anew: stored heads and embeddings of texts may be outdated."""

@@ -10,7 +10,6 @@ from testbed.registry.catalog import Catalog
 from testbed.runner.cells import Cell
 from testbed.runner.options import RunOptions
 from testbed.runner.plan import Plan
-from testbed.runner.processes import Processes
 from testbed.runner.progress import Progress
 from testbed.runner.report import Report
 from testbed.runner.run import Run
@@ -31,10 +30,8 @@ class ScratchRun(Run):
         super().__init__(catalog, options, store, progress, check)
 
     def start_workers(self) -> None:
-        """Starts the workers' processes while the plan is made."""
-        if self.options.executor == "processes":
-            self._processes = Processes(self.resources.devices)
-            self._processes.start_ahead()
+        """Starts the workers while the plan is made."""
+        self.executor.start_ahead()
 
     def recompute(self, plan: Plan) -> Report:
         """Computes the outputs of a plan's cells.
@@ -48,9 +45,8 @@ class ScratchRun(Run):
         return report
 
     def close(self) -> None:
-        """Ends processes that were started and not needed."""
-        if self._processes is not None:
-            self._processes.close()
+        """Ends workers that were started and not needed."""
+        self.executor.close()
 
     def _record_open(self, begun: Iterable[tuple[Cell, int]]) -> None:
         """Nothing: this store is read by nobody else."""

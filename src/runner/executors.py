@@ -1,0 +1,80 @@
+"""Executors by name: where a run's workers are.
+
+An executor is a class that takes the devices and has the methods of `Executor`. Installed packages add theirs through
+the entry-point group ``testbed.executors``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+from collections.abc import Sequence
+from typing import Protocol
+
+from testbed.db.store import Store
+from testbed.errors import RunError
+from testbed.graph.passes import Job
+from testbed.registry.catalog import Catalog
+from testbed.runner.pool import Events
+from testbed.runner.progress import Progress
+from testbed.runner.scheduler import Scheduler
+
+ENTRY_POINT_GROUP = "testbed.executors"
+# Name → module and class; imported when it is used.
+BUILT_IN = {
+    "processes": "testbed.runner.processes:ProcessExecutor",
+    "inline": "testbed.runner.inline:InlineExecutor",
+}
+
+
+class Executor(Protocol):
+    """Runs a job on the workers of a run."""
+
+    def __init__(self, devices: list[str]) -> None:
+        """Notes the devices; one worker works on each."""
+        ...
+
+    def start_ahead(self) -> None:
+        """Starts workers before there is a job for them, where that saves time."""
+        ...
+
+    def run(
+        self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: Events, progress: Progress
+    ) -> None:
+        """Works until all shards are done.
+
+        Raises:
+            RunError: If not all could be done.
+            KeyboardInterrupt: If the user interrupts, after the workers have stored what they computed.
+        """
+        ...
+
+    def close(self) -> None:
+        """Ends workers that were started and not needed."""
+        ...
+
+
+def executor_names() -> list[str]:
+    """The names of all executors."""
+    return [*BUILT_IN, *sorted(each.name for each in _installed() if each.name not in BUILT_IN)]
+
+
+def make_executor(name: str, devices: list[str]) -> Executor:
+    """An executor.
+
+    Raises:
+        RunError: If there is none of that name.
+    """
+    if name in BUILT_IN:
+        module, _, kind = BUILT_IN[name].partition(":")
+        made: Executor = getattr(importlib.import_module(module), kind)(devices)
+        return made
+    for each in _installed():
+        if each.name == name:
+            made = each.load()(devices)
+            return made
+    raise RunError(f"there is no executor {name!r}; there are {', '.join(executor_names())}")
+
+
+def _installed() -> Sequence[importlib.metadata.EntryPoint]:
+    return tuple(importlib.metadata.entry_points(group=ENTRY_POINT_GROUP))
