@@ -55,7 +55,7 @@ def test_the_tables(store, program):
     assert [line.split() for line in accuracy.splitlines()[2:]] == [["a", "62.50", "%"], ["c", "62.50", "%"]]
     assert pairs.splitlines()[-1].split()[:2] == ["a", "c"]
     assert [line.split()[:2] for line in counts.splitlines()[2:]] == [["0", "1"], ["1", "4"], ["2", "3"]]
-    assert "1 (12.50 %) none gets right, 3 (37.50 %) all do" in done.stderr
+    assert "1 (12.50 %) that no model gets right, 3 (37.50 %) that all get right" in done.stderr
 
 
 def test_where_nobody_is_wrong_kappa_is_not_defined(store, ask):

@@ -43,7 +43,7 @@ def test_the_table_says_how_it_is_counted(store, ask):
     assert lines[0].split() == "rank points mean hm_cf model @gte @nv-embed".split()
     assert lines[3].split() == ["2", "2.5", "0.8500", "replay:a", "0.9500", "(2)", "0.7500", "(0.5)"]
     assert "Borda count over 2 settings of clip-cc-bench: on each" in done.stderr
-    assert "equal points are ordered by the mean" in done.stderr
+    assert "ties in points are broken by the mean" in done.stderr
 
 
 def test_another_metric_and_some_of_the_models(store, ask):

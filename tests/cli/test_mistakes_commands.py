@@ -181,7 +181,7 @@ def test_a_metric_of_ones_own_does_not_matter_where_targets_are_classes(store, a
 
 def test_where_nothing_is_confused_that_is_said(store, ask):
     put(store, "d", "easy", samples_of([0, 1]), saying([0, 1]))
-    assert ask("--confusions", "easy").stdout == "no class is taken for another one\n"
+    assert ask("--confusions", "easy").stdout == "no class is confused with another\n"
     assert rows_of(ask("--confusions", "easy", "--json")) == []
 
 
@@ -196,5 +196,5 @@ def test_mistakes_are_told_in_one_line(store, refusal, ask):
     assert "confusions need class indices as targets" in refusal("--confusions", "texts")
     assert "d on scored has no stored logits" in refusal("--confusions", "scored")
     assert "far restricts the logits to classes up to 9, but the model gives 4" in refusal("--confusions", "far")
-    assert "--by takes 'model' alone, not 'class'" in ask("--confusions", "val", "--by", "class", code=2).stderr
+    assert "--by takes only 'model', not 'class'" in ask("--confusions", "val", "--by", "class", code=2).stderr
     assert "0 is not in the range" in ask("--hardest", "val", "--limit", 0, code=2).stderr

@@ -65,7 +65,7 @@ def test_the_table_has_ranks_intervals_and_ties(store, program):
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["rank", "95", "%", "model", "top1", "95", "%", "interval", "tied", "with"]
     assert lines[-1].split()[:3] == ["3", "3", "poor"]
-    assert "200 samples, which all 3 models have" in done.stderr
+    assert "200 samples that all 3 models have" in done.stderr
 
 
 def test_the_order_of_models_and_settings_does_not_matter(store, ask):
@@ -127,7 +127,7 @@ def test_the_smaller_loss_is_first(store, ask):
     assert [(each["model"], each["rank"]) for each in rows] == [("b", 1), ("c", 2), ("a", 3)]
     assert "%" not in ask("--rank", "pets", "--score", "nll").stdout.replace("95 %", "")
     done = ask("--rank", "toys", "--score", "width")
-    assert "be it better or not" in done.stderr
+    assert "largest first (not necessarily best)" in done.stderr
     assert [line.split()[2] for line in done.stdout.splitlines()[2:]] == ["a", "c", "b"]
 
 

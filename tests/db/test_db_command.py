@@ -241,7 +241,7 @@ def test_cells_without_a_complete_evaluation_are_explained(db: Db, build: Any, s
     store.add_name("eval setting", "never")
     fails(db("--print-eval", "net", "failed", *flags), "net on failed is failed: CUDA out of memory")
     fails(db("--print-eval", "net", "unsupported", *flags), "net on unsupported is unsupported: it lacks logits")
-    fails(db("--print-eval", "net", "running", *flags), "is not complete", "the same command to eval.py")
+    fails(db("--print-eval", "net", "running", *flags), "is not complete", "the same eval.py command")
     command = "python eval.py --models 'net' --eval-settings 'never'"
     fails(db("--print-eval", "net", "never", *flags), "no evaluation of net on never", command)
 
@@ -356,7 +356,7 @@ def test_what_is_in_the_registry_can_be_added_to_the_store(db: Db, store: Store)
     said = db("--add-model", "digits-cnn", "digits-logreg")
     assert said.code == 0
     assert said.out == "model digits-cnn: added to the store\nmodel digits-logreg: added to the store\n"
-    assert db("--add-model", "digits-cnn").out == "model digits-cnn: is in the store already\n"
+    assert db("--add-model", "digits-cnn").out == "model digits-cnn: already in the store\n"
     assert {each.name: each.model_type for each in store.list_names("model")} == {
         "digits-cnn": "Standard training",
         "digits-logreg": "Linear Classifier on Pixels",
@@ -425,7 +425,7 @@ def test_renaming(db: Db, build: Any, store: Store) -> None:
     store.add_name("eval setting", "part", parent="val")
     said = db("--rename-model", "old", "new")
     assert said.code == 0
-    assert said.out == "model old renamed to new in the store; its definition should get the new name too\n"
+    assert said.out == "model old renamed to new in the store; rename its definition too\n"
     assert db("--rename-eval-setting", "val", "validation").code == 0
     assert db("--print-eval", "new", "validation").code == 0
     assert db("--list-eval-settings-db", "--json").json[0]["parent"] == "validation"
@@ -437,7 +437,7 @@ def test_renaming(db: Db, build: Any, store: Store) -> None:
 def test_purging_takes_override(db: Db, build: Any, store: Store) -> None:
     build.complete("net", "val")
     db("--remove-model", "net")
-    fails(db("--purge"), "deletes the outputs", "for good", "add --override")
+    fails(db("--purge"), "permanently deletes", "outputs", "add --override")
     assert len(store.evaluations(hidden=True)) == 1
     said = db("--purge", "--override")
     assert (said.code, said.out) == (0, "1 evaluation and 1 name deleted\n")
@@ -567,7 +567,7 @@ def test_upgrading_a_store_that_is_up_to_date_says_so(db: Db) -> None:
     said = db("--upgrade")
     assert said.code == 0
     assert "the store has schema version" in said.out
-    assert "it was up to date" in said.out
+    assert "already up to date" in said.out
 
 
 def test_a_newer_store_is_refused_whatever_is_asked(db: Db, raw: Any, empty_url: str) -> None:
