@@ -1,4 +1,4 @@
-"""The plan of a run that is not made."""
+"""The plan of a run, for ``--dry-run``."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class PlannedPass:
     """A pass that a run would make.
 
     Attributes:
-        one_pass: The pass; the ids of its evaluations mean nothing.
-        samples: How many samples, or texts, it has in all; None where that is known only when others are stored.
+        one_pass: The pass; the ids of its evaluations are placeholders.
+        samples: The total number of samples or texts; None if it depends on outputs that are not stored yet.
         to_do: How many of them a run would compute; the others are stored.
     """
 
@@ -37,7 +37,7 @@ class PlannedPass:
 
 
 def make_plan(catalog: Catalog, options: RunOptions, models: Sequence[str], settings: Sequence[str]) -> Plan:
-    """The plan of a run, without fetching weights and without touching the store (which need not exist)."""
+    """The plan of a run. Downloads no weights and does not change the store, which need not exist."""
     catalog.load(options.plugins)
     try:
         store = Store.open(options.db_url)
@@ -56,12 +56,12 @@ def make_plan(catalog: Catalog, options: RunOptions, models: Sequence[str], sett
 
 
 def planned_passes(plan: Plan, store: Store | None, options: RunOptions) -> list[PlannedPass]:
-    """The passes that a run of a plan would make, with what is left to do in each.
+    """The passes of a plan, with the remaining work in each.
 
     Args:
         plan: The plan.
-        store: Where it is stored; None for a store that does not exist yet.
-        options: The run's.
+        store: The results store; None if it does not exist yet.
+        options: The options of the run.
     """
     numbered = list(zip([*plan.prerequisites, *plan.of(Action.RUN)], count(1), strict=False))
     judged = plan.of(Action.SCORE)
@@ -79,7 +79,7 @@ def planned_passes(plan: Plan, store: Store | None, options: RunOptions) -> list
 
 
 def _stored_ranges(cells: Sequence[tuple[Cell, int]], store: Store) -> Mapping[int, Sequence[tuple[int, int]]]:
-    """What earlier runs that were interrupted have stored of cells, by their numbers."""
+    """The ranges of samples that interrupted runs have stored, by the number of the cell."""
     found = {}
     for cell, number in cells:
         if cell.stored is not None and cell.opened_setting is not None:
@@ -89,7 +89,7 @@ def _stored_ranges(cells: Sequence[tuple[Cell, int]], store: Store) -> Mapping[i
 
 
 def _count_texts(cells: Sequence[Cell], one_pass: Pass, store: Store | None) -> tuple[int | None, int | None]:
-    """How many different texts some cells have, and how many of them are not embedded yet."""
+    """The number of distinct texts of some cells, and how many of them are not embedded yet."""
     texts: dict[str, None] = {}
     for cell in cells:
         source = cell.source
@@ -97,10 +97,10 @@ def _count_texts(cells: Sequence[Cell], one_pass: Pass, store: Store | None) -> 
         if store is None or not isinstance(source, Evaluation) or source.dataset_id is None or not one_pass.encoder:
             return None, None
         if store.dataset(source.dataset_id).fingerprint != cell.opened_setting.dataset.fingerprint:
-            return None, None  # it is scored from some of these outputs
+            return None, None  # only some of these outputs are scored
         try:
             texts.update(dict.fromkeys(texts_of(store, cell, source.id)))
-        except TestbedError:  # the run will say so
+        except TestbedError:  # the run will report it
             return None, None
     assert store is not None
     return len(texts), len(store.lacking_texts(one_pass.encoder, texts))

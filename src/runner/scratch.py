@@ -1,4 +1,4 @@
-"""A run that computes samples of stored evaluations again, in a store that is thrown away."""
+"""A run that recomputes samples of stored evaluations in a temporary store."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from testbed.runner.run import Run
 
 
 class ScratchRun(Run):
-    """Computes outputs, and scores none.
+    """Computes outputs without scoring them.
 
     Args:
-        catalog: Has today's definitions.
-        options: How to run.
-        store: The scratch store.
-        progress: Told how it goes.
-        check: Where the stored evaluations are.
+        catalog: The registry, with today's definitions.
+        options: The options of the run.
+        store: The temporary store.
+        progress: Receives the progress.
+        check: The store with the evaluations to check.
     """
 
     def __init__(self, catalog: Catalog, options: RunOptions, store: Store, progress: Progress, check: Check) -> None:
@@ -32,7 +32,7 @@ class ScratchRun(Run):
         self.check = check
 
     def start_workers(self) -> None:
-        """Starts the workers' processes while the plan is made."""
+        """Starts the worker processes while the plan is made."""
         if self.options.executor == "processes":
             self._processes = Processes(self.resources.devices)
             self._processes.start_ahead()
@@ -49,7 +49,7 @@ class ScratchRun(Run):
         return report
 
     def close(self) -> None:
-        """Ends processes that were started and not needed."""
+        """Ends worker processes that were not needed."""
         if self._processes is not None:
             self._processes.close()
 
@@ -58,4 +58,4 @@ class ScratchRun(Run):
         return None
 
     def _record_open(self, begun: Iterable[tuple[Cell, int]]) -> None:
-        """Nothing: this store is read by nobody else."""
+        """Does nothing: nobody else reads this store."""

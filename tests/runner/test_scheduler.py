@@ -182,4 +182,4 @@ def test_texts_of_a_scorer_that_kills_its_workers_are_given_up_for_all_cells_at_
         deaths += 1
     assert deaths == 3
     assert sorted(each.evaluation_id for each in given_up) == list(range(1, 21))
-    assert given_up[0].reason == "the worker died 3 times while the scorer scorer embedded texts"
+    assert given_up[0].reason == "the worker died 3 times while the judge scorer embedded texts"
