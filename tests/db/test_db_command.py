@@ -388,7 +388,7 @@ def test_removing_and_restoring_a_model(db: Db, build: Any, store: Store) -> Non
     assert db("--list-models-db").out == ""
     assert db("--restore-model", "net").out == "model net and 2 evaluations restored\n"
     assert {each.model for each in store.results()} == {"net"}
-    fails(db("--restore-model", "net"), "nothing of the model net is removed")
+    fails(db("--restore-model", "net"), "the model net has nothing to restore")
 
 
 def test_removing_and_restoring_a_setting(db: Db, build: Any, store: Store) -> None:
@@ -431,7 +431,7 @@ def test_renaming(db: Db, build: Any, store: Store) -> None:
     assert db("--list-eval-settings-db", "--json").json[0]["parent"] == "validation"
     fails(db("--rename-model", "old", "other"), "unknown model 'old'")
     store.add_name("model", "taken")
-    fails(db("--rename-model", "new", "taken"), "has a model 'taken' already", "choose another name")
+    fails(db("--rename-model", "new", "taken"), "already has a model 'taken'", "choose another name")
 
 
 def test_purging_takes_override(db: Db, build: Any, store: Store) -> None:
@@ -509,7 +509,7 @@ def test_a_table_is_imported_and_exported(db: Db, tmp_path: Path) -> None:
 def test_tables_that_cannot_be_imported_or_exported_are_told(db: Db, tmp_path: Path) -> None:
     foreign = tmp_path / "foreign.csv"
     foreign.write_text("a,b\n1,2\n")
-    fails(db("--import-results", foreign), "is no table that can be imported", "begins with a, b")
+    fails(db("--import-results", foreign), "is not a table that can be imported", "begins with a, b")
     fails(db("--import-results", tmp_path / "missing.csv"), "there is no file", "missing.csv")
     fails(db("--export-csv", tmp_path / "missing" / "out.csv"), "cannot be written")
 
@@ -621,11 +621,11 @@ def test_a_missing_store_is_told_and_not_made_by_what_edits_either(db: Db, words
     ("url", "words"),
     [
         ("{here}", "is a folder"),
-        ("{here}/table.csv", "no SQLite database"),
+        ("{here}/table.csv", "is not a SQLite database"),
         ("{here}/missing/lab.db", "no results store"),
         ("mysql://me:secret@host/lab", "SQLite and Postgres, not on 'mysql'"),
         ("postgresql://me:secret@127.0.0.1:1/lab", "cannot be reached"),
-        (":memory:", "in memory"),
+        (":memory:", "in-memory"),
         ("://", "is not a database URL"),
         ("postgresql://me@host:port/lab", "is not a database URL"),
     ],
