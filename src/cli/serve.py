@@ -50,9 +50,7 @@ def make_server(db_url: str | None, host: str, port: int, metric: str, shown: st
     try:
         return ThreadingHTTPServer((host, port), handler)
     except OSError as error:
-        raise TestbedError(
-            f"cannot listen on {host}:{port}: {error.strerror or error}; try another --port"
-        ) from error
+        raise TestbedError(f"cannot listen on {host}:{port}: {error.strerror or error}; try another --port") from error
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,7 +1,7 @@
-"""Sending objects to another process when their classes are defined in plug-in files.
+"""Sends objects whose classes are defined in plug-in files to another process.
 
-Python's own way of sending an object names the module of its class, which the other process must be able to import. A
-plug-in file is no such module until it has been loaded there; a parcel loads the plug-ins before it is opened.
+A pickled object names the module of its class, which the other process must import. Plug-in files cannot be imported
+until they are loaded there; a parcel loads them before it unpickles the object.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Parcel:
-    """Any object, to be unpacked where it arrives.
+    """Any object, unpickled in the receiving process.
 
     Args:
         value: The object.
@@ -28,7 +28,7 @@ class Parcel:
 
 
 def _unpack(data: bytes, plugins: tuple[str, ...]) -> Any:
-    """The object itself takes the place of the parcel. The bytes come from the process that started this one."""
+    """Returns the object itself. The bytes come from the process that started this one."""
     from testbed.registry import registry
 
     registry.load(plugins)

@@ -85,7 +85,7 @@ def test_an_unknown_name_suggests(tmp_path):
 
 def test_a_split_that_is_there_is_left_alone(tmp_path):
     run("-d", "digits_10percent", "-o", tmp_path)
-    with pytest.raises(DataError, match="is there already"):
+    with pytest.raises(DataError, match="already exists"):
         run("-d", "digits_10percent", "-o", tmp_path)
     run("-d", "digits_10percent", "-o", tmp_path, "--overwrite", "--max-count", "10")
     assert len(WebDataset(tmp_path)) == 54

@@ -177,7 +177,7 @@ def test_a_full_disk(program, tmp_path):
         eval_inline(program, "--db-url", url)
         words = ("--plugin", WORLD, "--models", "world-plain", "world-other", "--eval-settings", "world", "world-dark")
         done = program("eval.py", *words, "--db-url", url, code=1)
-        assert "no space is left" in error_of(done)
+        assert "no space left" in error_of(done)
         assert "Nothing that was stored before is lost" in error_of(done)
         rows = json.loads(program("db.py", "--db-url", url, "--print-eval", "world-plain", "world", "--json").stdout)
         assert {each["n"] for each in rows if each["slice"] == "overall"} <= {

@@ -192,7 +192,7 @@ def test_what_recorded_predictions_cannot_do(folder: Path) -> None:
     with pytest.raises(WeightsError, match="recorded predictions have no weights; leave out --random-weights"):
         model(folder / "longva.json").load(LoadOptions(random_seed=0))
     (folder / "longva.json").write_text('{"v1": ')
-    with pytest.raises(DataError, match=r"longva\.json is no JSON"):
+    with pytest.raises(DataError, match=r"longva\.json is not valid JSON"):
         model(folder / "longva.json").load(LoadOptions())
     assert "replay:" not in registry.models
 
