@@ -91,9 +91,9 @@ def test_what_a_generator_is() -> None:
     assert found is not None
     assert found.id.startswith("state:")
     assert definition.spec()["generator"] == {"layers": 1}
-    with pytest.raises(DefinitionError, match="generator_loader is a function without arguments"):
+    with pytest.raises(DefinitionError, match="generator_loader must be a function without arguments"):
         Generator("net", network.layer.weight)  # type: ignore[arg-type]
-    with pytest.raises(DefinitionError, match="returns an object with generate"):
+    with pytest.raises(DefinitionError, match="must return an object with generate"):
         Generator("net", lambda: 3).load(LoadOptions())
 
 
