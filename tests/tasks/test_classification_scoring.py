@@ -498,7 +498,7 @@ def test_targets_of_other_kinds_reach_an_own_metric():
 
 
 def test_an_own_metric_that_returns_garbage_is_named():
-    with pytest.raises(DefinitionError, match="shift: metrics_fn returns a dictionary"):
+    with pytest.raises(DefinitionError, match="shift: metrics_fn must return a dictionary"):
         score(*random_case(n=4), setting(metrics_fn=lambda logits, targets: 0.5))
     with pytest.raises(DefinitionError, match="shift: the metric 'mine'"):
         score(*random_case(n=4), setting(metrics_fn=lambda logits, targets: {"mine": "good"}))
