@@ -198,7 +198,7 @@ def test_a_store_in_a_folder_that_does_not_exist(program, tmp_path):
 
 def test_a_gpu_that_is_not_there(program):
     done = program("eval.py", *LOGREG, "--gpus", "97", code=1)
-    assert "GPU 97" in error_of(done)
+    assert "--gpus 97: torch sees" in error_of(done)
 
 
 def test_a_gpu_that_cannot_be(program):
