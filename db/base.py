@@ -1,4 +1,4 @@
-"""What the parts of the store share: the engine, transactions, and a few statements that both databases understand."""
+"""The base of the store's parts: the engine, transactions, and a few statements for both databases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from testbed.db.payloads import External
 from testbed.db.urls import display_url
 from testbed.errors import ReadOnlyStoreError
 
-# SQLite takes at most 32,766 variables in a statement; a list of values longer than this is asked for in parts.
+# SQLite takes at most 32,766 variables in a statement; longer lists of values are queried in parts.
 MANY = 900
 
 
@@ -24,10 +24,10 @@ class StoreBase:
     """A connection to a store, and its transactions.
 
     Args:
-        engine: As `engine.connect` makes it.
+        engine: From `engine.connect`.
         url: The database, for messages.
         mode: ``"read"`` or ``"write"``.
-        payload_url: Where outputs go, an fsspec URL; None keeps them in the database.
+        payload_url: An fsspec URL for outputs; None stores them in the database.
     """
 
     def __init__(self, engine: Engine, url: URL, mode: Mode, payload_url: str | None = None) -> None:
@@ -38,19 +38,19 @@ class StoreBase:
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """One transaction that only reads."""
+        """A read-only transaction."""
         with clear_errors(self.url), Session(self.engine) as session, session.begin():
             yield session
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """One transaction: all that happens within is stored, or nothing is.
+        """A transaction that is stored completely or not at all.
 
         Raises:
-            ReadOnlyStoreError: If the store was opened to read.
+            ReadOnlyStoreError: If the store was opened read-only.
         """
         if self.mode == "read":
-            raise ReadOnlyStoreError(f"the store {display_url(self.url)} was opened to read, not to write")
+            raise ReadOnlyStoreError(f"the store {display_url(self.url)} was opened read-only")
         engine = self.engine.execution_options(testbed_mode="write")
         with clear_errors(self.url), Session(engine) as session, session.begin():
             yield session
@@ -67,7 +67,7 @@ class StoreBase:
 
 
 def insert_new(session: Session, table: type[Any], rows: Sequence[dict[str, Any]]) -> None:
-    """Inserts rows, leaving those alone whose key is there already."""
+    """Inserts rows whose keys do not exist yet."""
     if not rows:
         return
     if session.get_bind().dialect.name == "postgresql":
@@ -81,7 +81,7 @@ def insert_new(session: Session, table: type[Any], rows: Sequence[dict[str, Any]
 
 
 def insert_or_replace(session: Session, table: type[Any], rows: Sequence[dict[str, Any]]) -> None:
-    """Inserts rows in the place of those that have the same key."""
+    """Inserts rows, replacing those with the same key."""
     if not rows:
         return
     from sqlalchemy.dialects import postgresql, sqlite

@@ -1,4 +1,4 @@
-"""Results in CLIP benchmark's forms: records of one cell each, in JSON files or as the rows of a CSV file."""
+"""Results in CLIP benchmark's formats: one record per cell, in JSON files or as rows of a CSV file."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from testbed.paths import write_atomically
 
 FORM = "CLIP benchmark's table"
 KEYS = ("dataset", "model", "pretrained", "task")
-EXACT_SETTING = "eval_setting"  # our own name, in a record that does not tell it otherwise
+EXACT_SETTING = "eval_setting"  # our name of the setting, for records whose other fields do not determine it
 TEXTS = (*KEYS, "language", EXACT_SETTING, "model_fullname")
-PROBE = ("fewshot_k", "epochs", "seed", "normalized")  # how a probe was trained: no metrics, though they stand there
+PROBE = ("fewshot_k", "epochs", "seed", "normalized")  # how a probe was trained; listed among the metrics
 PROBE_PREFIX = "lp_"
 NAMES = {"acc1": "top1", "acc5": "top5"}
 ACCURACIES = ("acc1", "acc5", "mean_per_class_recall")
@@ -53,12 +53,12 @@ COLUMNS = (*ACCURACIES, *KEYS, AVERAGE_PRECISION, "image_retrieval_recall@5", "t
 
 @dataclass(frozen=True)
 class Record:
-    """What stands about one cell: fields as they are written, empty where there is nothing.
+    """One cell: its fields as text, empty if missing.
 
     Attributes:
         fields: Column → text.
-        file: Where it stands.
-        place: Where in the file, such as ``"row 5"``.
+        file: The file.
+        place: The place in the file, such as ``"row 5"``.
     """
 
     fields: Mapping[str, str]
@@ -82,7 +82,7 @@ def json_records(path: Path, report: ImportReport) -> list[Record]:
     """The records in a JSON file (an object, or a list of them), or in all the JSON files of a folder.
 
     Raises:
-        StoreError: If a file is not of that form, or there is none.
+        StoreError: If a file has another format, or there is none.
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:
@@ -92,7 +92,7 @@ def json_records(path: Path, report: ImportReport) -> list[Record]:
 
 def _json_file(path: Path, report: ImportReport) -> list[Record]:
     try:
-        # Numbers stay as they are written; CLIP benchmark writes a bare NaN where a metric is not defined.
+        # Numbers stay text; CLIP benchmark writes a bare NaN for undefined metrics.
         given = json.loads(path.read_text(encoding="utf-8"), parse_float=str, parse_int=str, parse_constant=str)
     except (OSError, ValueError, RecursionError) as error:
         raise StoreError(f"{path} cannot be read as a JSON file: {error}") from error
@@ -124,10 +124,10 @@ def _json_fields(record: Any, where: str) -> dict[str, str]:
 
 
 def cells_of(records: Iterable[Record], report: ImportReport) -> list[ImportedCell]:
-    """The cells that records are about. Records of one cell that have different metrics are put together.
+    """The cells of records. Records of one cell with different metrics are merged.
 
     Raises:
-        StoreError: If a field is not what it should be, or two records of a cell contradict each other.
+        StoreError: If a field is invalid, or two records of a cell contradict each other.
     """
     cells: dict[tuple[str, str], ImportedCell] = {}
     for record in records:
@@ -142,8 +142,8 @@ def cells_of(records: Iterable[Record], report: ImportReport) -> list[ImportedCe
             cells[key] = imported_cell(*key, (*held.metrics, *cell.metrics))
         else:
             raise StoreError(
-                f"{record.where}: {key[0]} on {key[1]} has two rows that differ; which one counts? Leave out the other,"
-                " or name the data sets apart"
+                f"{record.where}: {key[0]} on {key[1]} has two rows that differ; remove one of them,"
+                " or give the data sets different names"
             )
     return list(cells.values())
 
@@ -169,7 +169,7 @@ def _cell(record: Record) -> ImportedCell:
 
 
 def _probe(record: Record) -> dict[str, Any]:
-    """How a probe was trained; pandas writes whole numbers with a point where some are missing."""
+    """How a probe was trained; pandas writes integers as floats if some are missing."""
     probe: dict[str, Any] = {}
     for key in PROBE:
         text = record.fields.get(key, "").strip()
@@ -188,10 +188,9 @@ def _probe(record: Record) -> dict[str, Any]:
 
 
 def records_of(results: Iterable[Result]) -> list[dict[str, Any]]:
-    """One record for each cell that has metrics of CLIP benchmark's, as its JSON files hold them.
+    """One record for each cell with metrics of CLIP benchmark, as in its JSON files.
 
-    Of a cell that one has evaluated oneself, and has imported too, one's own numbers are written. What a task's metrics
-    have no value for is None.
+    If a cell was both run and imported, its own numbers are written. Missing metrics of a task are None.
 
     Args:
         results: The visible results.
@@ -219,7 +218,7 @@ def _record(setting: str, model: str, results: Mapping[str, Result]) -> dict[str
     if all(value is None for value in metrics.values()):
         return None
     architecture, _, pretrained = model.partition(",")
-    if not pretrained:  # a name without a comma, or one that ends in it
+    if not pretrained:  # a name without a comma, or with a trailing one
         architecture = model
     record: dict[str, Any] = {
         "dataset": place.dataset,
@@ -263,7 +262,7 @@ assert set(_METRICS) == set(TASKS)
 
 
 def write_json(records: Sequence[Mapping[str, Any]], folder: Path) -> int:
-    """Writes each record to a file of its own, and returns how many.
+    """Writes each record to a separate file; returns the number of files.
 
     Raises:
         StoreError: If the folder cannot be written.
@@ -278,7 +277,7 @@ def write_json(records: Sequence[Mapping[str, Any]], folder: Path) -> int:
 
 
 def file_name(record: Mapping[str, Any]) -> str:
-    """A name for the file of a record, different for different cells, and good on every system."""
+    """The file name of a record: unique for each cell and valid on every system."""
     setting = record.get(EXACT_SETTING) or setting_of(_place(record))
     model = ",".join(filter(None, (record["model"], record["pretrained"])))
     return f"{safe_name(setting)}__{safe_name(model)}.json"
@@ -292,8 +291,8 @@ def _place(record: Mapping[str, Any]) -> Place:
 def write_csv(records: Sequence[Mapping[str, Any]], path: Path) -> int:
     """Writes CLIP benchmark's table, and returns the number of its rows.
 
-    The columns are those of its published table in their order. Before the last one, ``model_fullname``, come those of
-    other metrics; ``language`` where one is not English; ``eval_setting`` where the others do not tell the setting.
+    The columns are those of its published table in their order. Before the last one, ``model_fullname``, come other
+    metrics, ``language`` if one is not English, and ``eval_setting`` if the other columns do not determine it.
 
     Raises:
         StoreError: If the file cannot be written.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 COLUMNS = ("coarse_similarity", "fine_precision", "fine_recall", "fine_f1", "hm_cf")
-# Of the summary: its names, and what of each is told.
+# The names in the summary, with the column and statistics of each.
 SUMMARY = {
     "coarse_similarity": ("coarse_similarity", ("mean", "std", "min", "max")),
     "fine_grained_precision": ("fine_precision", ("mean", "std")),
@@ -32,11 +32,11 @@ SUMMARY = {
     "fine_grained_f1": ("fine_f1", ("mean", "std")),
     "hm_cf": ("hm_cf", ("mean", "std")),
 }
-SCALES = {"unit": "", "raw": "_raw"}  # scale → what the names of scores end in
+SCALES = {"unit": "", "raw": "_raw"}  # scale → suffix of the score names
 STATUS = ("scored", "missing", "empty", "error")
 DIGITS = 4
 REPLAY = "replay:"
-MARK = "@"  # in the name of a setting, before the decoder
+MARK = "@"  # precedes the decoder in the name of a setting
 
 Tell = Callable[[str], None]
 
@@ -58,13 +58,13 @@ class Scored:
 
 @dataclass(frozen=True)
 class Written:
-    """What was written.
+    """What an export wrote.
 
     Attributes:
-        captioners: Evaluations of a captioner by a decoder.
+        captioners: The number of evaluations of a captioner by a decoder.
         decoders: The decoders.
-        files: How many files.
-        ranked: Whether a ranking is among them.
+        files: The number of files.
+        ranked: Whether a ranking was written.
     """
 
     captioners: int
@@ -82,16 +82,16 @@ def export_clip_cc(
     tell: Tell = lambda note: None,
     first: Collection[int] = (),
 ) -> Written:
-    """Writes what is stored of captioners that decoders have scored.
+    """Writes the stored scores of captioners by decoders.
 
     Args:
-        store: Where the scores are.
-        folder: Gets ``decoders/individual_results`` and ``decoders/aggregated_results``.
+        store: The results store.
+        folder: The output folder; gets ``decoders/individual_results`` and ``decoders/aggregated_results``.
         models: Names or patterns of captioners; none means all.
-        settings: Names or patterns of settings ``<setting>@<decoder>``; none means all that have such scores.
-        scale: ``"unit"``: (x + 1) / 2; ``"raw"``: cosines as they are.
+        settings: Names or patterns of settings ``<setting>@<decoder>``; none means all with such scores.
+        scale: ``"unit"``: (x + 1) / 2; ``"raw"``: unchanged cosines.
         tell: Called with notes.
-        first: Ids of evaluations that stand before the ones that count: those of a run that is to be written.
+        first: Ids of evaluations that take precedence over the reported ones: those of the run to write.
 
     Raises:
         StoreError: If there is nothing to write, two evaluations would have the same files, or they cannot be written.
@@ -125,7 +125,7 @@ def export_clip_cc(
 def _scored(
     store: Store, models: Sequence[str], settings: Sequence[str], suffix: str, tell: Tell, first: Collection[int]
 ) -> list[Scored]:
-    """The evaluations that count, by decoder and captioner."""
+    """The reported evaluations, by decoder and captioner."""
     from testbed.analyses.side_by_side import evaluations_on, matching_settings
 
     words = matching_settings(store, settings) if settings else _settings_with_decoder(store)
@@ -138,12 +138,12 @@ def _scored(
     if not found:
         asked = f" on {', '.join(settings)}" if settings else ""
         raise StoreError(
-            f"the store has no captions that a decoder has scored{asked}; run: python eval.py --models MODEL…"
+            f"the store has no captions scored by a decoder{asked}; run: python eval.py --models MODEL…"
             f" --eval-settings 'clip-cc-bench{MARK}DECODER'"
         )
     partial = [each for each in found if each.sample_limit or each.random_weights]
     if partial:
-        tell(f"{len(partial)} of {len(found)} evaluations saw a part of the samples, or have random weights")
+        tell(f"{len(partial)} of {len(found)} evaluations used part of the samples or random weights")
     decoders = _names([each.eval_setting.rpartition(MARK)[2] for each in found], "decoders")
     captioners = _names([each.model for each in found], "captioners")
     made = [Scored(each, captioners[each.model], decoders[each.eval_setting.rpartition(MARK)[2]]) for each in found]
@@ -153,13 +153,13 @@ def _scored(
         if other is not each.evaluation:
             raise StoreError(
                 f"{each.evaluation.model} was scored by {each.decoder} on {other.eval_setting} and on"
-                f" {each.evaluation.eval_setting}, which would have the same files; choose with --eval-settings"
+                f" {each.evaluation.eval_setting}, whose file names would be the same; choose with --eval-settings"
             )
     return sorted(made, key=lambda each: (each.decoder, each.captioner))
 
 
 def settings_beside(store: Store, settings: Sequence[str]) -> list[str]:
-    """The stored settings that score captions as these do, by whatever decoder."""
+    """The stored settings that score the same captions, by any decoder."""
     about = {setting.rpartition(MARK)[0] for setting in settings}
     return [each for each in _settings_with_decoder(store) if each.rpartition(MARK)[0] in about]
 
@@ -172,7 +172,7 @@ def _settings_with_decoder(store: Store) -> list[str]:
 
 
 def _names(names: Iterable[str], what: str) -> dict[str, str]:
-    """A file name for each, all different, also where case does not count.
+    """A file name for each, unique even if case is ignored.
 
     Raises:
         StoreError: If two would share one.
@@ -184,7 +184,7 @@ def _names(names: Iterable[str], what: str) -> dict[str, str]:
         other = taken.setdefault(short.lower(), name)
         if other != name:
             raise StoreError(
-                f"the {what} {other} and {name} would both have files called {short}; write them to different folders,"
+                f"the {what} {other} and {name} would both have files named {short}; write them to different folders,"
                 " or rename one (--rename-model)"
             )
         chosen[name] = short
@@ -192,9 +192,9 @@ def _names(names: Iterable[str], what: str) -> dict[str, str]:
 
 
 def short_name(name: str) -> str:
-    """What a captioner or decoder is called in files: ``internvl`` for ``replay:/x/internvl.json``.
+    """The name of a captioner or decoder in files: ``internvl`` for ``replay:/x/internvl.json``.
 
-    What is no letter, digit, point, comma, equals sign, hyphen or underscore becomes an underscore.
+    Characters other than letters, digits and ``_.,=-`` become underscores.
     """
     bare = re.sub(r"\.jsonl?$", "", name.removeprefix(REPLAY).rpartition("/")[2]) if name.startswith(REPLAY) else name
     return re.sub(r"[^\w.,=-]+", "_", bare, flags=re.ASCII).strip("._-")[:120] or "captioner"
@@ -206,7 +206,7 @@ def short_name(name: str) -> str:
 def _columns(
     store: Store, evaluation: Evaluation, suffix: str
 ) -> tuple[list[str], dict[str, Array | None], list[str], list[str]]:
-    """Of each sample its id, its scores (None where a column was not computed), its status, and why it has no score."""
+    """Each sample's id, scores (None for a column that was not computed), status, and why it has no score."""
     if evaluation.dataset_id is None:
         raise StoreError(f"evaluation {evaluation.id} has no samples")
     ids = [sample.id for sample in store.dataset(evaluation.dataset_id).samples]
@@ -221,7 +221,7 @@ def _columns(
 
 
 def _filled(columns: dict[str, Array | None]) -> Array:
-    """The column that is always there."""
+    """The column that always exists."""
     coarse = columns[COLUMNS[0]]
     assert coarse is not None
     return coarse
@@ -237,7 +237,7 @@ def _reason(status: str, value: Any) -> str:
 def _tables(
     ids: Sequence[str], columns: dict[str, Array | None], status: Sequence[str], reasons: Sequence[str]
 ) -> tuple[str, str]:
-    """The text of the CSV of scores, which has the samples that were scored, and of that of statuses, which has all."""
+    """The CSV of scores, with the scored samples, and the CSV of statuses, with all samples."""
     import numpy as np
 
     coarse = _filled(columns)
@@ -262,10 +262,10 @@ def _csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _summary(each: Scored, columns: dict[str, Array | None], status: Sequence[str], scale: str) -> dict[str, Any]:
-    """CLIP-CC-Bench's summary; of raw cosines it says so."""
+    """CLIP-CC-Bench's summary; raw cosines are marked."""
     import numpy as np
 
-    # The standard deviation is that of a population.
+    # The population standard deviation.
     told: dict[str, Callable[[Array], Any]] = {"mean": np.mean, "std": np.std, "min": np.min, "max": np.max}
     summary: dict[str, Any] = {
         "model_name": each.captioner,
@@ -284,7 +284,7 @@ def _summary(each: Scored, columns: dict[str, Array | None], status: Sequence[st
 
 
 def _ranking(store: Store, scored: Sequence[Scored], metric: str, tell: Tell) -> str | None:
-    """The text of the ranking; None, with a note, where no captioner has the metric from every decoder."""
+    """The ranking as CSV; None, with a note, if no captioner has the metric from every decoder."""
     from testbed.analyses.borda import borda_ranking
 
     captioners = {each.evaluation.model: each.captioner for each in scored}
@@ -293,7 +293,7 @@ def _ranking(store: Store, scored: Sequence[Scored], metric: str, tell: Tell) ->
     try:
         found = borda_ranking(store, sorted(decoders), sorted(captioners), metric, tell, chosen)
     except StoreError as error:
-        tell(f"no ranking is written: {error}")
+        tell(f"no ranking was written: {error}")
         return None
     header = ["rank", "model", "points", f"mean_{metric}"]
     header += [f"{what}_{decoders[setting]}" for setting in found.settings for what in (metric, "points")]

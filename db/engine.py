@@ -1,4 +1,4 @@
-"""Connecting: how SQLite and Postgres are set up."""
+"""Connections to SQLite and Postgres."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Mode = Literal["read", "write"]
 
 
 def connect(url: URL, mode: Mode | Literal["create"]) -> Engine:
-    """An engine whose transactions begin as they must for that mode; ``"create"`` may make a SQLite file."""
+    """An engine for a mode; ``"create"`` may create a SQLite file."""
     if url.get_backend_name() == "sqlite":
         return _sqlite_engine(Path(url.database or ""), mode)
     return _postgres_engine(url)
@@ -34,8 +34,8 @@ def _sqlite_engine(path: Path, mode: str) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        # A transaction that reads first and writes later could find that another wrote in between, and fail at once
-        # instead of waiting; so a writing one takes the lock from the start.
+        # A transaction that reads before it writes fails at once if another has written in between. A writing
+        # transaction therefore takes the lock at its start.
         immediate = connection.get_execution_options().get("testbed_mode", "read") == "write"
         connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
 
@@ -43,13 +43,13 @@ def _sqlite_engine(path: Path, mode: str) -> Engine:
 
 
 def keep_write_ahead_log(engine: Engine) -> None:
-    """Switches a SQLite store to its write-ahead log, which the file remembers: readers and a writer no longer wait."""
+    """Switches a SQLite file permanently to its write-ahead log, so that readers and writers do not block."""
     if engine.dialect.name != "sqlite":
         return
     with contextlib.closing(engine.raw_connection()) as pooled:
         connection: Any = pooled.driver_connection
         deadline = time.monotonic() + BUSY_SECONDS
-        # Unlike any other statement, this one does not wait while another process holds the file.
+        # Unlike other statements, this one does not wait while another process locks the file.
         while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             try:
                 connection.execute("PRAGMA journal_mode=WAL")
@@ -80,6 +80,5 @@ def _to_json(value: Any) -> str:
         return json.dumps(value, allow_nan=False)
     except ValueError:
         raise StoreError(
-            "a value that is no number (NaN or infinite) cannot be stored in a target, a slice or a definition;"
-            " write None instead"
+            "NaN and infinity cannot be stored in a target, a slice or a definition; write None instead"
         ) from None

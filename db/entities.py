@@ -1,4 +1,4 @@
-"""What the store takes and hands out: plain frozen values, no sessions behind them."""
+"""The store's inputs and results: plain frozen values without database sessions."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Metric:
 
     Attributes:
         name: Such as ``top1``.
-        value: A fraction in [0, 1] where it is a rate; None where it is not defined.
-        n: The number of samples behind it.
+        value: A fraction in [0, 1] for rates; None if undefined.
+        n: The number of samples.
         stderr: The standard error of the value, in its unit.
-        slice: ``overall``, or the part of the samples that it is about.
-        unit: ``fraction``, ``percent``, or what an own metric said; empty when it said nothing.
-        scorer: Who computed it, with its version.
-        published: The number as it stood in the table that it was imported from.
+        slice: ``overall``, or the slice of the samples.
+        unit: ``fraction``, ``percent``, or the unit of a custom metric; empty if it has none.
+        scorer: What computed it, with its version.
+        published: The text of the number in the table that it was imported from.
     """
 
     name: str
@@ -93,7 +93,7 @@ class SampleInfo:
     Attributes:
         id: Its name within the data set, such as a path relative to the root.
         digest: A digest of its content.
-        target: What is right: a class index for classification.
+        target: The ground truth: a class index for classification.
     """
 
     id: str
@@ -105,7 +105,7 @@ class SampleInfo:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """An ordered list of samples and the digest of all of it."""
+    """An ordered list of samples and its digest."""
 
     name: str
     fingerprint: str
@@ -115,11 +115,11 @@ class DatasetInfo:
 
 @dataclass(frozen=True)
 class CellRecord:
-    """What the store needs to know to begin an evaluation.
+    """What the store records when an evaluation begins.
 
     Attributes:
-        identity: What the fingerprint was made of. Its parts that are dictionaries (the model, how outputs come about,
-            how they are scored) are stored once each, however many evaluations share them.
+        identity: The content of the fingerprint. Parts that are dictionaries (the model, how outputs are computed, how
+            they are scored) are stored once and shared by evaluations.
     """
 
     model: str
@@ -142,7 +142,7 @@ class Evaluation:
     """A stored evaluation.
 
     Attributes:
-        identity: What the fingerprint was made of, large parts as digests; `Store.identity` has them in full.
+        identity: The content of the fingerprint, with large parts as digests; `Store.identity` has the full content.
     """
 
     id: int
@@ -168,17 +168,17 @@ class Evaluation:
 
     @property
     def root(self) -> int:
-        """The evaluation that has its outputs: itself, or the one from which it is derived."""
+        """The evaluation with its outputs: itself, or the one it is derived from."""
         return self.id if self.derived_from is None else self.derived_from
 
 
 @dataclass(frozen=True)
 class StoredRecord:
-    """What an evaluation was computed from, beside its identity.
+    """The files and versions that an evaluation was computed from, besides its identity.
 
     Attributes:
-        content: As `testbed.record` makes it.
-        metrics: Whether the metrics are known to hold under it; else only the outputs are.
+        content: A record from `testbed.record`.
+        metrics: Whether it is valid for the metrics, not only for the outputs.
     """
 
     content: dict[str, Any]
@@ -188,19 +188,18 @@ class StoredRecord:
 
 @dataclass(frozen=True)
 class Certificate:
-    """A comparison of stored outputs with outputs of the same samples that were computed again.
+    """A comparison of stored outputs with recomputed outputs of the same samples.
 
     Attributes:
-        samples: How many samples were computed again.
+        samples: The number of recomputed samples.
         differing: How many of them differ by more than the tolerance.
-        flips: For how many the answer (the class, the text) is another one; None where outputs are no answers.
-        largest_difference: The largest absolute difference of two numbers, relative to the largest one of the sample;
-            None for text.
-        tolerance: Up to which relative difference two outputs are equal.
-        same_metrics: Whether the metrics, recomputed from the stored outputs, are the stored ones; None if they were
-            not.
-        because: Why the comparison was made: a line for each file, version or variable that had changed.
-        environment: Of the recomputed outputs, as `Evaluation.environment`.
+        flips: How many have a different answer (class or text); None if outputs are not answers.
+        largest_difference: The largest absolute difference, relative to the sample's largest number; None for text.
+        tolerance: The largest relative difference at which two outputs are equal.
+        same_metrics: Whether metrics recomputed from the stored outputs equal the stored ones; None if they were not
+            recomputed.
+        because: The reasons for the comparison: a line for each changed file, version or variable.
+        environment: The environment of the recomputed outputs, as in `Evaluation.environment`.
     """
 
     samples: int
@@ -215,19 +214,19 @@ class Certificate:
 
     @property
     def equal(self) -> bool:
-        """Whether the stored outputs and metrics are those of the code that was compared with."""
+        """Whether the stored outputs and metrics equal the recomputed ones."""
         return not self.differing and self.same_metrics is not False
 
     @property
     def flip_rate(self) -> float | None:
-        """The share of the samples whose answer is another one."""
+        """The share of the samples with a different answer."""
         return None if self.flips is None or not self.samples else self.flips / self.samples
 
 
 def current(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
-    """Of the complete visible evaluations of one cell those that count, as the view ``results`` chooses them.
+    """The reported evaluations among the complete visible evaluations of one cell, as in the view ``results``.
 
-    The last one that saw all samples with real weights; and beside it, the last imported one.
+    These are the latest one with all samples and trained weights, and the latest imported one.
     """
     chosen: dict[bool, Evaluation] = {}
     for each in evaluations:
@@ -248,10 +247,10 @@ def _precedence(evaluation: Evaluation) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Outputs of one kind on the samples start … start + len(values) - 1, to be stored.
+    """Outputs of one kind for the samples start … start + len(values) - 1, to be stored.
 
     Attributes:
-        values: Array of shape [count, …], as `payloads.Payload` takes it.
+        values: Array of shape [count, …], as for `payloads.encode`.
     """
 
     evaluation_id: int

@@ -1,4 +1,4 @@
-"""Evaluations in the store: beginning them, finding them again, completing, failing, removing."""
+"""Evaluations in the store: begin, find, complete, fail."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from testbed.db.tables import (
 )
 from testbed.errors import StoreError
 
-# The fingerprint of a cell that failed before it could be identified: its data are missing, say.
+# The fingerprint of a cell that failed before it could be identified, such as one with missing data.
 UNIDENTIFIED = "unidentified"
 
 
@@ -39,7 +39,7 @@ class Evaluations(Outputs):
     """The evaluations in the store, and their scores and metrics."""
 
     def ensure_dataset(self, dataset: DatasetInfo) -> int:
-        """Stores a data set's list of samples if it is not there yet; returns its id."""
+        """Stores a data set's list of samples if it is new; returns its id."""
         with self.writing() as session:
             row_id = session.scalar(sa.select(DatasetRow.id).where(DatasetRow.fingerprint == dataset.fingerprint))
             if row_id is not None:
@@ -61,9 +61,9 @@ class Evaluations(Outputs):
     def begin(
         self, record: CellRecord, dataset_id: int | None, model: Mapping[str, Any], eval_setting: Mapping[str, Any]
     ) -> Evaluation:
-        """Begins an evaluation, or goes on with the one that has the same fingerprint.
+        """Begins an evaluation, or resumes the one with the same fingerprint.
 
-        Samples that could not be read by an earlier try are read again.
+        Samples that were unreadable in an earlier attempt are read again.
 
         Args:
             record: The cell.
@@ -72,7 +72,7 @@ class Evaluations(Outputs):
             eval_setting: Columns of the setting's row.
 
         Returns:
-            The evaluation; its status is ``running``, or ``complete`` when somebody has done it already.
+            The evaluation; its status is ``running``, or ``complete`` if it is complete already.
         """
         gone: list[str] = []
         known = columns(record)
@@ -84,7 +84,7 @@ class Evaluations(Outputs):
                 row.status, row.error, row.updated_at = "running", None, now()
                 row.dataset_id = dataset_id
                 row.derived_from_id = record.derived_from
-                for field, value in known.items():  # the row may be of a try that failed before all was known
+                for field, value in known.items():  # an attempt may have failed before all fields were known
                     setattr(row, field, value)
             session.flush()
             begun = entity(row, record.model, record.eval_setting)
@@ -100,7 +100,7 @@ class Evaluations(Outputs):
         model: Mapping[str, Any],
         eval_setting: Mapping[str, Any],
     ) -> None:
-        """Records that a cell could not be planned: a row with its reason. A complete one is left alone."""
+        """Records why a cell could not be planned. Does not change a complete evaluation."""
         with self.writing() as session:
             row = self._row_for(session, record, model, eval_setting, columns(record), now())
             if row.status != "complete":
@@ -113,15 +113,15 @@ class Evaluations(Outputs):
         source: str,
         model_types: Mapping[str, str],
     ) -> int:
-        """Stores published numbers as complete evaluations without outputs; those that are there already stay.
+        """Stores published numbers as complete evaluations without outputs; existing ones stay.
 
         Args:
             cells: (model, eval setting, fingerprint, metrics).
-            source: Where they are from.
-            model_types: The type of each model, where it is known.
+            source: Where the numbers come from.
+            model_types: The type of each model, if known.
 
         Returns:
-            How many cells are new.
+            The number of new cells.
         """
         moment = now()
         with self.writing() as session:
@@ -153,7 +153,7 @@ class Evaluations(Outputs):
         return len(fresh)
 
     def fail(self, evaluation_id: int, error: str, status: Status = "failed") -> None:
-        """Marks an evaluation as failed, with its reason; the outputs that it has are used when it is rerun."""
+        """Marks an evaluation as failed, with its reason; a rerun reuses its outputs."""
         with self.writing() as session:
             session.execute(
                 sa.update(EvaluationRow)
@@ -165,7 +165,7 @@ class Evaluations(Outputs):
         """Stores scores and metrics and marks the evaluation complete, all in one transaction.
 
         Raises:
-            StoreError: If two metrics or two scores have one name.
+            StoreError: If two metrics or two scores have the same name.
         """
         _require_distinct("metric", [(each.scorer, each.name, each.slice) for each in metrics])
         _require_distinct("score", [(each.scorer, each.name) for each in scores])
@@ -177,7 +177,7 @@ class Evaluations(Outputs):
             row = evaluation_row(session, evaluation_id)
             row.status, row.error = "complete", None
             row.completed_at = row.updated_at = now()
-            session.execute(  # an earlier failure of this cell, from before it could be identified, is overcome
+            session.execute(  # removes an earlier failure from before the cell could be identified
                 sa.delete(EvaluationRow).where(
                     EvaluationRow.model_id == row.model_id,
                     EvaluationRow.eval_setting_id == row.eval_setting_id,
@@ -198,7 +198,7 @@ class Evaluations(Outputs):
             return [entity(*row) for row in session.execute(statement)]
 
     def evaluation(self, evaluation_id: int) -> Evaluation:
-        """The evaluation of that id.
+        """The evaluation with this id.
 
         Raises:
             StoreError: If there is none.
@@ -210,7 +210,7 @@ class Evaluations(Outputs):
             return entity(*row)
 
     def identity(self, evaluation: Evaluation) -> dict[str, Any]:
-        """What the fingerprint of an evaluation was made of, in full."""
+        """The full content of an evaluation's fingerprint."""
         parts = evaluation.identity or {}
         with self.reading() as session:
             statement = sa.select(DefinitionRow.digest, DefinitionRow.content)
@@ -220,9 +220,9 @@ class Evaluations(Outputs):
         return {kind: found.get(value, value) if isinstance(value, str) else value for kind, value in parts.items()}
 
     def sources(self, forward_fingerprints: Iterable[str]) -> list[Evaluation]:
-        """The visible evaluations that ran a model, have one of these forward fingerprints, and all their outputs.
+        """The visible evaluations that ran a model, with one of these forward fingerprints and all outputs.
 
-        Complete ones first; others had their outputs stored before something else, such as scoring, failed.
+        Complete ones come first; the others failed after all outputs were stored, for example while scoring.
         """
         found = []
         with self.reading() as session:
@@ -295,7 +295,7 @@ class Evaluations(Outputs):
 
 
 def _forget_unread(session: Session, evaluation_id: int) -> list[str]:
-    """Drops the errors of samples, and the chunks in which these samples are missing; returns the chunks' URIs."""
+    """Drops the errors of samples, and the chunks with these samples; returns the URIs of the chunks."""
     errors, chunk = SampleErrorRow, OutputChunkRow
     lacking = sa.select(chunk.start).where(
         chunk.evaluation_id == evaluation_id,
@@ -316,13 +316,13 @@ def _forget_unread(session: Session, evaluation_id: int) -> list[str]:
 def _require_distinct(what: str, keys: Sequence[tuple[str, ...]]) -> None:
     twice = [key for key, times in Counter(keys).items() if times > 1]
     if twice:
-        raise StoreError(f"there are two {what}s {' / '.join(filter(None, twice[0]))} of one evaluation")
+        raise StoreError(f"an evaluation has two {what}s {' / '.join(filter(None, twice[0]))}")
 
 
 def _ids_of(session: Session, kind: Kind, names: Iterable[str]) -> dict[str, int]:
-    """The ids of names, which are made or made visible where need be.
+    """The ids of names; creates missing names and restores hidden ones.
 
-    In the order of the names, as every writer takes them: else two could wait for each other.
+    Rows are locked in the order of their names, as by every writer, to prevent deadlocks.
     """
     table = TABLES[kind]
     wanted = sorted(set(names))

@@ -1,4 +1,4 @@
-"""Writing stored outputs and metrics to files that need no testbed to be read."""
+"""Writes stored outputs and metrics to files that can be read without testbed."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _RESERVED = {"con", "prn", "aux", "nul", *(f"com{i}" for i in range(10)), *(f"lp
 
 
 def safe_name(name: str) -> str:
-    """A file name that every system takes, and that differs for different names, also where case does not count.
+    """A file name that is valid on every system and unique, even if case is ignored.
 
-    A name that is fit to be one stays as it is. Others get a hash at their end, and so does a name that looks as if it
-    had one, or that has the two underscores which join the names of a setting and of a model.
+    A valid name is not changed. Other names get a hash suffix, and so do names that seem to have one, or that contain
+    the double underscore that joins the names of a setting and a model.
     """
     plain = re.sub(r"[^A-Za-z0-9._+,=@-]+", "_", name).strip("._")[:_LONGEST].rstrip("._")
     reserved = plain.lower().split(".")[0] in _RESERVED
@@ -46,10 +46,10 @@ def save_logits(
     """Writes the logits of models on a setting, a file for each, and a manifest.
 
     Args:
-        store: Where they are.
+        store: The results store.
         eval_setting: The setting.
-        folder: Made if missing.
-        models: Which models; None means all that were evaluated on it.
+        folder: The output folder; created if missing.
+        models: The models; None means all that were evaluated on it.
         form: ``"npz"``: arrays logits, targets, sample_ids, class_names, for numpy alone; ``"csv"`` and ``"parquet"``:
             one row for each sample.
 
@@ -70,7 +70,7 @@ def save_logits(
 
 
 def write_run(store: Store, evaluation_ids: Iterable[int], folder: Path) -> int:
-    """Writes ``metrics.json`` and the outputs of evaluations, as ImageNet-testbed's ``--logdir``; returns how many."""
+    """Writes ``metrics.json`` and outputs, as ImageNet-testbed's ``--logdir``; returns the number of output files."""
     from testbed.db import export_texts
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ def write_run(store: Store, evaluation_ids: Iterable[int], folder: Path) -> int:
 
 
 def _current(store: Store, eval_setting: str, models: Sequence[str] | None) -> list[Evaluation]:
-    """For each model the evaluation that counts, if it has outputs."""
+    """The reported evaluation of each model, if it has logits."""
     store.require_name("eval setting", eval_setting)
     ids = {result.evaluation_id for result in store.results(models, [eval_setting]) if result.origin != "imported"}
     found = [store.evaluation(evaluation_id) for evaluation_id in sorted(ids)]
@@ -113,7 +113,7 @@ def _current(store: Store, eval_setting: str, models: Sequence[str] | None) -> l
 
 
 def _arrays(store: Store, evaluation: Evaluation) -> dict[str, np.ndarray[Any, Any]]:
-    """The logits that the metrics were computed from, with what belongs to them."""
+    """The logits that the metrics were computed from, with targets, sample ids and class names."""
     import numpy as np
 
     from testbed.metrics.classification import grouped
@@ -141,28 +141,28 @@ def _arrays(store: Store, evaluation: Evaluation) -> dict[str, np.ndarray[Any, A
 
 
 def viewed_class_names(identity: dict[str, Any], dataset_names: Sequence[str] | None, classes: int) -> list[str]:
-    """The names of the classes that targets index into; their numbers where there are no names.
+    """The names of the classes that targets index, or their numbers if there are no names.
 
     Args:
-        identity: Of an evaluation, in full.
+        identity: The full identity of an evaluation.
         dataset_names: The class names of its data set.
-        classes: How many there are, as the metrics saw them.
+        classes: The number of classes that the metrics saw.
     """
     view = identity.get("view", {})
     sublist = view.get("class_sublist")
     of_prompts = (identity.get("forward", {}).get("prompts") or {}).get("class_names")
-    if view.get("class_groups"):  # the prompts name what the groups are made of; the data set names the groups
+    if view.get("class_groups"):  # prompts name the members of the groups; the data set names the groups
         names, sublist = dataset_names, None
     else:
         names = of_prompts or dataset_names
     if sublist and names and (of_prompts or len(names) > len(sublist)):
-        # All classes are named. (A data set of the listed classes alone names just those, in the list's order.)
+        # All classes are named. (A data set of only the listed classes names just those, in the list's order.)
         names = [names[index] for index in sublist] if len(names) > max(sublist) else None
     return list(names) if names and len(names) == classes else [str(index) for index in range(classes)]
 
 
 def _targets(targets: Sequence[Any]) -> np.ndarray[Any, Any]:
-    """An array of the targets; of JSON texts where they are lists of different lengths or of mixed types."""
+    """An array of the targets; as JSON texts if they are lists of different lengths or have mixed types."""
     import numpy as np
 
     try:
@@ -216,7 +216,7 @@ def _write_table(path: Path, arrays: dict[str, Any], form: Format) -> None:
     frame.insert(0, "target", targets if targets.ndim == 1 else [json.dumps(target) for target in targets.tolist()])
     frame.insert(0, "sample_id", arrays["sample_ids"])
     if form == "csv":
-        # Enough digits that every value comes back bit for bit.
+        # Enough digits to restore every value exactly.
         frame.to_csv(path, index=False, float_format="%.9g" if logits.dtype.itemsize <= 4 else "%.17g")
         return
     try:

@@ -1,4 +1,4 @@
-"""Writing what models said in files: captions, a JSON file for each model, as ``replay:FILE`` reads them."""
+"""Writes generated texts, such as captions, to a JSON file for each model, in the format of ``replay:FILE``."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ TEXT = "text"  # the kind of outputs
 
 
 def save_texts(store: Store, eval_setting: str, folder: Path, models: Sequence[str] | None = None) -> list[Path]:
-    """Writes the texts of models on a setting: a file for each, an object of sample ids to texts.
+    """Writes the texts of models on a setting, one file per model with an object from sample ids to texts.
 
     The text of a sample without an answer is null.
 
     Args:
-        store: Where they are.
+        store: The results store.
         eval_setting: The setting.
-        folder: Made if missing.
-        models: Which models; None means all that were evaluated on it.
+        folder: The output folder; created if missing.
+        models: The models; None means all that were evaluated on it.
 
     Raises:
         UnknownNameError: If the setting, or one of the models on it, has no stored texts.
@@ -52,7 +52,7 @@ def write_texts(store: Store, evaluation: Evaluation, path: Path) -> Path:
 
 
 def _text(value: dict[str, str | None] | None) -> str | None:
-    """What was said; None for a sample that could not be read, has no answer, or an error for one."""
+    """The generated text; None for a sample that was unreadable, has no answer, or failed."""
     if value is None or str(value["finish_reason"]).startswith((NO_ANSWER, FAILED)):
         return None
     return value["text"]

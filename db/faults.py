@@ -1,4 +1,4 @@
-"""What the database drivers' errors mean to a user."""
+"""Explains the errors of database drivers to users."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _SMALL = 256 * 1024  # SQLite needs some room beside the file to read and write 
 _FULL = ("53100",)
 _READ_ONLY = ("25006", "42501")
 _CONFLICT = ("40001", "40P01")
-_UNREACHABLE = ("08", "28", "3D", "57P")  # beginnings: the connection, the login, the database, a server going down
+_UNREACHABLE = ("08", "28", "3D", "57P")  # prefixes: the connection, the login, the database, a server shutting down
 
 
 @contextmanager
 def clear_errors(url: URL) -> Iterator[None]:
-    """Turns the database drivers' errors that a user can cause or repair into errors that say what to do.
+    """Replaces driver errors that a user can fix by errors that say what to do.
 
     Raises:
         StoreFullError: The disk is full.
         ReadOnlyStoreError: The file or the database cannot be written.
-        StoreError: It cannot be reached, is locked, or is no database.
+        StoreError: It cannot be reached, is locked, or is not a database.
     """
     try:
         yield
     except exc.StatementError as error:
-        if isinstance(error.orig, StoreError):  # what a value's own conversion said
+        if isinstance(error.orig, StoreError):  # an error of a value's conversion
             raise error.orig from None
         clear = explain(error.orig, url)
         if clear is None:
@@ -50,7 +50,7 @@ def clear_errors(url: URL) -> Iterator[None]:
 
 
 def explain(error: BaseException | None, url: URL) -> StoreError | None:
-    """The error to show in place of a driver's; None for one that no user can repair."""
+    """The error to show instead of a driver's; None for one that users cannot fix."""
     text, where = str(error), display_url(url)
     if isinstance(error, sqlite3.Error):
         return _explain_sqlite(text, where, Path(url.database or ""))
@@ -76,16 +76,16 @@ def _explain_sqlite(text: str, where: str, path: Path) -> StoreError | None:
         return _read_only(text, where)
     if "database is locked" in text:
         return StoreError(
-            f"another program held the store {where} for longer than one waits here. {_KEEPS} Run the command again"
-            " when it has finished, or use Postgres for many writers."
+            f"another program kept the store {where} locked for too long. {_KEEPS} Run the command again when it"
+            " has finished, or use Postgres for many writers."
         )
     if "not a database" in text:
-        return StoreError(f"{where} is a file, but no SQLite database; give another path")
+        return StoreError(f"{where} is not a SQLite database; give another path")
     if "disk I/O error" in text and _free_bytes(path.parent) < _SMALL:
         return _full(where)
     if "malformed" in text or "disk I/O error" in text:
         return StoreError(
-            f"the store {where} is damaged or its disk fails ({text}); python db.py --check says what can be read"
+            f"the store {where} is damaged or its disk fails ({text}); python db.py --check shows what can be read"
         )
     if "unable to open database file" in text:
         if _free_bytes(path.parent) < _SMALL:
@@ -96,7 +96,7 @@ def _explain_sqlite(text: str, where: str, path: Path) -> StoreError | None:
 
 def _full(where: str) -> StoreFullError:
     return StoreFullError(
-        f"no space is left for the store {where}. {_KEEPS} Free some space, then run the same command again."
+        f"no space left for the store {where}. {_KEEPS} Free some space, then run the same command again."
     )
 
 
@@ -105,7 +105,7 @@ def _read_only(text: str, where: str) -> ReadOnlyStoreError:
 
 
 def _free_bytes(folder: Path) -> float:
-    """The free space of a file system; without end where it cannot be told."""
+    """The free space of a file system; infinite if unknown."""
     try:
         usage = os.statvfs(folder)
     except (OSError, AttributeError):

@@ -1,4 +1,4 @@
-"""What the readers of published tables share: cells of numbers, and fields that are checked."""
+"""Common parts of the readers of published tables: cells of numbers and checked fields."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from testbed.identity import digest
 
 @dataclass(frozen=True)
 class ImportedCell:
-    """The numbers that a table has about one model on one setting."""
+    """The numbers of a table for one model on one setting."""
 
     model: str
     eval_setting: str
@@ -30,14 +30,14 @@ class ImportedCell:
 
 @dataclass
 class ImportReport:
-    """What an import did.
+    """The outcome of an import.
 
     Attributes:
         form: The kind of table that was recognised.
         values: Numbers in the file.
         cells: Cells in the file.
         new: Cells that were not in the store yet.
-        notes: Oddities, such as rows that are there twice.
+        notes: Notes, for example about repeated rows.
     """
 
     form: str
@@ -48,10 +48,10 @@ class ImportReport:
 
 
 def read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
-    """The header and the rows of a CSV file; empty lines are passed over.
+    """The header and the rows of a CSV file; empty lines are skipped.
 
     Raises:
-        StoreError: If it cannot be read, a column is there twice, or a row has another length.
+        StoreError: If it cannot be read, a column is repeated, or a row has a different length.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -71,16 +71,16 @@ def read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def metric_in(name: str, text: str, whole: int | None, where: str) -> Metric | None:
-    """The metric in a field, as the fraction nearest to the decimal that is written there; None if there is none.
+    """The metric in a field, as the fraction nearest to its decimal; None for an empty field.
 
     Args:
         name: The metric.
-        text: The field; empty or NaN where there is no value.
-        whole: What the fraction 1 is written as: 100 for percent, 1 for fractions; None for what is no fraction.
+        text: The field; empty or NaN if there is no value.
+        whole: How the fraction 1 is written: 100 for percent, 1 for fractions; None for metrics that are not fractions.
         where: For messages.
 
     Raises:
-        StoreError: If the field holds no number, or one out of range.
+        StoreError: If the field is not a number or out of range.
     """
     if not text.strip():
         return None
@@ -101,7 +101,7 @@ def named(text: str, where: str, kind: Kind = "model") -> str:
     """The name of a model or a setting in a field.
 
     Raises:
-        StoreError: If it cannot be one.
+        StoreError: If the name is invalid.
     """
     name = text.strip()
     try:

@@ -1,7 +1,7 @@
-"""Published result tables into the store, and the store out as such a table.
+"""Imports published result tables into the store, and exports the store as such a table.
 
-Imported numbers are evaluations without outputs, marked ``imported`` with their source. They stand beside one's own
-evaluations of the same cell, never over them.
+Imported numbers are evaluations without outputs, marked ``imported`` with their source. They never replace evaluations
+that were run.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def import_results(store: Store, path: Path, model_types: Path | None = None) ->
     """Imports a table: ImageNet-testbed's (models × settings, percent), or CLIP benchmark's CSV or JSON (cell by cell).
 
     Args:
-        store: Where to.
-        path: The file; or a folder of CLIP benchmark's JSON files.
+        store: The results store.
+        path: The file, or a folder of CLIP benchmark's JSON files.
         model_types: ImageNet-testbed's table of model types (columns ``model`` and ``model_type``).
 
     Raises:
@@ -45,7 +45,7 @@ def import_results(store: Store, path: Path, model_types: Path | None = None) ->
             cells = _imagenet_testbed(header, rows, path, report)
         else:
             raise StoreError(
-                f"{path} is no table that can be imported: ImageNet-testbed's begins with a column 'model' and has a"
+                f"{path} is not a table that can be imported: ImageNet-testbed's begins with a column 'model' and has a"
                 f" column for each setting; CLIP benchmark's CSV or JSON has {', '.join(clip_benchmark.KEYS)};"
                 f" this one begins with {', '.join(header[:4]) or 'nothing'}"
             )
@@ -68,7 +68,7 @@ def _imagenet_testbed(
         model = named(row[0], f"{path}, row {number}")
         if model in seen:
             if list(seen[model]) != list(row):
-                raise StoreError(f"{path}, row {number}: {model} has two rows that differ; which one counts?")
+                raise StoreError(f"{path}, row {number}: {model} has two rows that differ; remove one of them")
             report.notes.append(f"row {number} repeats {model}")
             continue
         seen[model] = row
@@ -78,7 +78,7 @@ def _imagenet_testbed(
             if metric is not None:
                 values.setdefault((model, setting), []).append(metric)
     if values and max(metric.value or 0 for metrics in values.values() for metric in metrics) <= 0.01:
-        raise StoreError(f"{path}: no value exceeds 1, so these seem to be fractions; the table is to be in percent")
+        raise StoreError(f"{path}: no value exceeds 1, so these seem to be fractions; give a table in percent")
     return [imported_cell(model, setting, metrics) for (model, setting), metrics in values.items()]
 
 
@@ -101,13 +101,13 @@ def _read_types(path: Path, report: ImportReport) -> dict[str, str]:
 def export_csv(results: Iterable[Result], path: Path, sort_by: str = "val") -> tuple[int, int]:
     """Writes ImageNet-testbed's table: a row for each model, a column for each setting, top-1 in percent.
 
-    The metrics pm0 and pm10 of a setting X become the columns X_pm0 and X_pm10. One's own evaluation of a cell goes
-    before an imported one.
+    The metrics pm0 and pm10 of a setting X become the columns X_pm0 and X_pm10. An evaluation that was
+    run takes precedence over an imported one.
 
     Args:
         results: The visible results.
         path: The file.
-        sort_by: The column by which models are sorted, the best first; those without it come last, by name.
+        sort_by: The column to sort models by, best first; models without it come last, by name.
 
     Returns:
         The numbers of models and of columns.
@@ -144,7 +144,7 @@ def export_csv(results: Iterable[Result], path: Path, sort_by: str = "val") -> t
 
 
 def _printed(result: Result) -> str:
-    """A fraction in percent; an imported one in the digits of its table, if that was in percent."""
+    """A fraction in percent; imported ones with the digits of their table, if that was in percent."""
     fraction = result.value or 0.0
     if result.published and float(Decimal(result.published) / 100) == fraction:
         return result.published
@@ -152,7 +152,7 @@ def _printed(result: Result) -> str:
 
 
 def as_percent(fraction: float) -> str:
-    """A fraction in percent: the digits of its shortest decimal, so that importing them gives this very fraction."""
+    """A fraction in percent, with the digits of its shortest decimal, so that importing it gives the same fraction."""
     percent = Decimal(repr(fraction)) * 100
     short = repr(float(percent))
     return short if Decimal(short) == percent else f"{percent.normalize():f}"

@@ -1,6 +1,6 @@
-"""Names and one cell's numbers from a SQLite store, without SQLAlchemy: importing that takes longer than all the rest.
+"""Names and one cell's numbers from a SQLite store, without SQLAlchemy, whose import would take most of the time.
 
-It answers only where the answer is plain. Wherever anything is unusual it says None, and `Store` answers or explains.
+Handles only the usual cases. Otherwise the functions return None, and `Store` answers or explains.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _CERTIFICATES = """
 
 
 class StoredCell(NamedTuple):
-    """One complete evaluation: its metrics, how many samples could not be read, and how its outputs were verified."""
+    """One complete evaluation: its metrics, the number of unreadable samples, and the checks of its outputs."""
 
     evaluation: Evaluation
     metrics: list[Metric]
@@ -72,14 +72,14 @@ def complete_cells(url: str | None, model: str, eval_setting: str) -> list[Store
         eval_setting: The setting's name.
 
     Returns:
-        What `complete_cells_of` says of the same store; None where that has to be asked: there is no such evaluation,
-        the store is on Postgres or cannot be read, or what a derived evaluation could not read must be worked out.
+        The result of `complete_cells_of`; None if that has to be called: there is no such evaluation, the store is on
+        Postgres or cannot be read, or a derived evaluation has unreadable samples.
     """
     return _asked(url, lambda connection: _read(connection, model, eval_setting))
 
 
 def names(url: str | None, kind: Kind) -> list[Named] | None:
-    """What `Store.list_names` says of a SQLite store; None where that has to be asked."""
+    """The result of `Store.list_names` for a SQLite store; None if that has to be called."""
     return _asked(
         url, lambda connection: [Named(hidden=False, **dict(row)) for row in connection.execute(_NAMES_OF[kind])]
     )
@@ -97,7 +97,7 @@ def complete_cells_of(store: Store, model: str, eval_setting: str) -> list[Store
 
 
 def _asked(url: str | None, question: Callable[[sqlite3.Connection], Answer | None]) -> Answer | None:
-    """The answer of a SQLite store of this testbed's version; None from any other, and from one that cannot be read."""
+    """The answer of a readable SQLite store with the current schema version; None for other stores."""
     try:
         path = sqlite_path(given_url(url))
         if path is None:

@@ -1,4 +1,4 @@
-"""Models and eval settings in the store: adding, listing, renaming, hiding and bringing back."""
+"""Models and eval settings in the store: add, list, rename, hide and restore."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from testbed.errors import DuplicateNameError, StoreError, UnknownNameError, unk
 Kind = Literal["model", "eval setting"]
 
 TABLES: dict[str, Any] = {"model": ModelRow, "eval setting": EvalSettingRow}
-_LONGEST = 512  # as the tables have it; SQLite would take more, Postgres would not
+_LONGEST = 512  # the limit of the tables; Postgres enforces it, SQLite does not
 _LISTING = {"model": "python db.py --list-models-db", "eval setting": "python db.py --list-eval-settings-db"}
 
 
 def row_of(session: Session, kind: Kind, name: str, hidden: bool | None = False) -> Any:
-    """The row of that name: a visible one (hidden=False), a hidden one (True), or any (None).
+    """The row of a name: a visible one (hidden=False), a hidden one (True), or any (None).
 
     Raises:
-        UnknownNameError: With the nearest names of the same sort.
+        UnknownNameError: If there is none; suggests the nearest names.
     """
     table = TABLES[kind]
     row = session.scalar(sa.select(table).where(table.name == name))
@@ -38,7 +38,7 @@ def row_of(session: Session, kind: Kind, name: str, hidden: bool | None = False)
 
 
 def check_name(kind: Kind, name: str) -> None:
-    """Checks that both databases can hold a name and a person can type it.
+    """Checks that both databases can store a name and that it can be typed.
 
     Raises:
         StoreError: If it is empty, too long, or has control characters.
@@ -46,7 +46,7 @@ def check_name(kind: Kind, name: str) -> None:
     if not name.strip():
         raise StoreError(f"the name of a {kind} is empty")
     if len(name) > _LONGEST:
-        raise StoreError(f"the name of a {kind} is too long: {len(name)} characters, at most {_LONGEST} are possible")
+        raise StoreError(f"the name of a {kind} is too long: {len(name)} characters; the maximum is {_LONGEST}")
     control = [character for character in name if not character.isprintable()]
     if control:
         shown = "NUL" if control[0] == "\0" else repr(control[0])
@@ -54,7 +54,7 @@ def check_name(kind: Kind, name: str) -> None:
 
 
 def ensure_row(session: Session, kind: Kind, name: str, **fields: Any) -> Any:
-    """The row of that name, made or made visible if need be, its fields brought up to date."""
+    """The row of a name, created or restored if necessary, with its fields updated."""
     check_name(kind, name)
     table = TABLES[kind]
     insert_new(session, table, [{"name": name, "created_at": now(), **fields}])
@@ -67,15 +67,15 @@ def ensure_row(session: Session, kind: Kind, name: str, **fields: Any) -> Any:
 
 
 def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str]) -> set[str]:
-    """Of the names of models (or settings) that have outputs, those that words ask for.
+    """Selects names of models (or settings) with outputs.
 
     Args:
-        kind: What they are names of, for the message.
+        kind: The kind of name, for the message.
         words: Names or patterns; none means all.
-        names: The names that there are.
+        names: The available names.
 
     Raises:
-        UnknownNameError: If a word fits none of them.
+        UnknownNameError: If a word matches none of them.
     """
     known = set(names)
     chosen: set[str] = set()
@@ -83,7 +83,7 @@ def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str]) -> se
         found = {name for name in known if name == word or fnmatchcase(name, word)}
         if not found:
             raise UnknownNameError(
-                f"the store has no outputs of {kind} {word!r}; --list-{kind.replace(' ', '-')}s-db lists"
+                f"the store has no outputs of {kind} {word!r}; --list-{kind.replace(' ', '-')}s-db lists the names"
             )
         chosen |= found
     return chosen if words else known
@@ -122,11 +122,11 @@ class Names(StoreBase):
             return fresh
 
     def rename(self, kind: Kind, old: str, new: str) -> None:
-        """Gives a stored model or eval setting another name.
+        """Renames a stored model or eval setting.
 
         Raises:
             UnknownNameError: If there is no such name.
-            DuplicateNameError: If the new name is taken, be it by a removed one.
+            DuplicateNameError: If the new name is taken, even by a removed one.
         """
         check_name(kind, new)
         table = TABLES[kind]
@@ -134,14 +134,14 @@ class Names(StoreBase):
             row = row_of(session, kind, old)
             taken = session.scalar(sa.select(table).where(table.name == new))
             if taken is not None:
-                removed = " (removed, but kept)" if taken.hidden_at else ""
-                raise DuplicateNameError(f"the store has a {kind} {new!r} already{removed}; choose another name")
+                removed = " (removed, not purged)" if taken.hidden_at else ""
+                raise DuplicateNameError(f"the store already has a {kind} {new!r}{removed}; choose another name")
             row.name = new
             if kind == "eval setting":
                 session.execute(sa.update(EvalSettingRow).where(EvalSettingRow.parent == old).values(parent=new))
 
     def hide(self, kind: Kind, name: str) -> int:
-        """Removes a name and its evaluations from sight; returns how many evaluations went with it."""
+        """Hides a name and its evaluations; returns the number of evaluations hidden."""
         with self.writing() as session:
             row = row_of(session, kind, name)
             row.hidden_at = now()
@@ -153,13 +153,13 @@ class Names(StoreBase):
             return int(hidden.rowcount)  # type: ignore[attr-defined]
 
     def unhide(self, kind: Kind, name: str) -> int:
-        """Undoes the last `hide`; returns how many evaluations came back.
+        """Undoes the last `hide`; returns the number of evaluations restored.
 
-        A name may have come back by itself, because it was run again. Then its evaluations that were removed last come
-        back, but for those that were run again.
+        A later run may already have restored the name. Then the evaluations that were hidden last are restored, except
+        those that were run again.
 
         Raises:
-            StoreError: If nothing of that name is removed.
+            StoreError: If nothing of that name is hidden.
         """
         with self.writing() as session:
             table = TABLES[kind]
@@ -167,7 +167,7 @@ class Names(StoreBase):
             of_it = sa.select(sa.func.max(EvaluationRow.hidden_at)).where(_of(kind, row.id))
             last = row.hidden_at or session.scalar(of_it)
             if last is None:
-                raise StoreError(f"nothing of the {kind} {name} is removed")
+                raise StoreError(f"the {kind} {name} has nothing to restore")
             own, other = sa.orm.aliased(EvaluationRow), sa.orm.aliased(EvaluationRow)
             back = sa.select(own.id).where(
                 (own.model_id if kind == "model" else own.eval_setting_id) == row.id,
@@ -186,16 +186,16 @@ class Names(StoreBase):
             return len(ids)
 
     def require_name(self, kind: Kind, name: str) -> None:
-        """Checks that a visible model or eval setting has that name.
+        """Checks that a visible model or eval setting has this name.
 
         Raises:
-            UnknownNameError: With the nearest names.
+            UnknownNameError: If there is none; suggests the nearest names.
         """
         with self.reading() as session:
             row_of(session, kind, name)
 
     def name_exists(self, kind: Kind, name: str) -> bool:
-        """Whether a visible model or eval setting has that name."""
+        """Whether a visible model or eval setting has this name."""
         table = TABLES[kind]
         with self.reading() as session:
             return session.scalar(sa.select(table.id).where(table.name == name, table.hidden_at.is_(None))) is not None

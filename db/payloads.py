@@ -1,6 +1,6 @@
-"""Arrays as bytes and back, in the database or at a URL: raw, C order, little endian, checksummed. Never pickled.
+"""Encodes arrays as bytes, in the database or at a URL: raw, C order, little endian, checksummed. Never pickled.
 
-What models say in text travels as JSON: a chunk of it is a list with one value for each sample.
+Generated text is stored as JSON: a chunk is a list with one value for each sample.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from testbed.identity import digest_bytes
 if TYPE_CHECKING:
     import numpy as np
 
-BFLOAT16 = "bfloat16"  # numpy has no such type: it travels as uint16 and is widened to float32, exactly, when read
-REPAIR = "removing the evaluation and running it again repairs it"
+BFLOAT16 = "bfloat16"  # numpy has no such type: stored as uint16, and converted exactly to float32 when read
+REPAIR = "to repair it, remove the evaluation and run it again"
 JSON = "json"  # a list of JSON values; an array of objects when read
 
 
 @dataclass(frozen=True)
 class Payload:
-    """An array ready to be stored: its bytes, and what is needed to make it an array again."""
+    """An encoded array: its bytes, and what is needed to decode it."""
 
     data: bytes | memoryview
     dtype: str
@@ -38,21 +38,22 @@ def encode(values: Any) -> Payload:
     """Encodes a numpy array or a CPU torch tensor of shape [count, …] at its own precision, or a list of JSON values.
 
     Raises:
-        StoreError: If an array holds anything but numbers and truth values, or a list what JSON has no word for.
+        StoreError: If an array contains anything but numbers and booleans, or a list contains values
+            that JSON does not support.
     """
     if isinstance(values, list):
         return _json(values)
     dtype, array = _as_numpy(values)
     if array.dtype.kind not in "biufc":
-        raise StoreError(f"outputs and scores are arrays of numbers; this one has the type {array.dtype}")
+        raise StoreError(f"outputs and scores must be arrays of numbers; this one has the type {array.dtype}")
     data = array.data.cast("B") if array.size else memoryview(b"")
     return Payload(data, dtype, len(array), array.shape[1:], digest_bytes(data))
 
 
 def decode(data: bytes | memoryview, dtype: str, count: int, shape: Sequence[int]) -> np.ndarray[Any, Any]:
-    """The array of shape [count, *shape] that was encoded, read-only; bfloat16 comes back as its float32 values.
+    """Decodes an array of shape [count, *shape], read-only; bfloat16 is returned as float32.
 
-    A list of JSON values comes back as an array of objects [count].
+    A list of JSON values is returned as an array of objects [count].
     """
     import numpy as np
 
@@ -73,7 +74,7 @@ def widen_bfloat16(bits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def result_dtype(dtype: str) -> np.dtype[Any]:
-    """The numpy type in which outputs stored as ``dtype`` are handed out."""
+    """The numpy type of decoded outputs that are stored as ``dtype``."""
     import numpy as np
 
     if dtype == JSON:
@@ -82,30 +83,30 @@ def result_dtype(dtype: str) -> np.dtype[Any]:
 
 
 def verify(data: bytes | memoryview, checksum: str, what: str, repair: str = REPAIR) -> None:
-    """Raises if bytes are not those that were stored.
+    """Checks that bytes match the checksum of the stored ones.
 
     Args:
         data: The bytes.
-        checksum: Of what was stored.
-        what: For the message: what they are.
-        repair: For the message: what to do.
+        checksum: The stored checksum.
+        what: What the bytes are, for the message.
+        repair: What to do, for the message.
 
     Raises:
         CorruptOutputError: If the checksum differs.
     """
     if digest_bytes(data) != checksum:
         raise CorruptOutputError(
-            f"{what}: the stored bytes differ from their checksum, so the disk or a foreign program changed them;"
-            f" python db.py --check lists all such outputs, and {repair}"
+            f"{what}: the stored bytes differ from their checksum, so the disk or another program changed them;"
+            f" python db.py --check lists all such outputs; {repair}"
         )
 
 
 def _json(values: list[Any]) -> Payload:
     try:
-        # ASCII alone, since half of a surrogate pair, which a model may well emit, is no UTF-8
+        # ASCII only: models may emit unpaired surrogates, which UTF-8 cannot encode
         data = json.dumps(values, allow_nan=False, separators=(",", ":")).encode("ascii")
     except (TypeError, ValueError) as error:
-        raise StoreError(f"outputs that are no numbers are JSON values; these are not: {error}") from error
+        raise StoreError(f"outputs other than numbers must be JSON values; these are not: {error}") from error
     return Payload(data, JSON, len(values), (), digest_bytes(data))
 
 
@@ -123,7 +124,7 @@ def _as_numpy(values: Any) -> tuple[str, np.ndarray[Any, Any]]:
 
 
 class External:
-    """Payloads kept outside the database, below an fsspec URL such as ``s3://bucket/outputs`` or ``file:///mnt/lab``."""
+    """Payloads outside the database, below an fsspec URL such as ``s3://bucket/outputs`` or ``file:///mnt/lab``."""
 
     def __init__(self, base: str) -> None:
         self.base = _absolute(base).rstrip("/")
@@ -132,11 +133,11 @@ class External:
         """Stores a payload of an evaluation and returns its URI.
 
         Args:
-            owner: A name that no other evaluation has, in this store or in another one that shares the place: who
-                deletes its files must not delete another's.
-            kind: Such as ``logits``.
+            owner: A name unique to this evaluation among all stores that share the place, so that deleting its files
+                does not delete those of another.
+            kind: The kind of outputs, such as ``logits``.
             start: The first sample.
-            payload: What to write.
+            payload: The payload.
         """
         uri = f"{self.base}/{owner}/{kind}-{start}-{payload.checksum}.bin"
         try:
@@ -148,7 +149,7 @@ class External:
 
 
 def _absolute(base: str) -> str:
-    """A place that means the same from any working folder; other URLs than those of files do so already."""
+    """Makes a path or file URL absolute; other URLs are not changed."""
     scheme, separator, path = base.partition("://")
     if separator and scheme != "file":
         return base
@@ -160,7 +161,7 @@ def read_uri(uri: str) -> bytes:
     """The bytes at the URI of a payload.
 
     Raises:
-        CorruptOutputError: If there is nothing to read any more.
+        CorruptOutputError: If it cannot be read.
     """
     try:
         with reading.watch(None), _open(uri, "rb") as file:
@@ -171,7 +172,7 @@ def read_uri(uri: str) -> bytes:
 
 
 def delete_uri(uri: str) -> None:
-    """Deletes a payload; one that is gone already is no error."""
+    """Deletes a payload if it exists."""
     import fsspec
 
     filesystem, path = fsspec.core.url_to_fs(uri)

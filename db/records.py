@@ -1,4 +1,4 @@
-"""What evaluations were computed from, and what became of it: records, certificates, evaluations set aside."""
+"""Records of what evaluations were computed from, certificates of checks, and evaluations set aside."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from testbed.db.tables import (
 from testbed.identity import digest
 
 RECORD = "record"  # the kind of these definitions
-SET_ASIDE = "set_aside"  # in the identity of an evaluation that no longer stands for its definition
+SET_ASIDE = "set_aside"  # in the identity of an evaluation that is outdated
 
 
 class Records(StoreBase):
-    """Whether stored evaluations still stand for the definitions that they are stored under."""
+    """Whether stored evaluations are still valid for their definitions."""
 
     def add_records(self, contents: Mapping[int, dict[str, Any]], metrics: bool = True, replace: bool = False) -> None:
-        """Notes for some evaluations what they were computed from.
+        """Stores records of what evaluations were computed from.
 
         Args:
-            contents: Evaluation id → a record, as `testbed.record` makes it.
-            metrics: Whether that holds for the metrics too, or for the outputs alone.
-            replace: Whether earlier records of these evaluations are dropped; else they stay beside.
+            contents: Evaluation id → a record from `testbed.record`.
+            metrics: Whether it is valid for the metrics too, or only for the outputs.
+            replace: Whether to delete earlier records of these evaluations.
         """
         if not contents:
             return
@@ -62,7 +62,7 @@ class Records(StoreBase):
                 insert_new(session, EvaluationRecordRow, rows)
 
     def records(self, evaluation_ids: Iterable[int]) -> dict[int, list[StoredRecord]]:
-        """For each evaluation what it was computed from, the latest first; none for one of an older testbed."""
+        """The records of each evaluation, the latest first; empty for evaluations of an older testbed."""
         found: dict[int, list[StoredRecord]] = {each: [] for each in evaluation_ids}
         contents: dict[str, dict[str, Any]] = {}
         link = EvaluationRecordRow
@@ -80,7 +80,7 @@ class Records(StoreBase):
         return found
 
     def add_certificates(self, certificates: Iterable[tuple[int, Certificate]]) -> None:
-        """Stores comparisons with outputs that were computed again, each with the evaluation that it is about."""
+        """Stores comparisons with recomputed outputs, each with its evaluation."""
         with self.writing() as session:
             session.add_all(
                 CertificateRow(
@@ -133,7 +133,7 @@ class Records(StoreBase):
             return ids
 
     def set_aside_before(self, fingerprint: str, model: str, eval_setting: str) -> list[int]:
-        """The complete evaluations of a cell that had a fingerprint until they were set aside, the last first."""
+        """The complete evaluations of a cell that had a fingerprint until they were set aside, the latest first."""
         statement = with_names().where(
             ModelRow.name == model,
             EvalSettingRow.name == eval_setting,
@@ -149,9 +149,9 @@ class Records(StoreBase):
             return found
 
     def bring_back(self, evaluation_id: int) -> None:
-        """Undoes `set_aside`: what had changed is as it was before.
+        """Undoes `set_aside`, after the changes were reverted.
 
-        An evaluation that shares its outputs comes back, too, unless another one has its fingerprint now.
+        Evaluations that share its outputs are restored too, unless another one has their fingerprint now.
         """
         with self.writing() as session:
             row = session.get_one(EvaluationRow, evaluation_id)
@@ -170,12 +170,12 @@ class Records(StoreBase):
                 session.flush()
 
     def adopt(self, evaluation_id: int, record: CellRecord, metrics: bool = True) -> None:
-        """Gives an evaluation today's identity and fingerprints, since its outputs turned out to be today's.
+        """Gives an evaluation today's identity and fingerprints, after a check found its outputs up to date.
 
         Args:
             evaluation_id: The evaluation.
-            record: The cell that it is an evaluation of.
-            metrics: Whether its metrics are today's as well; else only its outputs are found by the new fingerprint.
+            record: Its cell.
+            metrics: Whether its metrics are up to date too; else only its outputs are found by the new fingerprint.
         """
         with self.writing() as session:
             row = session.get_one(EvaluationRow, evaluation_id)
@@ -214,13 +214,13 @@ def _visible_twin(session: Session, row: EvaluationRow, fingerprint: str) -> int
 
 
 def _before(session: Session, row: EvaluationRow) -> dict[str, Any] | None:
-    """What an evaluation was before it was set aside; None for one that was not."""
+    """The state of an evaluation before it was set aside; None if it was not."""
     known = (row.identity or {}).get(SET_ASIDE)
     return None if known is None else session.get_one(DefinitionRow, known).content
 
 
 def _finite(value: float | None) -> float | None:
-    """A number that every database holds; what is infinitely far apart differs by the largest one."""
+    """A number that every database can store; infinity becomes the largest float."""
     return None if value is None else min(value, sys.float_info.max)
 
 

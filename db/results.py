@@ -17,7 +17,7 @@ RESULTS = sa.table("results", *(sa.column(field.name, _TYPES.get(field.name)) fo
 
 
 class Results(StoreBase):
-    """The metrics that count, as the view ``results`` shows them."""
+    """The reported metrics, from the view ``results``."""
 
     def results(
         self,
@@ -47,11 +47,11 @@ class Results(StoreBase):
         metrics: Iterable[str] | None = None,
         slices: Iterable[str] | None = None,
     ) -> list[tuple[Any, ...]]:
-        """Some fields of what `results` gives, in no order and as plain tuples: several times as fast for whole tables.
+        """Some fields of `results`, as unordered plain tuples; several times as fast for large tables.
 
         Args:
             fields: Names of fields of `Result`.
-            models: As `results` takes them, and so the others.
+            models: Only these, as for `results`; None means all.
             eval_settings: Only these.
             metrics: Only these.
             slices: Only these.
@@ -62,7 +62,7 @@ class Results(StoreBase):
             return [tuple(row) for row in session.execute(chosen).all()]
 
     def results_of(self, evaluation_ids: Iterable[int]) -> list[Result]:
-        """The metrics of these evaluations, whether or not they are the ones that count."""
+        """The metrics of these evaluations, reported or not."""
         found: list[Result] = []
         with self.reading() as session:
             for part in in_parts(evaluation_ids):
@@ -78,7 +78,7 @@ class Results(StoreBase):
         return found
 
     def metrics(self, evaluation_id: int) -> list[Metric]:
-        """The metrics of one evaluation, whether or not it is the one that counts."""
+        """The metrics of one evaluation, reported or not."""
         statement = sa.select(
             MetricRow.name,
             MetricRow.value,

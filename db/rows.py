@@ -1,4 +1,4 @@
-"""From the store's values to rows of its tables, and back."""
+"""Converts between the store's values and the rows of its tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testbed.identity import digest
 
 
 def columns(record: CellRecord) -> dict[str, Any]:
-    """What a row says about a cell beside its names, its fingerprint and how far it is."""
+    """The columns of a cell besides its names, its fingerprint and its status."""
     return {
         "forward_fingerprint": record.forward_fingerprint,
         "origin": record.origin,
@@ -28,7 +28,7 @@ def columns(record: CellRecord) -> dict[str, Any]:
 
 
 def normalized(identity: dict[str, Any] | None) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """An identity with digests in place of its dictionaries, and rows for these."""
+    """An identity with its dictionaries replaced by digests, and rows for these."""
     if identity is None:
         return None, []
     small: dict[str, Any] = {}
@@ -78,7 +78,7 @@ def entity(row: EvaluationRow, model: str, eval_setting: str) -> Evaluation:
 
 
 def metric_row(evaluation_id: int, metric: Metric) -> dict[str, Any]:
-    """A metric as a row; a value that is no number is stored as NULL."""
+    """A metric as a row; NaN is stored as NULL."""
     value = None if metric.value is None or metric.value != metric.value else float(metric.value)
     return {
         "evaluation_id": evaluation_id,

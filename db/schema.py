@@ -1,6 +1,6 @@
-"""Schema versions: making a new store, telling an old or a newer one, and upgrading.
+"""Schema versions: creating a store, detecting other versions, and upgrading.
 
-Opening a store of another version changes nothing. Alembic is imported only to make or to upgrade one.
+Opening a store of another version changes nothing. Alembic is imported only to create or upgrade one.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from testbed.db.engine import keep_write_ahead_log
 from testbed.db.urls import display_url
 from testbed.errors import SchemaError
 
-_LOCK = 7261829  # any number, the same in every process: one of them makes the tables, the others wait
+_LOCK = 7261829  # an arbitrary lock id: one process creates the tables while the others wait
 
 
 def current_revision(connection: Connection) -> str | None:
-    """The schema version of a database; None when it holds nothing of testbed's."""
+    """The schema version of a database; None if it is not a testbed store."""
     if not sa.inspect(connection).has_table("alembic_version"):
         return None
     row = connection.execute(sa.text("SELECT version_num FROM alembic_version")).first()
@@ -40,17 +40,17 @@ def require_head(connection: Connection, url: URL) -> None:
         raise SchemaError(f"{where} is a database, but holds no results of testbed; python eval.py makes a new store")
     if revision in migrations.REVISIONS:
         raise SchemaError(
-            f"the store {where} has schema version {revision}, this testbed works with {migrations.HEAD}; nothing was"
+            f"the store {where} has schema version {revision}, this testbed needs {migrations.HEAD}. Nothing was"
             f" changed. Make a backup, then run: python db.py --upgrade --db-url {where}"
         )
     raise SchemaError(
         f"the store {where} has schema version {revision}, which this testbed (up to {migrations.HEAD}) does not know:"
-        " a newer testbed made it. Nothing was changed; upgrade testbed, or name another store with --db-url"
+        " a newer testbed created it. Nothing was changed; upgrade testbed, or name another store with --db-url"
     )
 
 
 def is_empty(connection: Connection) -> bool:
-    """Whether a database has no table at all, but the one for the version."""
+    """Whether a database has no tables except the one for the version."""
     return set(sa.inspect(connection).get_table_names()) <= {"alembic_version"}
 
 
@@ -58,7 +58,7 @@ def create_or_upgrade(engine: Engine, url: URL, new: bool = False) -> tuple[str 
     """Brings a database to this testbed's schema version in one transaction.
 
     Args:
-        engine: One that may write.
+        engine: An engine that may write.
         url: The database, for messages.
         new: Whether a database without tables is to become a store.
 
@@ -66,7 +66,7 @@ def create_or_upgrade(engine: Engine, url: URL, new: bool = False) -> tuple[str 
         The version before (None for a new store) and after.
 
     Raises:
-        SchemaError: If it holds tables that are not testbed's.
+        SchemaError: If it has tables that are not testbed's.
     """
     with engine.execution_options(testbed_mode="write").connect() as connection, connection.begin():
         if connection.dialect.name == "postgresql":

@@ -1,6 +1,6 @@
-"""The file of a SQLite store: which one a name means, on which file systems it may lie, how it is opened.
+"""SQLite files: resolving paths, refusing network file systems, and opening.
 
-Without SQLAlchemy, so that looking one number up (`lookup`) need not import it.
+Does not use SQLAlchemy, so that `lookup` need not import it.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ NETWORK_FILE_SYSTEMS = frozenset(
 
 
 def given_url(given: str | None = None) -> str:
-    """The database that is meant, as it was written: given, else ``$TESTBED_DB``, else `DEFAULT_URL`."""
+    """The database as the user wrote it: the argument, else ``$TESTBED_DB``, else `DEFAULT_URL`."""
     return given or os.environ.get(ENV_DB) or DEFAULT_URL
 
 
 def sqlite_path(text: str) -> Path | None:
-    """The absolute path of the SQLite file that a path or ``sqlite:///PATH`` means; None for another database's URL.
+    """The absolute path of the SQLite file for a path or ``sqlite:///PATH``; None for URLs of other databases.
 
     Raises:
-        StoreError: If it means a store in memory.
+        StoreError: If it is an in-memory database.
     """
     scheme, separator, rest = text.partition("://")
     if separator and not re.fullmatch(r"sqlite(\+\w+)?", scheme):
         return None
     path = rest.removeprefix("/") if separator else text
     if path in ("", ":memory:"):
-        raise StoreError("a store in memory would be gone with the process; give a file: sqlite:///PATH")
+        raise StoreError("an in-memory store would be lost when the process ends; give a file: sqlite:///PATH")
     return Path(path).expanduser().absolute()
 
 
@@ -55,10 +55,10 @@ def opener(path: Path, mode: str) -> Callable[[], sqlite3.Connection]:
 
     Args:
         path: The file.
-        mode: ``"read"``, ``"write"``, or ``"create"``, which may make the file.
+        mode: ``"read"``, ``"write"``, or ``"create"``, which may create the file.
 
     Raises:
-        StoreError: If there is no such file, or it lies on a network file system.
+        StoreError: If there is no such file, or it is on a network file system.
     """
     if path.is_dir() or (mode == "create" and not path.parent.is_dir()):
         found = "is a folder" if path.is_dir() else "lies in a folder that does not exist"
@@ -71,8 +71,8 @@ def opener(path: Path, mode: str) -> Callable[[], sqlite3.Connection]:
     file_system = network_file_system(path)
     if file_system and not frozen:
         raise StoreError(
-            f"{path} lies on a network file system ({file_system}), where SQLite corrupts its data as soon as two"
-            " machines write. Put the file on a local disk, or share results through Postgres:"
+            f"{path} lies on a network file system ({file_system}), where SQLite corrupts data if two machines"
+            " write. Put the file on a local disk, or share results through Postgres:"
             " --db-url postgresql://USER@HOST/DATABASE"
         )
 
@@ -98,8 +98,8 @@ def _open(path: Path, mode: str) -> sqlite3.Connection:
 def _open_to_read(path: Path) -> sqlite3.Connection:
     """A connection that only reads.
 
-    SQLite reads a store with a write-ahead log through files beside it, which it makes if nobody has the store open.
-    On a full disk it cannot; but then nobody else can either, so nobody writes, and the file can be read by itself.
+    SQLite reads a store with a write-ahead log through additional files, which it creates if nobody has the store open.
+    On a full disk it cannot create them. Then nobody can write either, and the file alone can be read.
     """
     in_use = _is_in_use(path)
     connection = _open(path, "ro")
@@ -107,7 +107,7 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
         connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
     except sqlite3.OperationalError as error:
         if "disk I/O error" not in str(error) or in_use:
-            return connection  # whoever uses it meets the error, and says what it means
+            return connection  # the error recurs on use and is explained there
         connection.close()
         return _open(path, "ro&immutable=1")
     except sqlite3.DatabaseError:
@@ -116,14 +116,14 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _is_frozen(path: Path) -> bool:
-    """Whether a SQLite file can be read without its write-ahead log: nobody can write it here, and no log is left."""
+    """Whether a SQLite file can be read without its write-ahead log: nobody can write it here, and there is no log."""
     if _is_in_use(path):
         return False
     return not os.access(path.parent, os.W_OK) or network_file_system(path) is not None
 
 
 def _is_in_use(path: Path) -> bool:
-    """Whether a SQLite file has a log, or the index of one that a program keeps while it has the file open."""
+    """Whether a SQLite file has a log or a log index; programs that have the file open create these."""
     beside = (path.with_name(f"{path.name}-{suffix}") for suffix in ("wal", "shm"))
     return any(each.exists() and each.stat().st_size > 0 for each in beside)
 
@@ -132,13 +132,13 @@ def _is_in_use(path: Path) -> bool:
 
 
 def network_file_system(path: Path) -> str | None:
-    """The type of the file system that holds a path if several machines may share it, else None."""
+    """The type of a path's file system if several machines may share it, else None."""
     kind = file_system_of(path, _mounts())
     return kind if kind in NETWORK_FILE_SYSTEMS else None
 
 
 def file_system_of(path: Path, mounts: list[tuple[str, str]]) -> str | None:
-    """The type of the mount that a path lies on: of the deepest mount point above it, the last mounted one."""
+    """The file system type of a path: that of the deepest mount point above it, mounted last."""
     resolved = path.resolve()
     places = {str(resolved), *map(str, resolved.parents)}
     above = [(len(point), index, kind) for index, (point, kind) in enumerate(mounts) if point in places]
@@ -146,7 +146,7 @@ def file_system_of(path: Path, mounts: list[tuple[str, str]]) -> str | None:
 
 
 def _mounts() -> list[tuple[str, str]]:
-    """Mount points and types, as Linux tells them in a file and macOS by a command."""
+    """Mount points and types, from a file on Linux and from a command on macOS."""
     if sys.platform.startswith("linux"):
         try:
             lines = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()

@@ -1,4 +1,4 @@
-"""Which database a name means, and how it is shown."""
+"""Resolves and displays database URLs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _PASSWORD_PARAMETER = re.compile(r"([?&](?:ssl)?password=)[^&]*", re.IGNORECASE)
 
 
 def resolve_url(given: str | None = None) -> URL:
-    """The database that is meant: the given URL or path, else ``$TESTBED_DB``, else ``testbed.db`` where one stands.
+    """The database: the given URL or path, else ``$TESTBED_DB``, else ``testbed.db`` in the working folder.
 
-    A plain path, or what follows ``sqlite:///``, means a SQLite file and is taken as it stands: no ``%20``, no ``?``.
+    A plain path, or what follows ``sqlite:///``, is the literal path of a SQLite file: no ``%20``, no ``?``.
     ``postgres://`` and ``postgresql://`` mean Postgres through psycopg 3.
 
     Raises:
@@ -43,14 +43,14 @@ def resolve_url(given: str | None = None) -> URL:
 
 
 def full_url(url: URL) -> str:
-    """The URL as `resolve_url` understands it, with the password: for another process, never to be shown."""
+    """The URL as `resolve_url` understands it, with the password: for another process; never display it."""
     if url.get_backend_name() == "sqlite":
         return f"sqlite:///{url.database}"
     return url.render_as_string(hide_password=False)
 
 
 def display_url(url: URL) -> str:
-    """The URL as a person would write it, passwords hidden."""
+    """The URL for display, with passwords hidden."""
     if url.get_backend_name() == "sqlite":
         return f"sqlite:///{url.database}"
     shown = url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
@@ -58,5 +58,5 @@ def display_url(url: URL) -> str:
 
 
 def _without_password(text: str) -> str:
-    """A text that could not be parsed as a URL, less what may be a password in it."""
+    """A text that could not be parsed as a URL, without what may be a password."""
     return _PASSWORD_PARAMETER.sub(r"\1***", re.sub(r"(://[^:@/]*:)[^@]*@", r"\1***@", text))

@@ -51,7 +51,7 @@ def results_frame(
         models: Only these.
         eval_settings: Only these.
         metrics: Only these.
-        origin: ``"own"``, ``"imported"``, or ``"any"``: where a cell has both, one's own.
+        origin: ``"own"``, ``"imported"``, or ``"any"``: ``"any"`` prefers the cell's own.
         sizes: Whether to look up the number of samples of imported results among the registered settings.
 
     Returns:
@@ -72,7 +72,7 @@ def results_frame(
     imported = frame["origin"] == "imported"
     if origin != "any":
         frame = frame[imported if origin == "imported" else ~imported]
-    else:  # one's own stands before what was imported
+    else:  # evaluations that were run take precedence over imported ones
         frame = frame.assign(_imported=imported).sort_values("_imported", kind="stable")
         frame = frame.drop_duplicates(["model", "eval_setting", "metric"]).drop(columns="_imported")
     frame = frame.sort_values(["model", "eval_setting", "metric"], kind="stable").reset_index(drop=True)
@@ -114,7 +114,7 @@ def wide_frame(frame: pd.DataFrame, what: str = "value") -> pd.DataFrame:
 
 
 def model_types(frame: pd.DataFrame) -> pd.Series:
-    """The type of each model of a tidy frame; None where nobody has said."""
+    """The type of each model of a tidy frame; None if unknown."""
     types: pd.Series = frame.drop_duplicates("model").set_index("model")["model_type"]
     return types
 

@@ -63,7 +63,7 @@ def hardest_samples(store: Store, catalog: Catalog, setting: str, limit: int = S
 
 
 def _pictures(catalog: Catalog, setting: str, wanted: set[str]) -> dict[str, bytes]:
-    """Small pictures of some samples; what cannot be had is passed over, and said."""
+    """Small pictures of some samples; missing ones are skipped with a note."""
     if not catalog.contains_eval_setting(setting):
         click.echo(f"note: {setting} is not registered; its samples are shown without pictures", err=True)
         return {}

@@ -57,7 +57,7 @@ def write_images(figures: list[Any], paths: list[Path]) -> None:
             error = f"the browser did not answer within {limit:g} s"
             if last:
                 raise TestbedError(f"the browser could not draw {paths[0]}: {error}, {TRIES} times") from None
-            log.warning("%s; it was stopped, and another one is tried", error)
+            log.warning("%s; it was stopped, starting another", error)
         except Exception as error:
             said = str(error.args[0]) if error.args else ""
             reason = (said.strip().splitlines() or [type(error).__name__])[0]
@@ -78,7 +78,7 @@ def _job(figure: Any, path: Path) -> dict[str, Any]:
 
 
 def _draw_apart(jobs: list[dict[str, Any]], limit: float) -> None:
-    """Draws in a thread of its own, since this one may have an event loop, as in a notebook.
+    """Draws in a separate thread, because this one may have an event loop, as in a notebook.
 
     Raises:
         TimeoutError: If that takes more than so many seconds.
@@ -105,7 +105,7 @@ def _draw_apart(jobs: list[dict[str, Any]], limit: float) -> None:
 
 
 async def _draw(jobs: list[dict[str, Any]], limit: float, browsers: list[Any]) -> None:
-    """Draws with a browser of its own, which it adds to a list.
+    """Draws with a new browser, which it adds to a list.
 
     Raises:
         TimeoutError: If that takes more than so many seconds.
@@ -135,7 +135,7 @@ async def _draw(jobs: list[dict[str, Any]], limit: float, browsers: list[Any]) -
 
 
 def _kill(browser: Any) -> None:
-    """Ends a browser's processes, which are a group of their own where there are such."""
+    """Ends a browser's processes, which form a process group on systems that support these."""
     process = getattr(browser, "subprocess", None)
     if process is None:
         return

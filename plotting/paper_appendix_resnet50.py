@@ -25,7 +25,7 @@ def data(grid: Grid, choice: Choice) -> pd.DataFrame:
     spec = SPEC.on(choice.x, choice.y, choice.scale)
     models = scatter_data(grid, spec, resamples=1).models.set_index("model")
     if BASE not in models.index:
-        raise ValueError(f"{BASE} has not both {spec.x} and {spec.y}")
+        raise ValueError(f"{BASE} lacks {spec.x} or {spec.y}")
     family = [name for name in models.index if _stem(name).startswith(FAMILY) and name != BASE]
     relative = relative_robustness(models["y"], dict.fromkeys(family, BASE))
     return models.loc[family, ["model_type", "x", "y", "effective_robustness"]].assign(relative_robustness=relative)

@@ -27,20 +27,20 @@ def pictures() -> list[Picture]:
 
 
 @click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--db-url", metavar="URL", help="The results store.  [default: as of db.py]")
+@click.option("--db-url", metavar="URL", help="The results store.  [default: as for db.py]")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("figs"), show_default=True, help="The folder.")
 @click.option(
     "--formats",
     cls=ManyWords,
     type=click.Choice([suffix[1:] for suffix in IMAGE_SUFFIXES]),
-    help="Images to draw beside the HTML.  [default: pdf, where a browser can draw it]",
+    help="Images to draw besides the HTML.  [default: pdf, if a browser can draw it]",
 )
 @click.option("--transform", "scale", type=click.Choice(TRANSFORMS), help="The scale of all axes.")
-@click.option("--metric", default="top1", show_default=True, help="The metric that is drawn.")
+@click.option("--metric", default="top1", show_default=True, help="The metric to draw.")
 def command(db_url: str | None, out: Path, formats: tuple[str, ...], scale: str | None, metric: str) -> int:
     """Draw the figures of the paper from what is stored.
 
-    A figure whose settings are not stored is passed over, and said.
+    Figures whose settings are not stored are skipped with a note.
     """
     problem = images_problem()
     if problem and formats:
@@ -65,7 +65,7 @@ def draw_all(grid: Grid, out: Path, scale: str | None = None) -> list[tuple[Figu
         try:
             figure = picture.draw(compute(picture, grid, Choice(scale=scale)))
         except TestbedError as error:
-            click.echo(f"note: {picture.name} is passed over: {error}", err=True)
+            click.echo(f"note: {picture.name} was skipped: {error}", err=True)
             continue
         path = out / f"{picture.name}.html"
         write(figure, path, plotlyjs="directory")

@@ -24,13 +24,13 @@ SUFFIXES = (".html", *IMAGE_SUFFIXES)
 
 @dataclass(frozen=True)
 class Choice:
-    """What the command line says about a figure; None leaves it as it is.
+    """The options of the command line for a figure; None leaves the default.
 
     Attributes:
         x: A column of the grid.
         y: A column of the grid.
         scale: A transform.
-        further: The values of a figure's own options.
+        further: The values of the figure's additional options.
     """
 
     x: str | None = None
@@ -50,7 +50,7 @@ class Picture:
         numbers: From the numbers to plain values, for ``--json``.
         options: click's options that this figure has beyond those of all, decorators; their values come in a choice's
             ``further``.
-        text: From the numbers to a table for the terminal, for ``--table``; None where there is none.
+        text: From the numbers to a table for the terminal, for ``--table``; None if there is none.
     """
 
     name: str
@@ -69,11 +69,11 @@ def picture_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that every figure has."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print the numbers behind the figure."),
-        click.option("--metric", default="top1", show_default=True, help="The metric that is drawn."),
+        click.option("--metric", default="top1", show_default=True, help="The metric to draw."),
         click.option("--transform", "scale", type=click.Choice(TRANSFORMS), help="The scale of both axes."),
         click.option("--y", metavar="SETTING", help="The setting on the y axis."),
         click.option("--x", metavar="SETTING", help="The setting on the x axis."),
-        click.option("--db-url", metavar="URL", help="The results store.  [default: as of db.py]"),
+        click.option("--db-url", metavar="URL", help="The results store.  [default: as for db.py]"),
     ):
         function = option(function)
     return function
@@ -86,7 +86,7 @@ def picture_command(picture: Picture) -> click.Command:
     @click.option(
         "--out",
         type=click.Path(path_type=Path),
-        help=f"Where to: a file ending in {', '.join(SUFFIXES)}.  [default: {picture.name}.html]",
+        help=f"The output file, ending in {', '.join(SUFFIXES)}.  [default: {picture.name}.html]",
     )
     def command(
         db_url: str | None,
@@ -120,7 +120,7 @@ def picture_command(picture: Picture) -> click.Command:
 
 
 def compute(picture: Picture, grid: Grid, choice: Choice) -> Any:
-    """The numbers of a figure; what cannot be drawn is said in a line."""
+    """The numbers of a figure; errors are reported in one line."""
     try:
         return picture.data(grid, choice)
     except ValueError as error:

@@ -63,7 +63,7 @@ def data(grid: Grid, choice: Choice) -> Ranking:
         complete = some.dropna()
         left_out = sorted(set(some.index) - set(complete.index))
     if len(complete) < 2:
-        raise ValueError(f"{len(complete)} models have all of the {len(chosen)} settings; a ranking needs two")
+        raise ValueError(f"{len(complete)} models have all {len(chosen)} settings; a ranking needs two")
     return Ranking(mean_ranks(complete, by=by), list(complete), left_out, by)
 
 
@@ -146,14 +146,14 @@ OPTIONS = (
         type=click.Choice(["rank", "score"]),
         default="rank",
         show_default=True,
-        help="What models are ordered by.",
+        help="The order of models.",
     ),
     click.option(
         "--complete",
         type=click.Choice(["models", "settings"]),
         default="models",
         show_default=True,
-        help="Where results are missing: keep the models that have all settings, or the settings that all models have.",
+        help="If results are missing: use the models that have all settings, or the settings that all models have.",
     ),
 )
 PICTURE = Picture("ranking", data, figure, numbers, OPTIONS, text)

@@ -159,7 +159,7 @@ def to_be_fitted(names: pd.Index, types: pd.Series) -> list[bool]:
 
 
 def _fit(models: pd.DataFrame, spec: ScatterSpec) -> Fit | PiecewiseFit | None:
-    """The line; None where there is none to be had."""
+    """The line; None if there are too few models."""
     chosen = models[models["fitted"]]
     try:
         if not spec.fitted:
@@ -167,12 +167,12 @@ def _fit(models: pd.DataFrame, spec: ScatterSpec) -> Fit | PiecewiseFit | None:
         if spec.pivot is not None:
             return piecewise_fit(chosen["x"], chosen["y"], spec.pivot, spec.scale)
         return linear_fit(chosen["x"], chosen["y"], spec.scale)
-    except ValueError:  # too few models; the points are worth a figure by themselves
+    except ValueError:  # too few models; draw the points without a line
         return None
 
 
 def _band(models: pd.DataFrame, fit: Fit | PiecewiseFit | None, spec: ScatterSpec, resamples: int) -> pd.DataFrame:
-    """Where the line may lie, along the x of all models; for two lines each along its own side."""
+    """The confidence band of the line, along the x of all models; for two lines, each along its side."""
     if fit is None:
         return pd.DataFrame({"x": [], "line": [], "low": [], "high": []})
     from testbed.plotting.stats import inverse

@@ -117,7 +117,7 @@ def write_site(out: Path, data: dict[str, Any], hard: Mapping[str, Sequence[Hard
     """Writes the page.
 
     Args:
-        out: The folder; made if it is not there. Files of the same names are replaced.
+        out: The folder; created if missing. Files of the same names are replaced.
         data: As `site_data`.
         hard: The hardest samples of settings, with their pictures.
 
@@ -148,12 +148,12 @@ def write_site(out: Path, data: dict[str, Any], hard: Mapping[str, Sequence[Hard
 
 @click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--out", type=click.Path(path_type=Path), default=Path("site"), show_default=True, help="The folder.")
-@click.option("--metric", default="top1", show_default=True, help="The metric that is shown.")
+@click.option("--metric", default="top1", show_default=True, help="The metric to show.")
 @click.option(
     "--gallery",
     cls=ManyWords,
     metavar="SETTING",
-    help="Settings whose hardest samples are shown, with their pictures where the data are here.",
+    help="Settings whose hardest samples to show, with pictures if the data are available.",
 )
 @store_options
 @data_root_option

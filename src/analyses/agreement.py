@@ -1,4 +1,4 @@
-"""How far models agree: pair by pair, and how many of them get each sample right."""
+"""Agreement of models: for each pair, and the number of models that get each sample right."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testbed.metrics.agreement import Agreement, agreement, right_counts, same_p
 
 
 class Pair(NamedTuple):
-    """Two models: where they are right, and the share of samples that they take for the same class."""
+    """Two models: how far their errors agree, and the share of samples with the same predicted class."""
 
     first: str
     second: str
@@ -26,7 +26,7 @@ class Agreements(NamedTuple):
 
     Attributes:
         n: The number of samples.
-        right: Each model and the share of samples that it gets right.
+        right: Each model and its share of correct samples.
         pairs: Every pair.
         counts: How many samples exactly k models get right, for k = 0 … models.
     """
@@ -40,17 +40,17 @@ class Agreements(NamedTuple):
 def agreements(
     store: Store, setting: str, models: Sequence[str], score: str, tell: Tell = lambda note: None
 ) -> Agreements:
-    """Compares every pair of models, and all of them together.
+    """Compares every pair of models, and all models together.
 
     Args:
-        store: Where it all is.
+        store: The results store.
         setting: The setting.
         models: Names or patterns; none means all.
         score: A score of 0 and 1, such as ``top1``.
         tell: Called with notes on what was left out.
 
     Raises:
-        StoreError: If there are not two models with such a score.
+        StoreError: If fewer than two models have such a score.
     """
     evaluations = choose(store, [setting], models, score, at_least=2, tell=tell)[setting]
     samples = Samples(store)

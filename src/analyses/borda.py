@@ -1,4 +1,4 @@
-"""Models ranked by several settings, each of which orders them: Borda count over decoders."""
+"""Models ranked over several settings by Borda count, such as over decoders."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ HM_CF = "hm_cf"
 
 @dataclass(frozen=True)
 class BordaRanking:
-    """Models from the first to the last.
+    """Models in the order of their ranks.
 
     Attributes:
-        metric: What the settings order them by.
+        metric: The metric that orders models on each setting.
         settings: The settings, in the order of the columns.
-        models: The models, in the order of their places.
-        places: Their places.
-        values: For each model its values on the settings, unrounded.
+        models: The models, in the order of their ranks.
+        places: Their ranks and points.
+        values: The unrounded values of each model on the settings.
     """
 
     metric: str
@@ -54,16 +54,16 @@ def borda_ranking(
     tell: Tell = lambda note: None,
     first: Collection[int] = (),
 ) -> BordaRanking:
-    """Ranks models by the sum of the points that they get on each setting.
+    """Ranks models by the sum of their points over the settings.
 
     Args:
-        store: Where the metrics are.
-        settings: Names or patterns; none means all that have a scorer (``…@…``) and the metric, where these are one
-            setting's.
+        store: The results store.
+        settings: Names or patterns; none means all with a judge (``…@…``) and the metric, if these judge the same
+            setting.
         models: Names or patterns; none means all.
-        metric: The metric that orders models on a setting; larger is better but for ``nll``.
-        tell: Called with notes on models that not all settings have, and on means that are not of the same samples.
-        first: Ids of evaluations that stand before the ones that count.
+        metric: The metric that orders models on a setting; larger is better, except for ``nll``.
+        tell: Called with notes on models that some settings lack, and on means over different samples.
+        first: Ids of evaluations that take precedence over the reported ones.
 
     Raises:
         StoreError: If no setting has the metric, or no model has it on all settings.
@@ -95,29 +95,29 @@ def borda_ranking(
 
 
 def _scored(store: Store, metric: str) -> list[str]:
-    """The settings with a scorer that have the metric.
+    """The settings with a judge that have the metric.
 
     Raises:
-        StoreError: If there is none, or they are about different captions.
+        StoreError: If there is none, or they judge different captions.
     """
     rows = store.result_rows(["eval_setting"], metrics=[metric], slices=[OVERALL])
     names = sorted({row[0] for row in rows if SCORER_MARK in row[0]})
     if not names:
         raise StoreError(
-            f"the store has no setting with a scorer (SETTING{SCORER_MARK}SCORER) that has the metric {metric}; name"
-            " settings, or run such a one"
+            f"the store has no setting with a judge (SETTING{SCORER_MARK}JUDGE) and the metric {metric}; name"
+            " settings, or run one with eval.py --scorers"
         )
     about = sorted({name.rpartition(SCORER_MARK)[0] for name in names})
     if len(about) > 1:
         raise StoreError(
             f"the store has {metric} of {len(about)} settings ({', '.join(about[:6])}), which are not ranked together"
-            f" unasked; say which, such as --borda '{about[0]}{SCORER_MARK}*'"
+            f" by default; choose one, for example --borda '{about[0]}{SCORER_MARK}*'"
         )
     return names
 
 
 def _values(store: Store, found: Chosen, metric: str) -> dict[str, dict[str, Result]]:
-    """Setting → model → result, where there is one."""
+    """Setting → model → result, for those with a finite value."""
     cells = {each.id: (setting, model) for setting, on in found.items() for model, each in on.items()}
     values: dict[str, dict[str, Result]] = {setting: {} for setting in found}
     for result in store.results_of(cells):
@@ -129,16 +129,16 @@ def _values(store: Store, found: Chosen, metric: str) -> dict[str, dict[str, Res
 
 
 def _tell_of_other_samples(compared: Chosen, values: dict[str, dict[str, Result]], tell: Tell) -> None:
-    """Tells where the means of a setting are not of the same samples."""
+    """Notes settings whose means are over different samples."""
     for setting, on in compared.items():
         odd = odd_ones({model: each.dataset_id for model, each in on.items()})
         if odd:
-            tell(f"on {setting}, {odd} evaluated on other samples or references than most; run all of them again")
+            tell(f"on {setting}, {odd} evaluated on different samples or references than most; run all of them again")
     counts = [(result.n or 0, model, setting) for setting in compared for model, result in values[setting].items()]
     fewest, model, setting = min(each for each in counts if each[1] in compared[each[2]])
     most = max(values[setting][model].n or 0 for model in compared[setting])
     if fewest < most:
         tell(
-            f"means on {setting} are over {fewest:,} ({model}) to {most:,} samples: those with a score; db.py --rank"
+            f"means on {setting} cover {fewest:,} ({model}) to {most:,} samples, those with a score; db.py --rank"
             f" '{setting}' compares models on the samples that all of them have"
         )

@@ -1,4 +1,4 @@
-"""Mistakes that models share: the hardest samples, and the classes that are taken for each other."""
+"""Mistakes that models share: the hardest samples, and the classes that are confused with each other."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ NLL = "nll"
 
 @dataclass(frozen=True)
 class HardSample:
-    """A sample and how models fare on it.
+    """A sample and the models' results on it.
 
     Attributes:
         sample: Its id.
-        target: Its right class, or list of them, as the data set has it.
-        target_name: The same by name; None where the target is no class.
+        target: Its true class, or list of classes, as in the data set.
+        target_name: The same by name; None if the target is not a class.
         wrong: How many models get it wrong.
-        models: Of how many.
-        mean_nll: The mean loss of the models that have one, in nats.
-        predicted: The class that most models say, of several the lowest; None where it is not known.
+        models: The number of models.
+        mean_nll: The mean loss over the models that have one, in nats.
+        predicted: The class that most models predict, with ties the lowest; None if not known.
         predicted_name: Its name.
-        predicted_by: How many models say it.
+        predicted_by: How many models predict it.
     """
 
     sample: str
@@ -58,12 +58,12 @@ class HardSample:
 
 @dataclass(frozen=True)
 class Confusion:
-    """A class that is taken for another one.
+    """A class that is predicted as another.
 
     Attributes:
         model: The model; None for all models together.
-        count: How many samples (each as often as there are models) of the class are taken for the other.
-        n: The number of samples of the class that were predicted at all, counted alike.
+        count: How many predictions (one per sample and model) take the class for the other.
+        n: The number of predictions for samples of the class.
     """
 
     model: str | None
@@ -76,7 +76,7 @@ class Confusion:
 
     @property
     def share(self) -> float:
-        """The share of the class's samples."""
+        """The share of the class's predictions."""
         return self.count / self.n
 
 
@@ -86,14 +86,14 @@ class Confusion:
 def hardest(
     store: Store, setting: str, models: Sequence[str], score: str, limit: int, tell: Tell = lambda note: None
 ) -> list[HardSample]:
-    """The samples that most models get wrong; of equal ones those of the largest mean loss, then by id.
+    """The samples that most models get wrong; ties are ordered by mean loss, largest first, then by id.
 
     Args:
-        store: Where it all is.
+        store: The results store.
         setting: The setting.
         models: Names or patterns; none means all.
         score: A score of 0 and 1, such as ``top1``.
-        limit: At most so many samples.
+        limit: The maximum number of samples.
         tell: Called with notes on what was left out.
 
     Raises:
@@ -134,7 +134,7 @@ def hardest(
 
 
 def mean_losses(store: Store, table: SideBySide) -> Array:
-    """The mean negative log-likelihood of each sample, over the models that have one: float array [n], or NaN."""
+    """The mean negative log-likelihood of each sample over the models that have one: float array [n], or NaN."""
     total, known = np.zeros(len(table.keys)), np.zeros(len(table.keys))
     names = store.score_names(each.id for each in table.evaluations)
     for each, places in zip(table.evaluations, table.places, strict=True):
@@ -147,7 +147,7 @@ def mean_losses(store: Store, table: SideBySide) -> Array:
 
 
 def infos_of(samples: Samples, table: SideBySide) -> list[SampleInfo]:
-    """What the samples of a table are, as the first model's data set has it."""
+    """The samples of a table, from the first model's data set."""
     dataset = samples.of(table.evaluations[0]).samples
     return [dataset[place] for place in table.places[0]]
 
@@ -165,18 +165,18 @@ def _target_name(target: Any, name: Any) -> str | None:
 def confused_classes(
     store: Store, setting: str, models: Sequence[str], each_model: bool, limit: int, tell: Tell = lambda note: None
 ) -> list[Confusion]:
-    """The most frequent pairs of a right class and a wrong prediction, on the samples that all models have.
+    """The most frequent pairs of a true class and a wrong prediction, on the samples that all models have.
 
     Args:
-        store: Where it all is.
+        store: The results store.
         setting: The setting.
         models: Names or patterns; none means all.
-        each_model: Whether to list each model's own, rather than add them up.
-        limit: At most so many pairs (of each model).
+        each_model: Whether to list each model separately instead of the sum over models.
+        limit: The maximum number of pairs (for each model).
         tell: Called with notes on what was left out.
 
     Raises:
-        StoreError: If the targets are no classes, or there are no logits.
+        StoreError: If the targets are not classes, or there are no logits.
     """
     evaluations = choose(store, [setting], models, tell=tell)[setting]
     samples = Samples(store)
@@ -193,7 +193,7 @@ def confused_classes(
         counted.append((each.model, *confusions(predicted, labels)))
         names.append(predictions.classes_named)
     if unread:
-        tell(f"predictions missing, of samples that could not be read: {unread:,}; they count nowhere")
+        tell(f"{unread:,} predictions are missing, for samples that could not be read; they are not counted")
     if not each_model:
         pairs: Counter[tuple[int, int]] = Counter()
         totals: Counter[int] = Counter()
@@ -210,12 +210,12 @@ def confused_classes(
 
 
 def _labels(evaluation: Evaluation, predictions: Predictions, infos: Sequence[SampleInfo]) -> list[list[int]]:
-    """The right classes of each sample."""
+    """The true classes of each sample."""
     setting = evaluation.eval_setting
     if predictions.own_metric and not all(type(info.target) is int for info in infos):
         raise StoreError(
-            f"{setting} has a metric of its own, and targets that are not one class index each: what is right or wrong"
-            " cannot be told from its logits"
+            f"{setting} has its own metric and targets that are not single class indices, so its logits do not show"
+            " what is right or wrong"
         )
     classes = len(predictions.classes_named.names)
     try:

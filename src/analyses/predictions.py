@@ -1,6 +1,6 @@
 """Predicted classes, from stored logits as the metrics saw them. The setting's definition is not needed.
 
-What an evaluation's logits are restricted to is part of its identity, and so is in the store with it.
+The restriction of an evaluation's logits is part of its stored identity.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class ClassNames:
-    """The name of each class, or its number; different for different classes.
+    """The name of each class, or its number; names are unique.
 
     Attributes:
-        worth: 2 for the names in prompts, which are meant to be read; 1 for those of the data set, which may be
-            WordNet ids; 0 for numbers.
+        worth: 2 for names from prompts, the most readable; 1 for names from the data set, which may be WordNet ids; 0
+            for numbers.
     """
 
     names: list[str]
@@ -39,12 +39,12 @@ class ClassNames:
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a model took each sample for.
+    """The predicted class of each sample.
 
     Attributes:
         classes: Integer array [samples]; −1 where a sample could not be read.
         classes_named: The name of each class.
-        own_metric: Whether the setting has a metric of its own, so that targets may be anything.
+        own_metric: Whether the setting has its own metric, so that targets may be anything.
     """
 
     classes: Array
@@ -53,26 +53,26 @@ class Predictions:
 
 
 def predictions_of(store: Store, evaluation: Evaluation, dataset: DatasetInfo) -> Predictions:
-    """Reads the logits of an evaluation, and keeps the class of the largest one of each sample.
+    """Reads the logits of an evaluation and returns the class with the largest logit for each sample.
 
     Args:
-        store: Where they are.
+        store: The results store.
         evaluation: The evaluation.
         dataset: Its data set.
 
     Raises:
-        StoreError: If it has no logits, or nothing is stored about which of them count.
-        DataError: If there are not as many logits as the setting restricts them to.
+        StoreError: If it has no logits, or the store does not record which of them count.
+        DataError: If there are fewer logits than the setting restricts them to.
     """
     from testbed.tasks.classification import viewed_logits
 
     what = f"{evaluation.model} on {evaluation.eval_setting}"
     if not has_logits(store, evaluation):
-        raise StoreError(f"{what} has no stored logits, from which predicted classes could be told")
+        raise StoreError(f"{what} has no stored logits to take predicted classes from")
     identity = store.identity(evaluation)
     view = identity.get("view")
     if not isinstance(view, dict):
-        raise StoreError(f"{what} does not say which of its logits count; python eval.py --override runs it again")
+        raise StoreError(f"{what} has no record of which logits count; run it again with python eval.py --override")
     restricted = bool(identity.get("forward", {}).get("restricted"))
     logits = viewed_logits(
         store.read_outputs(evaluation.id, LOGITS),
@@ -86,12 +86,12 @@ def predictions_of(store: Store, evaluation: Evaluation, dataset: DatasetInfo) -
 
 
 def class_names(identity: dict[str, Any], dataset: DatasetInfo, classes: int | None = None) -> ClassNames:
-    """The names of the classes that targets index into.
+    """The names of the classes that targets index.
 
     Args:
-        identity: Of an evaluation, in full.
+        identity: The full identity of an evaluation.
         dataset: Its data set.
-        classes: How many there are; None where the logits were not read.
+        classes: The number of classes; None if the logits were not read.
     """
     view = identity.get("view", {})
     prompted = bool(identity.get("forward", {}).get("prompts")) and not view.get("class_groups")
@@ -105,17 +105,17 @@ def class_names(identity: dict[str, Any], dataset: DatasetInfo, classes: int | N
 
 
 def best_names(given: Iterable[ClassNames]) -> ClassNames:
-    """The names that are best to read, of equally good ones the first."""
+    """The most readable names; with ties the first."""
     return max(given, key=lambda each: each.worth, default=ClassNames([], 0))
 
 
 def has_logits(store: Store, evaluation: Evaluation) -> bool:
-    """Whether predicted classes can be told."""
+    """Whether an evaluation has logits, and so predicted classes."""
     return LOGITS in store.kinds(evaluation.id)
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Names of classes, with the class's number behind those that several classes have (ImageNet's two cranes)."""
+    """Class names, with the class's number appended to names that several classes share (ImageNet's two cranes)."""
     seen: dict[str, int] = {}
     for name in names:
         seen[name] = seen.get(name, 0) + 1

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class OnSetting:
-    """A model on one of the settings: its mean score, and its rank (of equal models the mean of their ranks)."""
+    """A model on one of the settings: its mean score and its rank (tied models share the mean of their ranks)."""
 
     eval_setting: str
     n: int
@@ -31,9 +31,9 @@ class Ranked:
     """A model in a ranking.
 
     Attributes:
-        place: Its value, its rank, and how sure they are.
-        mean_rank: The mean of its ranks on the settings, equal models sharing theirs (Demšar 2006).
-        tied_with: The models that it cannot be told from.
+        place: Its value and its rank, with confidence intervals.
+        mean_rank: The mean of its ranks on the settings, where tied models share ranks (Demšar 2006).
+        tied_with: The models that do not differ significantly from it.
         settings: The model on each setting.
     """
 
@@ -46,7 +46,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Models from the best to the worst; equal ones by name.
+    """Models from the best to the worst; ties by name.
 
     Attributes:
         binary: Whether all scores are 0 or 1.
@@ -59,17 +59,17 @@ class Ranking:
 def ranking(
     store: Store, settings: Sequence[str], models: Sequence[str], score: str, tell: Tell = lambda note: None
 ) -> Ranking:
-    """Ranks models by their mean score, over settings where several are given.
+    """Ranks models by their mean score, averaged over settings if there are several.
 
     Args:
-        store: Where the scores are.
-        settings: The settings; each weighs the same.
+        store: The results store.
+        settings: The settings, equally weighted.
         models: Names or patterns; none means all that have outputs on all the settings.
-        score: The per-sample score; of one that testbed does not know, the largest is first.
+        score: The per-sample score; of a score that testbed does not know, the largest is first.
         tell: Called with notes on what was left out.
 
     Raises:
-        StoreError: If there are not two models that have the score on all the settings.
+        StoreError: If fewer than two models have the score on all the settings.
     """
     chosen = choose(store, settings, models, score, at_least=2, tell=tell)
     samples = Samples(store)
@@ -83,7 +83,7 @@ def ranking(
         values = table.scores.mean(axis=0)
         best, worst = ranks(values[None], larger)
         on.append((table, values, (best[0] + worst[0]) / 2))
-        # Settings of the very same samples are resampled together.
+        # Settings with identical samples are resampled together.
         which = _digest(table.keys)
         weighted = table.scores / len(settings)
         strata[which] = strata[which] + weighted if which in strata else weighted

@@ -1,6 +1,6 @@
-"""Models side by side: which evaluations count, which samples they share, what they scored there.
+"""Models side by side: the reported evaluations, the samples they share, and their scores on these.
 
-Samples are told apart by id and content, so that models which saw different parts of a data set can be compared.
+A sample is identified by id and content, so that models evaluated on different parts of a data set can be compared.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Key = tuple[str, str]  # a sample's id and the digest of its content
 Tell = Callable[[str], None]
 Chosen = dict[str, dict[str, Evaluation]]  # setting → model → evaluation, the models in the order of their names
 
-# Whether a larger score is better; of scores that are not here, only which one is higher is said.
+# Whether a larger score is better. For scores that are not listed, output only says which one is higher.
 LARGER_IS_BETTER = {"top1": True, "top5": True, "nll": False}
 _SIMILARITIES = ("coarse_similarity", "fine_precision", "fine_recall", "fine_f1", "hm_cf")
 LARGER_IS_BETTER |= {f"{name}{scale}": True for name in _SIMILARITIES for scale in ("", "_raw")}
@@ -37,11 +37,11 @@ class SideBySide:
 
     Attributes:
         eval_setting: The setting.
-        evaluations: One of each model, in the order of the models' names.
+        evaluations: One per model, in the order of the models' names.
         keys: The n samples in common: id and digest of the content, sorted.
         places: For each evaluation, the positions of these samples in its data set: integer arrays [n].
-        scores: Float64 array [n, models] without NaN; zeros where no score was asked for.
-        most: The largest number of samples that one of the models has.
+        scores: Float64 array [n, models] without NaN; zeros if no score was requested.
+        most: The largest number of samples of any of the models.
     """
 
     eval_setting: str
@@ -63,7 +63,7 @@ class SideBySide:
 
 
 class Samples:
-    """The data sets of a store, each read once, as long as not too many are asked for."""
+    """The data sets of a store; the last eight are cached."""
 
     def __init__(self, store: Store) -> None:
         self.dataset: Callable[[int], DatasetInfo] = lru_cache(maxsize=8)(store.dataset)
@@ -74,7 +74,7 @@ class Samples:
         return self.dataset(dataset_id(evaluation))
 
     def _places(self, dataset_id: int) -> dict[Key, int]:
-        """Where each sample is; of one that is there twice, the first."""
+        """The position of each sample; of duplicates the first."""
         places: dict[Key, int] = {}
         for place, sample in enumerate(self.dataset(dataset_id).samples):
             places.setdefault((sample.id, sample.digest), place)
@@ -82,7 +82,7 @@ class Samples:
 
 
 def dataset_id(evaluation: Evaluation) -> int:
-    """The data set of an evaluation that has one, as all do that are not imported."""
+    """The id of an evaluation's data set; only imported evaluations have none."""
     if evaluation.dataset_id is None:
         raise StoreError(f"evaluation {evaluation.id} has no samples")
     return evaluation.dataset_id
@@ -92,7 +92,7 @@ def dataset_id(evaluation: Evaluation) -> int:
 
 
 def evaluation_of(store: Store, model: str, setting: str) -> Evaluation:
-    """The evaluation of a cell that counts, of those that are not just imported.
+    """The reported evaluation of a cell, among those that are not imported.
 
     Raises:
         StoreError: If there is none.
@@ -109,12 +109,12 @@ def evaluation_of(store: Store, model: str, setting: str) -> Evaluation:
 
 
 def evaluations_on(store: Store, setting: str, first: Collection[int] = ()) -> dict[str, Evaluation]:
-    """Of each model the evaluation on a setting that counts, in the order of the models' names.
+    """The reported evaluation of each model on a setting, in the order of the models' names.
 
     Args:
-        store: Where they are.
+        store: The results store.
         setting: The setting.
-        first: Ids of evaluations that stand before the ones that count.
+        first: Ids of evaluations that take precedence over the reported ones.
 
     Raises:
         StoreError: If there is none.
@@ -145,19 +145,19 @@ def choose(
     at_least: int = 1,
     tell: Tell = lambda note: None,
 ) -> Chosen:
-    """The evaluations that an analysis is about: the same models on each setting.
+    """Chooses the evaluations for an analysis: the same models on each setting.
 
     Args:
-        store: Where they are.
+        store: The results store.
         settings: The settings.
         models: Names or patterns; none means all.
         score: A per-sample score that each must have.
-        at_least: How many models are needed.
-        tell: Called with a note on models that were left out, because they lack a setting or the score. A model that
-            was asked for by its name is never left out.
+        at_least: The minimum number of models.
+        tell: Called with a note on models that were left out because they lack a setting or the score. A model that
+            was requested by name is never left out.
 
     Raises:
-        StoreError: If a setting has no outputs, a model that is named lacks something, or too few are left.
+        StoreError: If a setting has no outputs, a model requested by name lacks something, or too few are left.
     """
     found = {setting: evaluations_on(store, setting) for setting in settings}
     every = {model for on in found.values() for model in on}
@@ -165,7 +165,7 @@ def choose(
         if word in every or not any(character in "*?[" for character in word):
             for setting in settings:
                 if word not in found[setting]:
-                    evaluation_of(store, word, setting)  # says what is missing
+                    evaluation_of(store, word, setting)  # raises an error that names what is missing
     wanted = matching_names("model", models, every)
     lacking: dict[str, str] = {}
     for setting in settings:
@@ -180,7 +180,7 @@ def choose(
     if len(left) < at_least:
         which = f", {left[0]}" if len(left) == 1 else ""
         raise StoreError(
-            f"{_words(at_least)} needed on {', '.join(settings)}; {len(left)} can be had{which}"
+            f"{_words(at_least)} needed on {', '.join(settings)}; available: {len(left)}{which}"
             + (f" ({'; '.join(sorted(set(lacking.values())))})" if lacking else "")
         )
     chosen = {setting: {model: found[setting][model] for model in left} for setting in settings}
@@ -189,19 +189,19 @@ def choose(
 
 
 def tell_of_other_scorers(chosen: Chosen, tell: Tell) -> None:
-    """Tells of models that a setting's scorer has scored in another way than most: in another version, say."""
+    """Notes models whose captions were judged in a different way than most, such as by another version of the judge."""
     for setting, on in chosen.items():
         if SCORER_MARK in setting:
             odd = odd_ones({model: (each.identity or {}).get("view") for model, each in on.items()})
             if odd:
                 tell(
-                    f"on {setting}, {odd} scored by another version of the scorer, or by other rules, than most; to"
-                    " compare them run all of them again: what is up to date is not computed again"
+                    f"on {setting}, {odd} scored by a different version of the judge, or by different rules, than most"
+                    " models; to compare them, run all of them again (up-to-date results are reused)"
                 )
 
 
 def odd_ones(ways: Mapping[str, Hashable]) -> str:
-    """The models for which something is not as for most, for a message; an empty text where there are none."""
+    """The models that differ from most, for a message; an empty string if there are none."""
     usual = Counter(ways.values()).most_common(1)[:1]
     odd = [model for model, way in ways.items() if way != usual[0][0]]
     more = f" and {len(odd) - _NAMED} more" if len(odd) > _NAMED else ""
@@ -209,11 +209,11 @@ def odd_ones(ways: Mapping[str, Hashable]) -> str:
 
 
 def _words(number: int) -> str:
-    return "a model is" if number == 1 else f"{'two' if number == 2 else number} models or more are"
+    return "a model is" if number == 1 else f"{'two' if number == 2 else number} or more models are"
 
 
 def _without_score(store: Store, found: Chosen, wanted: set[str], named: Sequence[str], score: str) -> dict[str, str]:
-    """Of the wanted models those that have no such score on some setting, and what they lack."""
+    """The wanted models that lack the score on some setting, and what they lack."""
     cells = [on[model] for on in found.values() for model in sorted(wanted & set(on))]
     names = store.score_names(each.id for each in cells)
     lacking = {}
@@ -226,19 +226,19 @@ def _without_score(store: Store, found: Chosen, wanted: set[str], named: Sequenc
 
 
 def no_score(evaluation: Evaluation, score: str, names: Iterable[str]) -> StoreError:
-    """The error for an evaluation that has other scores only."""
+    """The error for an evaluation without the score."""
     return StoreError(
         f"{evaluation.model} on {evaluation.eval_setting} has no per-sample score {score!r}; it has"
         f" {', '.join(sorted(set(names))) or 'none'} (--score chooses one; python db.py --rescore computes"
-        " those of today)"
+        " today's scores)"
     )
 
 
 def matching_settings(store: Store, words: Iterable[str]) -> list[str]:
-    """Settings by name, or by pattern among those that have outputs; each once, in the order in which they were named.
+    """Settings by name, or by pattern among those with outputs; each once, in the given order.
 
     Raises:
-        UnknownNameError: If a pattern fits none.
+        UnknownNameError: If a pattern matches none.
     """
     chosen: dict[str, None] = {}
     known: set[str] | None = None
@@ -256,7 +256,7 @@ def matching_settings(store: Store, words: Iterable[str]) -> list[str]:
 
 
 def scores_of(store: Store, evaluation: Evaluation, score: str) -> Array:
-    """The score of each sample: float64 array [samples], NaN for samples that do not count.
+    """The score of each sample: float64 array [samples], NaN for samples without one.
 
     Raises:
         StoreError: If there is no such score.
@@ -278,12 +278,12 @@ def side_by_side(
     """Puts models side by side on the samples that all of them have.
 
     Args:
-        store: Where their scores are.
-        samples: Of that store.
+        store: The results store.
+        samples: The data sets of that store.
         setting: The setting.
-        evaluations: Of each model one, as `choose` gives them.
-        score: The per-sample score; a sample counts where all models have it. None: every sample counts.
-        tell: Called with a note when a model has more samples than they have in common.
+        evaluations: One per model, from `choose`.
+        score: The per-sample score; samples count if all models have it. None: every sample counts.
+        tell: Called with a note if a model has more samples than all have in common.
 
     Raises:
         StoreError: If they have none in common, or a score is infinite.
@@ -300,7 +300,7 @@ def side_by_side(
             continue
         values = scores_of(store, each, score)
         if np.isinf(values).any():
-            raise StoreError(f"{each.model} on {setting} has an infinite {score}, which has no mean to compare")
+            raise StoreError(f"{each.model} on {setting} has an infinite {score}, so there is no mean to compare")
         most = max(most, int((~np.isnan(values)).sum()))
         columns[:, column] = values[places[dataset_id(each)]]
     counted = np.flatnonzero(~np.isnan(columns).any(axis=1))
@@ -309,7 +309,7 @@ def side_by_side(
         names = f"the {len(cells)} models have" if len(cells) > 1 else f"{cells[0].model} has"
         raise StoreError(f"{names} no {what} of {setting}{' in common' if len(cells) > 1 else ''}")
     if len(counted) < most:
-        tell(f"{len(counted):,} samples of {setting} count, which all models have; one of them has {most:,}")
+        tell(f"only the {len(counted):,} samples of {setting} that all models have count; one model has {most:,}")
     return SideBySide(
         eval_setting=setting,
         evaluations=cells,
@@ -321,10 +321,10 @@ def side_by_side(
 
 
 def require_binary(table: SideBySide, score: str, what: str) -> None:
-    """Checks that scores say right or wrong.
+    """Checks that scores are 0 or 1.
 
     Raises:
-        StoreError: If one is neither 0 nor 1.
+        StoreError: If a score is neither 0 nor 1.
     """
     if not table.binary:
-        raise StoreError(f"{what} needs a score of 0 and 1, such as top1; {score} on {table.eval_setting} has others")
+        raise StoreError(f"{what} needs a score of 0 and 1, such as top1; {score} on {table.eval_setting} is not")

@@ -1,4 +1,4 @@
-"""The groups that samples belong to: their class, a slice that the data set has, or a column of a CSV."""
+"""Groups of samples: by class, by a slice of the data set, or by a column of a CSV."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Grouped(NamedTuple):
     """Models on groups of samples.
 
     Attributes:
-        by: What the groups are.
+        by: What samples are grouped by.
         rows: Each model and its groups.
         binary: Whether all scores are 0 or 1.
     """
@@ -48,18 +48,18 @@ def grouped(
     """Means over groups of the samples that all models have.
 
     Args:
-        store: Where the scores are.
+        store: The results store.
         setting: The setting.
         models: Names or patterns; none means all.
         score: The per-sample score.
-        by: ``class``, ``group``, a key of the samples' slices, or a column of the file. None: what there is, if it is
-            clear: the file's only column, else the samples' group, else their only slice, else their class.
+        by: ``class``, ``group``, a key of the samples' slices, or a column of the file. None: the only choice, if it is
+            unambiguous: the file's only column, else the samples' group, else their only slice, else their class.
         csv_file: A table with a column ``id`` and columns of groups.
         tell: Called with notes on what was left out.
 
     Raises:
         StoreError: If there are no such scores.
-        DataError: If there are no such groups, or the file is not as it should be.
+        DataError: If there are no such groups, or the file is invalid.
     """
     rows = read_csv(csv_file) if csv_file is not None else None
     evaluations = choose(store, [setting], models, score, tell=tell)[setting]
@@ -74,9 +74,9 @@ def grouped(
         labels = _by_class(store, samples, table, infos) if by == CLASS else _by_slice(infos, by, setting)
     missing = sum(label is None for label in labels)
     if missing == len(labels):
-        raise DataError(f"no sample of {setting} is in a group by {by}")
+        raise DataError(f"no sample of {setting} has a group by {by}")
     if missing:
-        tell(f"{missing:,} of {len(labels):,} samples are in no group by {by}, and count nowhere")
+        tell(f"{missing:,} of {len(labels):,} samples have no group by {by} and are not counted")
     larger = LARGER_IS_BETTER.get(score, True)
     found = [(model, by_group(table.scores[:, column], labels, larger)) for column, model in enumerate(table.models)]
     return Grouped(by, found, table.binary)
@@ -98,12 +98,12 @@ def _default(infos: Sequence[SampleInfo], setting: str) -> str:
 
 
 def _only(by: str | None, names: Sequence[str], whose: str, what: str) -> str:
-    """The name that is asked for, or the only one that there is."""
+    """The requested name, or the only one."""
     listed = ", ".join(names) or "none"
     if by is not None and by not in names:
-        raise DataError(f"{whose}: there is no {what} {by!r}; there are: {listed}")
+        raise DataError(f"{whose}: there is no {what} {by!r}; available: {listed}")
     if by is None and len(names) != 1:
-        raise DataError(f"{whose}: --by says which {what} is meant; there are: {listed}")
+        raise DataError(f"{whose}: choose a {what} with --by; available: {listed}")
     return by if by is not None else names[0]
 
 
@@ -118,12 +118,12 @@ def _by_slice(infos: Sequence[SampleInfo], by: str, setting: str) -> Labels:
 
 
 def _text(value: Any) -> str | None:
-    """The value of a slice as a label; true and false as JSON has them."""
+    """The value of a slice as a label; other values than strings as JSON."""
     return value if value is None or isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
 def _by_class(store: Store, samples: Samples, table: SideBySide, infos: Sequence[SampleInfo]) -> Labels:
-    """The name of the right class of each sample; None where it is not one class."""
+    """The name of the true class of each sample; None if it does not have exactly one."""
     cells = table.evaluations
     named = best_names(class_names(store.identity(each), samples.of(each)) for each in cells)
     labels: Labels = []
@@ -137,10 +137,10 @@ def _by_class(store: Store, samples: Samples, table: SideBySide, infos: Sequence
 
 
 def read_csv(path: Path) -> dict[str, dict[str, str]]:
-    """The rows of a table by their column ``id``.
+    """The rows of a CSV table, by the column ``id``.
 
     Raises:
-        DataError: If the file cannot be read, has no such column or no other, or has an id twice.
+        DataError: If the file cannot be read, lacks the column ``id`` or any other column, or repeats an id.
     """
     rows: dict[str, dict[str, str]] = {}
     try:
@@ -149,35 +149,35 @@ def read_csv(path: Path) -> dict[str, dict[str, str]]:
             columns = list(reader.fieldnames or ())
             if ID not in columns or len(set(columns)) != len(columns) or len(columns) < 2:
                 raise DataError(
-                    f"{path}: a column 'id' and one or more columns of groups are expected, each with a name of its"
-                    f" own; there are: {', '.join(columns) or 'none'}"
+                    f"{path}: expected a column 'id' and one or more columns of groups, with different names; found:"
+                    f" {', '.join(columns) or 'none'}"
                 )
             for row in reader:
                 if None in row or None in row.values():
-                    raise DataError(f"{path}, line {reader.line_num}: {len(columns)} values are expected")
+                    raise DataError(f"{path}, line {reader.line_num}: expected {len(columns)} values")
                 if row[ID] in rows:
-                    raise DataError(f"{path}, line {reader.line_num}: the id {row[ID]!r} is there twice")
+                    raise DataError(f"{path}, line {reader.line_num}: the id {row[ID]!r} occurs twice")
                 rows[row[ID]] = row
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     except (csv.Error, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is no CSV file in UTF-8: {error}") from error
+        raise DataError(f"{path} is not a CSV file in UTF-8: {error}") from error
     if not rows:
-        raise DataError(f"{path} has a header and no rows")
+        raise DataError(f"{path} has a header but no rows")
     return rows
 
 
 def _from_rows(
     rows: dict[str, dict[str, str]], by: str, infos: Sequence[SampleInfo], path: str, setting: str, tell: Tell
 ) -> Labels:
-    """The label of each sample in a column; None where the file has no row, or nothing in it."""
+    """The label of each sample in a column; None if the file has no row for it, or an empty cell."""
     known = {info.id for info in infos}
     strange = [name for name in rows if name not in known]
     if len(strange) == len(rows):
         raise DataError(
-            f"{path}: none of its {len(rows):,} ids is a sample of {setting}; the first is {strange[0]!r}, one of the"
-            f" setting's is {infos[0].id!r}"
+            f"{path}: none of its {len(rows):,} ids is a sample of {setting}; the first is {strange[0]!r}, while"
+            f" the setting has ids such as {infos[0].id!r}"
         )
     if strange:
-        tell(f"{len(strange):,} of the {len(rows):,} ids in {path} are no samples that count, such as {strange[0]!r}")
+        tell(f"{len(strange):,} of the {len(rows):,} ids in {path} are not compared samples, such as {strange[0]!r}")
     return [rows[info.id][by].strip() or None if info.id in rows else None for info in infos]

@@ -1,4 +1,4 @@
-"""Why two evaluations differ: in what their definitions say, in what they were computed from, and in their outputs."""
+"""Why two evaluations differ: their definitions, the files and versions they were computed from, and their outputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
 
 TODAY = "today"
-# Outputs of these kinds are compared, the first that both evaluations have.
+# The first of these kinds that both evaluations have is compared.
 KINDS = ("logits", "image_embeddings", "text")
 
 
@@ -27,10 +27,10 @@ class Change:
     """A part of an identity that differs.
 
     Attributes:
-        where: Such as ``model / spec / transform``.
-        before: In A; None where it has no such part.
-        after: In B.
-        lines: For source code, the lines that differ, as a unified diff.
+        where: The path, such as ``model / spec / transform``.
+        before: The value in A; None if A lacks this part.
+        after: The value in B.
+        lines: For source code, a unified diff of the lines that differ.
     """
 
     where: str
@@ -44,12 +44,12 @@ class Why:
     """What differs between two evaluations, or between one and today's definition.
 
     Attributes:
-        identity: Where the definitions differ.
-        record: Where the files, variables and versions differ that they were computed from.
+        identity: Differences of the definitions.
+        record: Differences of the files, variables and versions that they were computed from.
         because: What had changed when A or B was set aside for a new evaluation.
-        outputs: How the outputs compare on the samples that both have; None where they cannot be compared.
+        outputs: The comparison of the outputs on shared samples; None if they cannot be compared.
         metrics: (name, value in A, value in B) of the metrics that differ.
-        certificates: For a comparison with today's definition: the checks of A so far.
+        certificates: For a comparison with today's definition, the previous checks of A.
     """
 
     a: str
@@ -82,7 +82,7 @@ def why(store: Store, first: Evaluation, second: Evaluation) -> Why:
 def why_today(store: Store, catalog: Catalog, evaluation: Evaluation) -> Why:
     """What differs between an evaluation and today's definition of its model and setting.
 
-    Nothing is run: its outputs are compared by ``eval.py``, whose checks so far are given.
+    Runs nothing: ``eval.py`` compares the outputs; its previous checks are included.
 
     Raises:
         StoreError: If model or setting can no longer be opened.
@@ -131,7 +131,7 @@ def _mapping_changes(before: Mapping[str, Any], after: Mapping[str, Any], where:
     found = [change for key in parts for change in changes(before.get(key), after.get(key), _under(where, key))]
     if found:
         yield from found
-    else:  # the same parts in another order
+    else:  # the same keys in a different order
         yield Change(where, list(before), list(after))
 
 
@@ -156,7 +156,7 @@ def _label(evaluation: Evaluation) -> str:
 
 
 def _compare_outputs(store: Store, first: Evaluation, second: Evaluation) -> Certificate | None:
-    """How the outputs of two evaluations compare, sample by sample."""
+    """Compares the outputs of two evaluations sample by sample."""
     from testbed.runner.comparison import TOLERANCE, Comparison, places_in
 
     kind = next((kind for kind in KINDS if all(kind in store.kinds(each.id) for each in (first, second))), None)

@@ -31,10 +31,10 @@ def agreement_as_asked(given: dict[str, Any]) -> int:
     click.echo("\n\n".join([table(["model", score], accuracy, right=[1]), _pairs(found), _histogram(found)]))
     models = len(found.right)
     click.echo(
-        f"{found.n:,} samples of {setting}, which all {models} models have; {found.counts[0]:,}"
-        f" ({percent(found.counts[0] / found.n)} %) none gets right, {found.counts[-1]:,}"
-        f" ({percent(found.counts[-1] / found.n)} %) all do; κ: error consistency; shared errors: of those of either;"
-        " same class: predicted, right or wrong",
+        f"{found.n:,} samples of {setting} that all {models} models have: {found.counts[0]:,}"
+        f" ({percent(found.counts[0] / found.n)} %) that no model gets right, {found.counts[-1]:,}"
+        f" ({percent(found.counts[-1] / found.n)} %) that all get right; κ: error consistency; shared errors: share of"
+        " the samples that either model gets wrong; same class: same prediction, right or wrong",
         err=True,
     )
     return 0
@@ -58,7 +58,7 @@ def _pairs(found: Agreements) -> str:
 
 
 def _histogram(found: Agreements) -> str:
-    """How many samples exactly k models get right; those k that no sample has are left out."""
+    """How many samples exactly k models get right, for each k that occurs."""
     longest = max(found.counts)
     lines = [
         [f"{k}", f"{number:,}", f"{percent(number / found.n)} %", "█" * round(_BAR * number / longest)]
@@ -69,7 +69,7 @@ def _histogram(found: Agreements) -> str:
 
 
 def _as_objects(found: Agreements, setting: str, score: str) -> list[dict[str, Any]]:
-    """Objects of three kinds, in one array: of each model, of each pair, of each number of models."""
+    """One array of three kinds of objects: per model, per pair and per number of models that are right."""
     common = {"eval_setting": setting, "score": score}
     return [
         *({"kind": "model", **common, "model": model, "n": found.n, "value": right} for model, right in found.right),

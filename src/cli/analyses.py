@@ -1,4 +1,4 @@
-"""The analyses of ``db.py``: their options, and where each is. docs/analyses.md shows them."""
+"""The analyses of ``db.py``: their options and the modules that implement them. See docs/analyses.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testbed.cli.options import ManyWords
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-EVERY_DECODER = ""  # what --borda has without a word
+EVERY_DECODER = ""  # the value of --borda without an argument
 
 _OPTIONS = (
     click.option(
@@ -100,7 +100,7 @@ def analysis_options(function: F) -> F:
 
 
 def _lazily(module: str, name: str) -> Callable[[dict[str, Any]], int]:
-    """A function that is imported when it is called: other actions must not wait for numpy."""
+    """A function that is imported on its first call, so that other actions need not import numpy."""
 
     def act(given: dict[str, Any]) -> int:
         done: int = getattr(import_module(f"testbed.cli.{module}"), name)(given)
@@ -121,5 +121,5 @@ ACTIONS = {
 
 
 def note(text: str) -> None:
-    """Says what was left out, beside the table."""
+    """Prints a note to stderr, such as which models were left out."""
     click.echo(f"note: {text}", err=True)

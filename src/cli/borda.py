@@ -34,8 +34,8 @@ def borda_as_asked(given: dict[str, Any]) -> int:
     about = {setting.rpartition(SCORER_MARK)[0] for setting in found.settings}
     where = f" of {about.pop()}" if len(about) == 1 and "" not in about else ""
     click.echo(
-        f"Borda count over {count(len(found.settings), 'setting')}{where}: on each a model gets a point for every"
-        f" model whose {found.metric} is worse, and half of one for every equal one; equal points are ordered by the"
+        f"Borda count over {count(len(found.settings), 'setting')}{where}: on each, a model gets one point for every"
+        f" model with a worse {found.metric} and half a point for every equal one; ties in points are broken by the"
         f" mean {found.metric} over the settings",
         err=True,
     )
@@ -70,7 +70,7 @@ def _table(found: BordaRanking) -> str:
 
 
 def _heads(settings: Sequence[str]) -> list[str]:
-    """The settings; where they differ in the scorer alone, the scorers."""
+    """The settings, or only their scorers if nothing else differs."""
     if len({setting.rpartition(SCORER_MARK)[0] for setting in settings}) > 1:
         return list(settings)
     return [setting[setting.rfind(SCORER_MARK) :] if SCORER_MARK in setting else setting for setting in settings]

@@ -1,4 +1,4 @@
-"""What checks of stored evaluations gave, for people and for programs."""
+"""Prints the outcome of checks of stored evaluations, as text or JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOWN = 10
 
 
 def require_amount(text: str | None) -> None:
-    """Refuses what ``--verify`` does not take, before anything is done."""
+    """Rejects an invalid value of ``--verify`` before anything runs."""
     if text is None:
         return
     from testbed.runner.recompute import amount
@@ -108,7 +108,7 @@ def _name(check: Checked) -> str:
 def _moved(check: Checked) -> str:
     assert check.certificate is not None
     why = f"{'; '.join(check.because)}: " if check.because else ""
-    after = "; computed anew" if check.because else ""
+    after = "; recomputed" if check.because else ""
     return f"{why}{describe_certificate(check.certificate)}{after} (before: evaluation {check.evaluation})"
 
 

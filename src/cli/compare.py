@@ -1,4 +1,4 @@
-"""``db.py --compare``: models on the same samples, from what is stored."""
+"""``db.py --compare``: models on the same samples, from stored outputs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def print_comparison(
         as_json: Whether to print JSON.
 
     Raises:
-        StoreError: If an evaluation is missing, or has not that score.
+        StoreError: If an evaluation is missing or lacks that score.
     """
     from testbed.analyses.side_by_side import Samples
     from testbed.db.store import Store
@@ -70,7 +70,8 @@ def print_comparison(
     click.echo(_table(rows, score, adjusted))
     click.echo(
         f"{score} of each sample, {count(len(rows), 'comparison')}; intervals: 95 %, paired bootstrap; p: McNemar's"
-        " exact test (for scores other than 0 and 1, random signs), then Holm's for all of the table; tied: p ≥ 0.05",
+        " exact test (for scores other than 0 and 1, random signs), then Holm's correction over the whole table; tied:"
+        " p ≥ 0.05",
         err=True,
     )
     return 0
@@ -83,7 +84,7 @@ def _array(values: Any) -> np.ndarray[Any, Any]:
 
 
 def _scores(store: Store, samples: Samples, model: str, setting: str, score: str) -> dict[tuple[str, str], float]:
-    """The score of each sample that has one, by the sample's id and content."""
+    """The score of each scored sample, by the sample's id and content digest."""
     from testbed.analyses.side_by_side import evaluation_of, scores_of
 
     evaluation = evaluation_of(store, model, setting)
@@ -91,7 +92,7 @@ def _scores(store: Store, samples: Samples, model: str, setting: str, score: str
     return {
         (sample.id, sample.digest): float(value)
         for sample, value in zip(samples.of(evaluation).samples, values, strict=True)
-        if value == value  # a sample that does not count has none
+        if value == value  # samples that do not count are NaN
     }
 
 

@@ -26,21 +26,21 @@ from testbed.cli.output import count
 from testbed.errors import DataError, SampleError
 from testbed.inputs import Inputs, active, use_in_this_thread
 
-CHUNK = 16  # images that are corrupted together
+CHUNK = 16  # images per batch
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is done to each image.
+    """What to do with each image.
 
     Attributes:
-        source: The folder that is read.
-        target: The folder that is written.
-        cells: Names and severities.
-        size: The side of the square in the middle that is kept, after resizing; 0 keeps the image as it is.
+        source: The input folder.
+        target: The output folder.
+        cells: Corruptions and severities.
+        size: The side of the center crop after resizing; 0 leaves images unchanged.
         form: ``"png"`` or ``"jpeg"``.
-        quality: Of JPEG files.
-        seed: As eval.py's ``--seed``.
+        quality: JPEG quality.
+        seed: The same as eval.py's ``--seed``.
     """
 
     source: Path
@@ -52,7 +52,7 @@ class Job:
     seed: int
 
     def path(self, name: str, corruption: str, severity: int) -> Path:
-        """Where an image goes: the suffix of its kind is added where the name has another."""
+        """The output path of an image; adds the suffix of the output format if the name has a different one."""
         suffixes = (".png",) if self.form == "png" else (".jpg", ".jpeg")
         place = self.target / corruption / str(severity) / name
         return place if place.suffix.lower() in suffixes else place.with_name(place.name + suffixes[0])
@@ -116,7 +116,7 @@ def command(
     click.echo(err=True)
     for error in failed:
         click.echo(f"Unreadable: {error}", err=True)
-    there = f"; {kept:,} were there already" if kept else ""
+    there = f"; {kept:,} already existed" if kept else ""
     click.echo(f"{count(written, 'image')} written to {target}{there}")
     return EXIT_ERROR if failed else 0
 
@@ -124,14 +124,14 @@ def command(
 def _job(
     source: Path, target: Path, names: Sequence[str], severities: Sequence[int], size: int, form: str, *rest: int
 ) -> Job:
-    """The job, checked before anything is read."""
+    """The job, validated before any image is read."""
     from testbed.corruptions import IMAGENET_C, SEVERITIES, Corruption
 
     if not source.is_dir():
-        raise DataError(f"{source} is no folder; give one that holds images")
+        raise DataError(f"{source} is not a folder; give a folder of images")
     inside = target.resolve()
     if inside == source.resolve() or source.resolve() in inside.parents:
-        raise DataError(f"{target} lies in {source}, whose images are read; give another folder to write to")
+        raise DataError(f"{target} is inside {source}, the input folder; give another output folder")
     cells = []
     for name in names or IMAGENET_C:
         for severity in sorted(set(severities)) or SEVERITIES:
@@ -147,12 +147,12 @@ def _images(source: Path) -> list[str]:
 
     names = sorted(image_files(source))
     if not names:
-        raise DataError(f"{source} holds no images (extensions {' '.join(IMAGE_EXTENSIONS)})")
+        raise DataError(f"{source} contains no images (extensions {' '.join(IMAGE_EXTENSIONS)})")
     return names
 
 
 def _work(job: Job, names: Sequence[str], processes: int) -> Iterator[tuple[int, int, list[str]]]:
-    """The counts of each chunk as it is done."""
+    """Yields the counts of each finished chunk."""
     import multiprocessing
 
     chunks = [names[start : start + CHUNK] for start in range(0, len(names), CHUNK)]
@@ -164,7 +164,7 @@ def _work(job: Job, names: Sequence[str], processes: int) -> Iterator[tuple[int,
     try:
         for future in [pool.submit(corrupt_files, job, chunk) for chunk in chunks]:
             yield future.result()
-    finally:  # after Ctrl-C or an error, what is not begun is not done
+    finally:  # after Ctrl-C or an error, cancel the chunks that have not started
         pool.shutdown(cancel_futures=True)
 
 
@@ -177,7 +177,7 @@ def _set_up_worker(inputs: Inputs) -> None:
 
 
 def corrupt_files(job: Job, names: Sequence[str]) -> tuple[int, int, list[str]]:
-    """Corrupts some images; returns how many files were written, how many were there, and what could not be read."""
+    """Corrupts some images; returns the number of files written, the number that existed, and the read errors."""
     import torch
 
     wanted = [name for name in names if not all(job.path(name, *cell).exists() for cell in job.cells)]
@@ -231,7 +231,7 @@ def _write(job: Job, names: Sequence[str], images: Any, corruption: str, severit
             write_atomically(path, file.getvalue())
         except OSError as error:
             raise DataError(
-                f"{path} cannot be written: {error.strerror}; what was written stays, the same command goes on with it"
+                f"{path} cannot be written: {error.strerror}; run the same command again to resume"
             ) from error
 
 

@@ -1,4 +1,4 @@
-"""``db.py`` / ``testbed-db``: asks and edits the results store. Imports neither torch nor a model library to do so."""
+"""``db.py`` / ``testbed-db``: queries and edits the results store, without importing torch or a model library."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def command(verbose: bool, data_root: str | None, **given: Any) -> int:
     set_up_logging(verbose, lambda line: click.echo(line, err=True))
     asked = [name for name in _ACTIONS if given[name]]
     if not asked:
-        raise click.UsageError("say what to do; --help lists it all")
+        raise click.UsageError("no action given; --help lists the actions")
     codes = [_ACTIONS[name](given) for name in asked]
     return max(codes, default=0)
 
@@ -311,8 +311,8 @@ def _export_clip_benchmark(given: dict[str, Any]) -> int:
         click.echo(f"{count(len(records), 'JSON file')} written to {path}")
     partial = {(each.eval_setting, each.model) for each in results if each.sample_limit or each.random_weights}
     if partial:
-        note = f"note: {count(len(partial), 'cell')} of the store saw a part of the samples, or have random weights"
-        click.echo(f"{note}; CLIP benchmark's form cannot say so", err=True)
+        note = f"note: {count(len(partial), 'stored cell')} used part of the samples or random weights"
+        click.echo(f"{note}, which CLIP benchmark's format cannot express", err=True)
     return 0
 
 
@@ -355,7 +355,7 @@ def _upgrade(given: dict[str, Any]) -> int:
     from testbed.db.store import upgrade
 
     before, after = upgrade(given["db_url"])
-    said = "it was up to date" if before == after else f"upgraded from {before}"
+    said = "already up to date" if before == after else f"upgraded from {before}"
     click.echo(f"the store has schema version {after}; {said}")
     return 0
 

@@ -1,4 +1,4 @@
-"""What ``eval.py --dry-run`` says."""
+"""The output of ``eval.py --dry-run``."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ def dry_run(
 
 
 def _describe_pass(planned: PlannedPass) -> str:
-    """A pass in a line: what is read, what of it is stored, and for which cells."""
+    """One line about a pass: what it reads, how much of that is stored, and how many cells need it."""
     from testbed.graph.passes import Reads
 
     one_pass = planned.one_pass
     if planned.samples is None:
-        what = "the texts of outputs that are not stored yet"
+        what = "the texts of outputs not stored yet"
     else:
         what = f"{planned.samples:,} {one_pass.reads}"
     how = {
@@ -86,7 +86,7 @@ def _describe_pass(planned: PlannedPass) -> str:
         Reads.TEXTS: ", each embedded once",
     }
     reused = (planned.samples or 0) - (planned.to_do or 0)
-    stored = f" ({reused:,} of them are stored already)" if reused else ""
+    stored = f" ({reused:,} already stored)" if reused else ""
     cells = count(len(one_pass.cells), "cell")
     return f"  pass {one_pass.id + 1}: {what}{how.get(one_pass.reads, '')}{stored}, for {cells} ({one_pass.label})"
 

@@ -1,4 +1,4 @@
-"""What ``db.py`` does to names and evaluations in the store: add, hide, bring back, rename, delete."""
+"""The actions of ``db.py`` that edit the store: add, hide, restore, rename and delete names and evaluations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
     with Store.create(given["db_url"]) as store:
         for name in names:
             fresh = store.add_name(kind, name, **fields[name])
-            click.echo(f"{kind} {name}: {'added to the store' if fresh else 'is in the store already'}")
+            click.echo(f"{kind} {name}: {'added to the store' if fresh else 'already in the store'}")
     return 0
 
 
@@ -87,12 +87,12 @@ def restore_evaluation(given: dict[str, Any]) -> int:
 
 
 def purge(given: dict[str, Any]) -> int:
-    """Deletes for good what was removed."""
+    """Permanently deletes what was removed."""
     from testbed.db.store import Store
 
     if not given["override"]:
         raise TestbedError(
-            "--purge deletes the outputs of everything that was removed, for good; add --override to do so"
+            "--purge permanently deletes everything that was removed, including outputs; add --override to confirm"
         )
     with Store.open(given["db_url"], "write") as store:
         evaluations, names = store.purge_hidden()
@@ -101,11 +101,11 @@ def purge(given: dict[str, Any]) -> int:
 
 
 def rename(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
-    """Gives a name in the store another one."""
+    """Renames a model or setting in the store."""
     from testbed.db.store import Store
 
     old, new = names
     with Store.open(given["db_url"], "write") as store:
         store.rename(kind, old, new)
-    click.echo(f"{kind} {old} renamed to {new} in the store; its definition should get the new name too")
+    click.echo(f"{kind} {old} renamed to {new} in the store; rename its definition too")
     return 0

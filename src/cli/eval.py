@@ -77,7 +77,7 @@ POSITIVE = click.IntRange(min=1)
     "--batch-size",
     type=POSITIVE,
     metavar="N",
-    help="Images per batch, except under attack.  [default: each model's own]",
+    help="Batch size (attacks use the model's own).  [default: each model's own]",
 )
 @click.option(
     "--workers", type=click.IntRange(min=0), metavar="N", help="Data-loading processes for each evaluation process."
@@ -91,7 +91,7 @@ POSITIVE = click.IntRange(min=1)
     help="Precision of the models (the lower ones by torch.autocast).",
 )
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="Seed of perturbations, text sampling and random weights."
+    "--seed", type=int, default=0, show_default=True, help="Seed for perturbations, sampling and random weights."
 )
 @click.option("--random-weights", is_flag=True, help="Build untrained architectures; their results are marked.")
 @click.option("--strict", is_flag=True, help="Stop at a sample that cannot be read instead of counting it as wrong.")
@@ -170,12 +170,12 @@ def command(
 
 
 def _require(models: Sequence[str], eval_settings: Sequence[str], base_dir: Path | None) -> None:
-    """What --clip-cc may leave out, and what is of no use without it."""
+    """Checks the options that are required without --clip-cc, or require it."""
     for option, words in (("--models", models), ("--eval-settings", eval_settings)):
         if not words:
             raise click.MissingParameter(param_hint=f"'{option}'", param_type="option")
     if base_dir is not None:
-        raise click.UsageError("--base-dir is of no use without --clip-cc")
+        raise click.UsageError("--base-dir requires --clip-cc")
 
 
 def _options(given: dict[str, Any], inputs: Inputs, verbose: bool) -> RunOptions:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """A data set to write, with what its setting says about it."""
+    """A data set to write, and the class names and templates of its setting."""
 
     source: ImageSource
     kind: str
@@ -101,14 +101,14 @@ def command(
     from testbed.data.webdataset_export import export
 
     if data_root and dataset_root:
-        raise click.UsageError("--dataset-root is another word for --data-root; give one of them")
+        raise click.UsageError("--dataset-root is an alias of --data-root; give only one of them")
     use(Inputs.from_environment().but(data_root=data_root or dataset_root))
     set_up_logging(verbose, lambda line: click.echo(line, err=True))
     wanted = find(dataset, split, plugins)
     _check_kind(dataset, wanted.kind, retrieval, multilabel)
     templates = wanted.templates
     if isinstance(templates, Mapping):
-        click.echo("The prompts by class of this setting are left out: the format has no place for them.", err=True)
+        click.echo("The per-class prompts of this setting are not exported: the format cannot hold them.", err=True)
         templates = None
     total = len(wanted.source)
 
@@ -136,7 +136,7 @@ def command(
 def _check_kind(name: str, kind: str, retrieval: bool, multilabel: bool) -> None:
     for flag, given in (("retrieval", retrieval), ("multilabel", multilabel)):
         if given and kind != flag:
-            raise DataError(f"--{flag} was given, but {name} is of the kind {kind}; leave the option out")
+            raise DataError(f"--{flag} was given, but {name} is a {kind} data set; omit the option")
 
 
 def find(name: str, split: str, plugins: Sequence[str] = ()) -> Wanted:
@@ -150,7 +150,7 @@ def find(name: str, split: str, plugins: Sequence[str] = ()) -> Wanted:
     Raises:
         UnknownNameError: If there is no such setting.
         DefinitionError: If its data set has no such split.
-        DataError: If the data are not there, or cannot be written in the format.
+        DataError: If the data are missing or cannot be written in the format.
     """
     from testbed.data.source import with_images
     from testbed.eval_settings.benchmark_base import BENCHMARKS, parse_name
@@ -174,15 +174,15 @@ def find(name: str, split: str, plugins: Sequence[str] = ()) -> Wanted:
 
 
 def _of_setting(setting: EvalSetting, split: str) -> Wanted:
-    """The samples of a setting of any family, where they are those of its data set."""
+    """The samples of a setting of any family that uses its data set unchanged."""
     from testbed.data.imagenet import Selected
 
     if setting.perturbed or setting.adversarial_attack or setting.transform is not None:
         raise DataError(
-            f"{setting.name} changes the images of its data set, which have no place in files; export those"
+            f"{setting.name} changes the images of its data set, which cannot be exported; export the data set itself"
         )
     if setting.class_groups is not None:
-        raise DataError(f"{setting.name} puts classes together, for which the format has no names; export its data set")
+        raise DataError(f"{setting.name} groups classes, which the format cannot express; export its data set")
     dataset: Any = setting.dataset
     if hasattr(dataset, "with_split"):
         dataset = dataset.with_split(split)

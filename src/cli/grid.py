@@ -1,4 +1,4 @@
-"""``db.py --grid``: models × settings as text: for the terminal, for a README, for a paper."""
+"""``db.py --grid``: models × settings as text, for a terminal, a README or a paper."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def grid_as_asked(given: dict[str, Any]) -> int:
         return 0
     form = given["form"] or "table"
     if form not in FORMS:
-        raise click.UsageError(f"--grid is printed as {', '.join(FORMS)}, not as {form}")
+        raise click.UsageError(f"--grid prints {', '.join(FORMS)}, not {form}")
     cells = [[percent(None if math.isnan(value) else value) for value in row] for row in chosen.to_numpy()]
     click.echo(as_text(list(chosen.index), columns, cells, form, f"{given['metric']}, %"))
     return 0
@@ -85,7 +85,7 @@ def as_text(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequenc
 
 
 def latex(text: str) -> str:
-    """A text with what LaTeX takes for commands escaped."""
+    """Escapes the special characters of LaTeX."""
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", MISSING: "--"}
     special |= {character: f"\\{character}" for character in "&%$#_{}"}
     return "".join(special.get(character, character) for character in text)

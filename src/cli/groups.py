@@ -1,4 +1,4 @@
-"""``db.py --groups``: means over groups of samples, and the worst of them."""
+"""``db.py --groups``: means over groups of samples, and the worst group."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def groups_as_asked(given: dict[str, Any]) -> int:
     interval = "Wilson" if found.binary else "1.96 standard errors"
     click.echo(
         f"{score} on {setting} by {found.by}: {len(first.groups):,} groups, {first.n:,} samples; intervals: 95 %,"
-        f" {interval}, of the group by itself, not of the worst or best of many; --json has every group",
+        f" {interval}, for a single group, not corrected for choosing the worst or best; --json has every group",
         err=True,
     )
     return 0

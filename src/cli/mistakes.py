@@ -29,8 +29,8 @@ def hardest_as_asked(given: dict[str, Any]) -> int:
         return 0
     click.echo(_samples(found))
     click.echo(
-        f"of {count(found[0].models, 'model')} on {setting}, by {given['score']}; equal ones by mean nll, then by id;"
-        " mostly taken for: the class that most models say, and how many do; --limit shows more",
+        f"of {count(found[0].models, 'model')} on {setting}, by {given['score']}; ties: by mean nll, then by id;"
+        " mostly taken for: the class that most models predict, and how many do; --limit shows more",
         err=True,
     )
     return 0
@@ -52,20 +52,20 @@ def _samples(found: list[HardSample]) -> str:
 
 
 def confusions_as_asked(given: dict[str, Any]) -> int:
-    """``--confusions SETTING``, of all models together, or of each with ``--by model``."""
+    """``--confusions SETTING``, over all models, or for each model with ``--by model``."""
     from testbed.analyses.mistakes import confused_classes
     from testbed.db.store import Store
 
     setting = given["confusions"]
     if given["by"] not in (None, "model"):
-        raise click.UsageError(f"with --confusions, --by takes 'model' alone, not {given['by']!r}")
+        raise click.UsageError(f"with --confusions, --by takes only 'model', not {given['by']!r}")
     with Store.open(given["db_url"]) as store:
         found = confused_classes(store, setting, given["models"], given["by"] == "model", given["limit"], note)
     if given["as_json"]:
         print_json([{"eval_setting": setting, **asdict(each), "share": each.share} for each in found])
         return 0
-    click.echo(_classes(found, given["by"] == "model") if found else "no class is taken for another one")
-    click.echo(f"on {setting}; share: of the predictions about samples of the true class", err=True)
+    click.echo(_classes(found, given["by"] == "model") if found else "no class is confused with another")
+    click.echo(f"on {setting}; share: of the predictions for samples of the true class", err=True)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""``db.py --rank``: who is first, how sure that is, and who cannot be told apart."""
+"""``db.py --rank``: models in order, with confidence intervals of their ranks, and ties."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def rank_as_asked(given: dict[str, Any]) -> int:
     if score in LARGER_IS_BETTER:
         order = "larger is better" if LARGER_IS_BETTER[score] else "smaller is better"
     else:
-        order = "the largest is first, be it better or not"
+        order = "largest first (not necessarily best)"
     samples = sorted({each.n for each in found.rows[0].settings})
     counted = f"{samples[0]:,}" + (f" to {samples[-1]:,}" if len(samples) > 1 else "")
     where = settings[0] if len(settings) == 1 else f"the mean over {count(len(settings), 'setting')}"
     click.echo(
-        f"{score} on {where}, {counted} samples, which all {len(found.rows)} models have; {order}; intervals: 95 %,"
-        " paired bootstrap; tied with: the ranks of the other models that it cannot be told from (p ≥ 0.05, Holm's"
-        " adjustment for all pairs)",
+        f"{score} on {where}, {counted} samples that all {len(found.rows)} models have; {order}; intervals: 95 %,"
+        " paired bootstrap; tied with: ranks of the models without a significant difference (p ≥ 0.05, Holm's"
+        " correction over all pairs)",
         err=True,
     )
     return 0
@@ -70,11 +70,11 @@ def span(low: int, high: int) -> str:
 
 
 def tied_ranks(tied: Sequence[int], every: Collection[int]) -> str:
-    """Ranks as ranges: those between the ends that no model has are skipped.
+    """Formats ranks as ranges; a range may span ranks that no model has.
 
     Args:
-        tied: The ranks to be written.
-        every: The ranks that there are.
+        tied: The ranks to format.
+        every: All ranks that occur.
     """
     order = sorted(every)
     runs: list[list[int]] = []

@@ -11,7 +11,7 @@ from testbed.cli.output import count, print_json
 
 
 def rescore_as_asked(given: dict[str, Any]) -> int:
-    """Scores what is asked for, and says what became of it."""
+    """Rescores the chosen evaluations and prints the outcome."""
     from testbed.db.store import Store
     from testbed.registry import registry
     from testbed.runner.rescore import Rescored, counts, rescore

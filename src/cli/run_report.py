@@ -1,4 +1,4 @@
-"""What a run prints when it has ended."""
+"""The summary that a run prints at its end."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 SHOWN_REASONS = 10
 SHOWN_MODELS = 3
-FINISHED = ("complete", "stored", "derived", "scored")  # how cells end that have results
-# The metric of a setting that stands in the table: the first of these that it has.
+FINISHED = ("complete", "stored", "derived", "scored")  # statuses of cells with results
+# The metric shown in the table is the first of these that the setting has.
 HEADLINES = (
     "top1",
     "mean_average_precision",
@@ -48,10 +48,10 @@ def print_report(
         report: How the run ended.
         results: The metrics of its evaluations.
         unreadable: Evaluation id → how many of its samples could not be read.
-        models: The models, in the order in which they were asked for.
+        models: The models, in the order of the command line.
         settings: The settings, likewise.
-        override: Whether stored evaluations were to be run again.
-        where: The store; None when nothing is kept.
+        override: Whether the run had ``--override``.
+        where: The store; None if the results are not stored.
     """
     _print_table(report, results, models, settings)
     _print_unreadable(report, unreadable)
@@ -62,7 +62,7 @@ def print_report(
 
 
 def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], settings: Sequence[str]) -> None:
-    """The main metric of the evaluations of this very run, and the reasons where there is none."""
+    """Prints the main metric of each cell of this run, and why cells failed or are not supported."""
     shown = _headlines(results)
     labels = {setting: f"{setting} ({shown[setting]})" for setting in settings if shown.get(setting, "top1") != "top1"}
     labels = {setting: labels.get(setting, setting) for setting in settings}
@@ -74,7 +74,8 @@ def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], 
     for outcome in report.of("unsupported", "failed", "stopped"):
         cells[outcome.model, labels[outcome.setting]] = outcome.status
     if cells:
-        heading = "top-1, %" if all(label == setting for setting, label in labels.items()) else "top-1 or as said, %"
+        only_top1 = all(label == setting for setting, label in labels.items())
+        heading = "top-1, %" if only_top1 else "top-1 (or the metric named), %"
         click.echo(_results_grid(cells, models, list(labels.values()), heading))
         click.echo()
     for status, heading in (("unsupported", "Not supported"), ("failed", "Failed")):
@@ -82,7 +83,7 @@ def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], 
 
 
 def _headlines(results: Sequence[Any]) -> dict[str, str]:
-    """Setting → the metric that stands for it, for those that have such a one."""
+    """Setting → the metric shown in the table, for settings that have one."""
     found: dict[str, set[str]] = {}
     for each in results:
         if each.unit == FRACTION and each.slice == OVERALL:
@@ -96,7 +97,7 @@ def _headlines(results: Sequence[Any]) -> dict[str, str]:
 
 
 def _print_unreadable(report: Report, unreadable: Mapping[int, int]) -> None:
-    """Whose samples could not be read: numbers that a reader should not take for a model's fault."""
+    """Prints which cells have unreadable samples, since these lower the numbers without being the model's fault."""
     cells = [each for each in report.outcomes if each.evaluation_id in unreadable]
     for each in cells[:SHOWN_REASONS]:
         samples = count(unreadable[each.evaluation_id or 0], "sample")
@@ -106,7 +107,7 @@ def _print_unreadable(report: Report, unreadable: Mapping[int, int]) -> None:
 
 
 def _print_uncovered(results: Sequence[Any]) -> None:
-    """Who has no caption for some samples, so that a mean is not of all of them; once, whoever scored the captions."""
+    """Prints which models lack captions for some samples, so that means cover fewer samples; once for all judges."""
     lacking: dict[tuple[int, int], dict[str, None]] = {}
     for each in results:
         if (each.metric, each.slice) == ("coverage", OVERALL) and each.n and (each.value or 0) < 1:
@@ -114,13 +115,13 @@ def _print_uncovered(results: Sequence[Any]) -> None:
     for (number, samples), models in sorted(lacking.items(), reverse=True)[:SHOWN_REASONS]:
         names = ", ".join([*models][:SHOWN_MODELS])
         more = f" and {len(models) - SHOWN_MODELS} more" if len(models) > SHOWN_MODELS else ""
-        click.echo(f"Without a caption, missing or an error: {number:,} of {count(samples, 'sample')} of {names}{more}")
+        click.echo(f"{names}{more}: no caption for {number:,} of {count(samples, 'sample')}")
     if len(lacking) > SHOWN_REASONS:
-        click.echo("Without a caption: samples of more models; db.py --print-eval shows the metric coverage")
+        click.echo("More models lack captions for some samples; db.py --print-eval shows the metric coverage")
 
 
 def _print_disagreements(report: Report) -> None:
-    """Numbers of this run that are not the published ones, the likeliest sign of a mistake in the preprocessing."""
+    """Prints which numbers differ from published ones, often the sign of a mistake in the preprocessing."""
     for line in report.disagreements[:SHOWN_REASONS]:
         click.echo(f"Not as published: {line}")
     if len(report.disagreements) > SHOWN_REASONS:
@@ -145,7 +146,7 @@ def _print_summary(report: Report, override: bool, where: str | None) -> None:
     click.echo(f"{count(len(report.outcomes), 'cell')}: {', '.join(said)}.")
     if report.interrupted:
         again = "the same command without --override" if override else "the same command again"
-        click.echo(f"The run was stopped; what is computed is stored. To go on, give {again}.")
+        click.echo(f"The run was interrupted; everything computed so far is stored. To resume, run {again}.")
     elif not report.passes and not counted["derived"] and not counted["scored"] and counted["stored"]:
         click.echo("All of it was stored already; nothing was computed.")
     if where:
@@ -158,7 +159,7 @@ def _print_summary(report: Report, override: bool, where: str | None) -> None:
 def _results_grid(
     cells: dict[tuple[str, str], str], models: Sequence[str], settings: Sequence[str], heading: str
 ) -> str:
-    """The metrics in percent; the longer of the two lists goes down."""
+    """The metrics in percent; the longer of the two lists makes the rows."""
     width = shutil.get_terminal_size((120, 24)).columns
     if len(models) >= len(settings):
         return grid(models, settings, cells, heading, width)
@@ -167,7 +168,7 @@ def _results_grid(
 
 
 def _print_reasons(heading: str, outcomes: Sequence[Any]) -> None:
-    """Each different reason once, with the cells that it is about."""
+    """Prints each distinct reason once, with the cell or the number of cells."""
     by_reason: dict[str, list[str]] = {}
     for outcome in outcomes:
         by_reason.setdefault(outcome.reason, []).append(f"{outcome.model} on {outcome.setting}")

@@ -1,4 +1,4 @@
-"""The options of ``eval.py`` that have captions scored: ``--scorers A`` makes ``X@A`` of each captioning setting X."""
+"""The options of ``eval.py`` for judging captions: ``--scorers A`` turns each captioning setting X into ``X@A``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def scorer_options(function: F) -> F:
 
 
 def as_scored(catalog: Catalog, settings: Sequence[str], scorers: Sequence[str], scoring: str) -> list[str]:
-    """The names of settings, each captioning setting in as many as there are scorers.
+    """The names of settings, with each captioning setting expanded to one per scorer.
 
     Args:
         catalog: Where names are looked up.
@@ -50,7 +50,7 @@ def as_scored(catalog: Catalog, settings: Sequence[str], scorers: Sequence[str],
         scoring: One of the choices.
 
     Raises:
-        DefinitionError: If scorers are given and a setting is not about captions.
+        DefinitionError: If scorers are given and a setting is not a captioning setting.
     """
     from testbed.eval_settings.scored_base import MARK
     from testbed.registry.select import select
@@ -74,9 +74,9 @@ def as_scored(catalog: Catalog, settings: Sequence[str], scorers: Sequence[str],
 
 
 def _why_not(catalog: Catalog, setting: str) -> str:
-    """What is wrong with a setting that is not about captions."""
+    """The message for a setting that is not a captioning setting."""
     captioning = f"{setting}.captioning"
     known = catalog.contains_eval_setting(captioning)
-    remedy = f"{captioning} is such a setting" if known else "clip-cc-bench and mscoco_captions.captioning are such"
+    remedy = f"use {captioning}" if known else "use clip-cc-bench or mscoco_captions.captioning, for example"
     task = catalog.get_eval_setting(setting).task
-    return f"--scorers are for captioning settings; {setting} is for {task}. {remedy}"
+    return f"--scorers requires captioning settings; {setting} is for {task}; {remedy}"

@@ -1,4 +1,4 @@
-"""``db.py --serve``: the web page on this machine, with what is in the store at the time of asking."""
+"""``db.py --serve``: the web page on this machine; each request reads the store."""
 
 from __future__ import annotations
 
@@ -34,25 +34,23 @@ def serve_as_asked(given: dict[str, Any]) -> int:
 
 
 def make_server(db_url: str | None, host: str, port: int, metric: str, shown: str) -> ThreadingHTTPServer:
-    """A server that listens, and serves nothing but the page and its data.
+    """A listening server that serves only the page and its data.
 
     Args:
         db_url: The store.
-        host: The address to listen at.
-        port: The port; 0 takes a free one.
-        metric: What the page shows.
-        shown: The store, for people.
+        host: The address to listen on.
+        port: The port; 0 picks a free one.
+        metric: The metric to show.
+        shown: The store's name on the page.
 
     Raises:
-        TestbedError: If that address or port cannot be had.
+        TestbedError: If the address or port is not available.
     """
     handler = type("_Page", (_Handler,), {"db_url": db_url, "metric": metric, "shown": shown, "host": host})
     try:
         return ThreadingHTTPServer((host, port), handler)
     except OSError as error:
-        raise TestbedError(
-            f"{host}:{port} cannot be listened at: {error.strerror or error}; try another --port"
-        ) from error
+        raise TestbedError(f"cannot listen on {host}:{port}: {error.strerror or error}; try another --port") from error
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -65,17 +63,17 @@ class _Handler(BaseHTTPRequestHandler):
         """A file of the page, or the data."""
         from testbed.plotting.site import PAGES, page, script, site_data
 
-        # A page of somebody else's, whose name was made to mean this machine, may not read what is served here.
+        # Prevents DNS rebinding: a foreign page whose host name resolves to this machine must not read the results.
         asked_for = self.headers.get("Host", "").rpartition(":")[0].strip("[]") or self.headers.get("Host", "")
         if self.host in LOOPBACK and asked_for not in LOOPBACK:
-            self.send_error(403, "this is served to this machine alone")
+            self.send_error(403, "only this machine may read this page")
             return
         name = self.path.partition("?")[0].lstrip("/") or "index.html"
         if name == "data.js":
             try:
                 content = script({**site_data(self.db_url, self.metric), "source": self.shown})
             except TestbedError as error:
-                self.send_error(503, "the results cannot be read", str(error))  # the first of the two must be ASCII
+                self.send_error(503, "the results cannot be read", str(error))  # the short message must be ASCII
                 return
         elif name in ("index.html", *PAGES):
             content = page("site.html" if name == "index.html" else name)
@@ -91,4 +89,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: one sees what one asks for."""
+        """Logs nothing."""

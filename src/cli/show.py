@@ -26,8 +26,8 @@ def print_evaluation(
         db_url: The store.
         model: The model's name.
         eval_setting: The setting's name.
-        everything: Whether to print all evaluations of the cell rather than the one that counts.
-        slices: Whether to print the metrics of slices too; JSON always has them.
+        everything: Whether to print all evaluations of the cell rather than the reported one.
+        slices: Whether to print the metrics of slices too; JSON always includes them.
         as_json: Whether to print JSON.
 
     Raises:
@@ -73,8 +73,8 @@ def _explain_absence(store: Store, model: str, eval_setting: str) -> None:
     for each in reversed(store.evaluations([model], [eval_setting])):
         if each.status == "running":
             raise StoreError(
-                f"{model} on {eval_setting} is not complete: a run is under way or was interrupted; giving the same"
-                " command to eval.py again goes on with it"
+                f"{model} on {eval_setting} is not complete: a run is in progress or was interrupted; run the same"
+                " eval.py command again to resume it"
             )
         raise StoreError(f"{model} on {eval_setting} is {each.status}: {each.error}")
     raise UnknownNameError(
@@ -84,7 +84,7 @@ def _explain_absence(store: Store, model: str, eval_setting: str) -> None:
 
 
 def _headline(evaluation: Evaluation, errors: int) -> str:
-    """Whose numbers these are, and what is unusual about them."""
+    """The cell, the evaluation, and anything unusual about it."""
     parts = [f"evaluation {evaluation.id}"]
     if evaluation.origin == "imported":
         parts.append(f"imported from {evaluation.source}")
@@ -119,7 +119,7 @@ def _metrics_table(metrics: list[Metric]) -> str:
 
 
 def _verified(certificate: Certificate) -> str:
-    """The last comparison with recomputed outputs, and why it was made."""
+    """The latest comparison with recomputed outputs, and the reason for it."""
     why = f" after {'; '.join(certificate.because[:2])}" if certificate.because else ""
     moment = f"{certificate.created_at:%Y-%m-%d %H:%M} UTC" if certificate.created_at else ""
     return f"verified {moment}{why}: {describe_certificate(certificate)}"

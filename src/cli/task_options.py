@@ -1,6 +1,6 @@
-"""The options of ``eval.py`` that choose a task, a split or a language of named data sets, as CLIP benchmark has them.
+"""The options of ``eval.py`` that choose the task, split or language of named data sets, as in CLIP benchmark.
 
-They say what names of settings say too: ``cifar10 --task linear_probe --fewshot-k 5`` is ``cifar10.linear_probe.k5``.
+They are equivalent to setting names: ``cifar10 --task linear_probe --fewshot-k 5`` is ``cifar10.linear_probe.k5``.
 """
 
 from __future__ import annotations
@@ -113,14 +113,14 @@ def given_files(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_tasks(settings: Sequence[str], given: Mapping[str, Any]) -> list[str]:
-    """The names of settings with what the options say.
+    """Applies the options to the names of settings.
 
     Args:
         settings: Canonical names.
         given: The options, by name.
 
     Raises:
-        DefinitionError: If options were given that a setting has no use for.
+        DefinitionError: If an option does not apply to a setting.
     """
     said = {option: given[option] for option in _ATTRIBUTES if given[option] is not None}
     if not said and not given["language"] and not given["recall_k"] and given["task"] in (None, "auto"):
@@ -142,8 +142,8 @@ def _with(setting: str, said: Mapping[str, Any], language: str | None, task: str
     name = parse_name(setting)
     if name is None:
         raise DefinitionError(
-            f"{setting} is no named data set: --task, --split, --language and their like are for those; python db.py"
-            " --list-eval-settings-registry lists all settings"
+            f"{setting} is not a named data set; --task, --split, --language and similar options require one; python"
+            " db.py --list-eval-settings-registry lists all settings"
         )
     options: dict[str, Any] = {_ATTRIBUTES[option]: value for option, value in said.items()}
     if options.get("method") == "adamw":
@@ -167,15 +167,15 @@ def _with(setting: str, said: Mapping[str, Any], language: str | None, task: str
 
 
 def _why_not(setting: str, written: str) -> str:
-    """What is wrong with a name that means nothing."""
+    """The message for a name that is not a setting."""
     from testbed.eval_settings.benchmark_base import BENCHMARKS, parse_name
 
     name = parse_name(setting)
     assert name is not None
     dataset = BENCHMARKS.dataset(name.dataset)
     return (
-        f"{written} is no setting: {dataset.name} is a data set for {dataset.kind}, with the splits"
-        f" {', '.join(dataset.splits)} and the languages {_some(dataset.languages)}; shots and the like need --task"
+        f"{written} is not a setting: {dataset.name} is a data set for {dataset.kind}, with the splits"
+        f" {', '.join(dataset.splits)} and the languages {_some(dataset.languages)}; few-shot options require --task"
         " linear_probe"
     )
 

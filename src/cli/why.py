@@ -20,7 +20,7 @@ SHOWN_TEXT = 100  # characters of a value
 
 
 def explain(given: dict[str, Any]) -> int:
-    """Prints it."""
+    """Prints the differences."""
     from testbed.db.store import Store
 
     with Store.open(given["db_url"]) as store:
@@ -50,13 +50,13 @@ def _ask(store: Store, first: str, second: str, plugins: Any) -> Why:
 
 
 def _counting(store: Store, model: str, setting: str) -> Evaluation:
-    """The evaluation of a cell that counts."""
+    """The reported evaluation of a cell."""
     store.require_name("model", model)
     store.require_name("eval setting", setting)
     complete = [each for each in store.evaluations([model], [setting]) if each.status == "complete"]
     found = [each for each in current(complete) if each.origin != "imported"]
     if not found:
-        raise UnknownNameError(f"the store has no complete evaluation of {model} on {setting} that was run")
+        raise UnknownNameError(f"the store has no complete evaluation of {model} on {setting} apart from imported ones")
     return found[0]
 
 

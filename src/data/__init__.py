@@ -1,1 +1,1 @@
-"""Where samples come from, how they are read, and what tells their content apart."""
+"""Sources of samples, reading them, and digests of their content."""

@@ -1,4 +1,4 @@
-"""Reading annotation files: text, JSON, JSON lines, and the paths in them; a fault names the file and the place."""
+"""Reads annotation files: text, JSON, JSON lines and paths. Errors name the file and the place in it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _Kind = TypeVar("_Kind")
 
 _KINDS: dict[type, str] = {str: "a text", int: "an integer", list: "a list", dict: "an object"}
 
-# Codes under which people look for a language that a data set has under another one.
+# Alternative codes that people use for a language.
 _OTHER_CODES = {"ja": "jp", "jp": "ja", "cn": "zh", "zh": "zho_Hans", "en": "eng_Latn", "iw": "he", "tl": "fil"}
 
 
 def find_file(root: Path, candidates: Sequence[str], name: str, origin: str) -> Path:
-    """The first of some files that exists.
+    """The first existing file of some candidates.
 
     Args:
         root: The folder of the data set.
@@ -28,14 +28,14 @@ def find_file(root: Path, candidates: Sequence[str], name: str, origin: str) -> 
         origin: Where the file is published, for messages.
 
     Raises:
-        DataError: If none does.
+        DataError: If none exists.
     """
     for candidate in candidates:
         if (root / candidate).is_file():
             return root / candidate
     if not root.is_dir():
         raise DataError(
-            f"data set {name!r}: the folder {root} does not exist; it should hold {candidates[0]} ({origin})"
+            f"data set {name!r}: the folder {root} does not exist; it should contain {candidates[0]} ({origin})"
         )
     others = f" (nor is there {', '.join(candidates[1:])})" if len(candidates) > 1 else ""
     raise DataError(f"data set {name!r}: {candidates[0]} is missing in {root}{others}; it comes from {origin}")
@@ -58,9 +58,9 @@ def read_text(path: Path) -> str:
 
 
 def text_lines(text: str) -> list[str]:
-    """The lines of a text, which end with a line feed, with or without a carriage return.
+    """The lines of a text, ended by a line feed, with or without a carriage return.
 
-    Blank lines count, as do other separators within a line (U+2028, form feed), at which ``str.splitlines`` would cut.
+    Includes blank lines. Other separators (U+2028, form feed), at which ``str.splitlines`` splits, belong to the line.
     """
     lines = text.split("\n")
     if lines[-1] == "":
@@ -72,20 +72,20 @@ def read_json(path: Path) -> Any:
     """The value in a JSON file.
 
     Raises:
-        DataError: If it cannot be read or is no JSON.
+        DataError: If it cannot be read or is not JSON.
     """
     text = read_text(path)
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is no JSON: {error}; it may have been cut off when it was copied") from error
+        raise DataError(f"{path} is not valid JSON: {error}; the copy may be incomplete") from error
 
 
 def read_json_lines(path: Path) -> list[Any]:
     """The values in a file with one JSON value in each line.
 
     Raises:
-        DataError: If it cannot be read, or a line is no JSON.
+        DataError: If it cannot be read, or a line is not JSON.
     """
     values = []
     for number, line in enumerate(text_lines(read_text(path)), start=1):
@@ -93,7 +93,7 @@ def read_json_lines(path: Path) -> list[Any]:
             try:
                 values.append(json.loads(line))
             except (ValueError, RecursionError) as error:
-                raise DataError(f"{path}, line {number:,} is no JSON: {error}") from error
+                raise DataError(f"{path}, line {number:,} is not valid JSON: {error}") from error
     return values
 
 
@@ -103,11 +103,11 @@ def value_of(entry: Any, key: str, kind: type[_Kind], where: str) -> _Kind:
     Args:
         entry: The object.
         key: The name of the value.
-        kind: Its type; a text must be storable (no half of a surrogate pair, no NUL).
+        kind: Its type; a text must be storable (no unpaired surrogate, no NUL).
         where: The file and the place in it, for messages.
 
     Raises:
-        DataError: If there is no such value, or it is of another kind.
+        DataError: If there is no such value, or it has another type.
     """
     if not isinstance(entry, dict):
         raise DataError(f"{where} should be an object with {key!r}; it is {_shown(entry)}")
@@ -136,7 +136,7 @@ def checked_text(value: str, where: str) -> str:
     """A text that can be stored and tokenized.
 
     Raises:
-        DataError: If it holds half of a surrogate pair or NUL.
+        DataError: If it contains an unpaired surrogate or NUL.
     """
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
         raise DataError(f"{where} holds half of a surrogate pair, which is no text: {value!r}")
@@ -150,7 +150,7 @@ def checked_path(name: str, where: str) -> str:
 
     Args:
         name: The path.
-        where: The file that gives it, for messages.
+        where: The file that contains it, for messages.
 
     Raises:
         DataError: If it is absolute, leads upwards or is empty.
@@ -158,11 +158,9 @@ def checked_path(name: str, where: str) -> str:
     checked_text(name, where)
     posix, windows = PurePosixPath(name), PureWindowsPath(name)
     if posix.is_absolute() or windows.drive or windows.root or ".." in (*posix.parts, *windows.parts):
-        raise DataError(
-            f"{where} gives the path {name!r}, which leads out of the folder of the images; it is not followed"
-        )
+        raise DataError(f"{where} has the path {name!r}, which leaves the image folder; give a path inside it")
     if not posix.parts:
-        raise DataError(f"{where} gives an empty path for an image")
+        raise DataError(f"{where} has an empty path for an image")
     return str(posix)
 
 
@@ -171,8 +169,8 @@ def unknown_language(name: str, language: str, known: Iterable[str]) -> DataErro
 
     Args:
         name: The data set's name.
-        language: The code as it was given.
-        known: The codes that there are.
+        language: The given code.
+        known: The available codes.
     """
     codes = sorted(known)
     lowered = language.lower()
@@ -186,7 +184,7 @@ def unknown_language(name: str, language: str, known: Iterable[str]) -> DataErro
 
 
 def counts_differ(name: str, path: Path, captions: int, images_from: Path, images: int) -> DataError:
-    """The error for a file of captions that does not fit its list of images."""
+    """The error for a file of captions that does not match its list of images."""
     return DataError(
         f"data set {name!r}: {path} has {captions:,} captions, but {images_from} lists {images:,} images; there should"
         " be one for each image, in the same order"
@@ -194,7 +192,7 @@ def counts_differ(name: str, path: Path, captions: int, images_from: Path, image
 
 
 def merged(entries: Iterable[tuple[str, Sequence[str]]]) -> dict[str, list[str]]:
-    """The captions of each image; an image that is listed twice is one image with the captions of both."""
+    """The captions of each image; those of repeated images are merged."""
     captions: dict[str, list[str]] = {}
     for image, own in entries:
         captions.setdefault(image, []).extend(own)
@@ -202,7 +200,7 @@ def merged(entries: Iterable[tuple[str, Sequence[str]]]) -> dict[str, list[str]]
 
 
 def attributes(entry: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
-    """The named values of an entry that are there and are text or numbers: what its results can be sliced by."""
+    """The named values of an entry that are texts or numbers, to slice results by."""
     return {key: entry[key] for key in keys if isinstance(entry.get(key), str | int | float) and entry[key] != ""}
 
 

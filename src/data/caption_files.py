@@ -1,4 +1,4 @@
-"""The annotation files of MS-COCO, Flickr8k and Flickr30k, in every form in which they are passed around.
+"""The annotation files of MS-COCO, Flickr8k and Flickr30k, in all common formats.
 
 - COCO's own: ``{"images": [{"id", "file_name"}], "annotations": [{"image_id", "caption"}]}``; CLIP benchmark's
   ``coco_test_karpathy.json`` has this form too.
@@ -7,7 +7,7 @@
 - Rows ``image,caption`` (``flickr30k_test_karpathy.txt``), written by pandas: a caption with commas is quoted.
 - Lines ``image.jpg#0<TAB>caption`` (``flickr30k_cn_test.txt``).
 
-Images are sorted by their path: a data set is the same one whichever of these files and languages it is read in.
+Images are sorted by path, so that a data set is the same for each of these files and languages.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def coco_captions(root: Path, split: str, name: str = "mscoco_captions") -> Capt
     """MS-COCO with its captions.
 
     Args:
-        root: Holds the folders of images (``val2014``, …) and the annotation files, those perhaps in ``annotations``.
-        split: ``"test"``, ``"val"`` or ``"train"`` of Karpathy's, or one of COCO's own such as ``"captions_val2017"``.
+        root: The folder with the image folders (``val2014``, …) and the annotation files or ``annotations``.
+        split: ``"test"``, ``"val"`` or ``"train"`` by Karpathy, or one of COCO's own such as ``"captions_val2017"``.
         name: The data set's name, for messages.
 
     Raises:
-        DataError: If files are missing or are of another form.
+        DataError: If files are missing or in another format.
     """
     official = split.startswith(_OFFICIAL)
     names = [f"{split}.json"] if official else _karpathy_names("coco", split)
@@ -79,13 +79,13 @@ def flickr_captions(root: Path, split: str, language: str, name: str) -> Caption
     """Flickr8k or Flickr30k with its captions in English or Chinese.
 
     Args:
-        root: Holds the images, perhaps in a folder such as ``Images``, and the annotation files.
+        root: The folder with the images (or a folder of these, such as ``Images``) and the annotation files.
         split: ``"test"``, ``"val"`` or ``"train"``, by Karpathy.
         language: ``"en"`` or ``"zh"``.
         name: ``"flickr8k"`` or ``"flickr30k"``.
 
     Raises:
-        DataError: If files are missing or are of another form, or there is no such language.
+        DataError: If files are missing or in another format, or there is no such language.
     """
     if language not in FLICKR_LANGUAGES:
         raise unknown_language(name, language, FLICKR_LANGUAGES)
@@ -108,7 +108,7 @@ def _karpathy_names(name: str, split: str) -> list[str]:
 
 
 def _coco_folder(file: str, folder: str | None) -> str:
-    """The path of an image of COCO: in the folder of its split, which the names of 2014 say."""
+    """The path of a COCO image, in the folder of its split, which file names of 2014 contain."""
     if folder is None and "/" not in file:
         parts = file.split("_")
         folder = parts[1] if len(parts) == 3 and parts[0] == "COCO" else "val2014"
@@ -123,15 +123,15 @@ def _sorted(captions: Captions) -> Captions:
 
 
 def read_caption_json(path: Path, split: str, place: Callable[[str], str]) -> Captions:
-    """The captions in a JSON file of COCO's form, of Karpathy's, or a list.
+    """The captions in a JSON file in COCO's format, in Karpathy's, or as a list.
 
     Args:
         path: The file.
-        split: The split to take, of Karpathy's.
-        place: Gives the path of an image from what the file says of it.
+        split: Karpathy's split to read.
+        place: Maps the file name of an image to its path.
 
     Raises:
-        DataError: If it is of none of these forms, or does not fit together.
+        DataError: If it has none of these formats, or is inconsistent.
     """
     data = read_json(path)
     if isinstance(data, list):
@@ -160,7 +160,7 @@ def _of_coco(data: dict[str, Any], path: Path) -> Iterator[tuple[str, list[str]]
         where = f"{path}, annotations[{index}]"
         number = value_of(entry, "image_id", object, where)
         if number not in file_of:
-            raise DataError(f"{where} is of the image {number!r}, which {path.name} does not list among its images")
+            raise DataError(f"{where} refers to the image {number!r}, which {path.name} does not list")
         captions[number].append(value_of(entry, "caption", str, where))
     return iter([(file_of[number], captions[number]) for number in file_of])
 
@@ -189,10 +189,10 @@ def _of_list(data: list[Any], path: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def read_caption_rows(path: Path) -> Captions:
-    """The captions in rows ``image,caption`` (with or without that heading), or lines ``image#number<TAB>caption``.
+    """The captions in rows ``image,caption`` (with or without this header), or lines ``image#number<TAB>caption``.
 
     Raises:
-        DataError: If it is neither.
+        DataError: If it has neither format.
     """
     text = read_text(path)
     first = next((line for line in text_lines(text) if line.strip()), "")
@@ -212,7 +212,7 @@ def _numbered_lines(text: str, path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _csv_rows(text: str, path: Path) -> Iterator[tuple[str, str]]:
-    """Rows as pandas writes them; a caption that is not quoted ends with its line, whatever commas it has."""
+    """Rows in pandas' format; an unquoted caption ends with its line and may contain commas."""
     position, line = 0, 1
     while position < len(text):
         row = _ROW.match(text, position)

@@ -1,4 +1,4 @@
-"""Images and captions of one's own, in a CSV or JSONL file with a pair in each row."""
+"""A user's images and captions, in a CSV or JSONL file with one pair per row."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def caption_pairs(path: Path, name: str) -> CaptionedImages:
     """The images of a file of pairs in the order of their first appearance, each with all of its captions.
 
     Args:
-        path: A CSV file with the columns ``image`` and ``caption``, or a JSONL file of objects with these two; what
-            else it has is not read. An image may be in any number of rows. Its path is relative to the folder of the
-            file, and does not lead out of it.
+        path: A CSV file with the columns ``image`` and ``caption``, or a JSONL file of objects with these two; others
+            are ignored. An image may have any number of rows. Its path is relative to the folder of the file and must
+            not leave it.
         name: The data set's name, for messages.
 
     Raises:
-        DataError: If the file or an image is missing, the file has another form, or a caption is blank.
+        DataError: If the file or an image is missing, the file has another format, or a caption is blank.
     """
     rows = _csv_rows(path) if path.suffix == ".csv" else _json_rows(path)
     captions = merged((image, [caption]) for image, caption in rows)
     if not captions:
-        raise DataError(f"{path} has no pairs: a row with an image and a caption is expected for each")
-    return CaptionedImages(ImagesInFolder(path.parent), captions, name, f"whoever made {path.name}")
+        raise DataError(f"{path} has no pairs; expected rows with an image and a caption")
+    return CaptionedImages(ImagesInFolder(path.parent), captions, name, f"the author of {path.name}")
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[str, str]]:
@@ -47,12 +47,10 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, str]]:
         for row in rows:
             where = f"{path}, line {rows.line_num:,}"
             if None in row or None in row.values():
-                raise DataError(
-                    f"{where} has another number of cells than there are columns; quote captions with commas"
-                )
+                raise DataError(f"{where} has more or fewer cells than columns; quote captions that contain commas")
             yield _pair(row, where)
     except csv.Error as error:
-        raise DataError(f"{path} is no CSV: {error}") from error
+        raise DataError(f"{path} is not valid CSV: {error}") from error
 
 
 def _json_rows(path: Path) -> Iterator[tuple[str, str]]:
@@ -63,5 +61,5 @@ def _json_rows(path: Path) -> Iterator[tuple[str, str]]:
 def _pair(entry: Any, where: str) -> tuple[str, str]:
     image, caption = (value_of(entry, column, str, where) for column in COLUMNS)
     if not caption.strip():
-        raise DataError(f"{where}: the caption of {image} is blank; take the row out or write a caption")
+        raise DataError(f"{where}: the caption of {image} is blank; remove the row or write a caption")
     return checked_path(image, where), caption

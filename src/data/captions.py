@@ -17,14 +17,14 @@ class CaptionedImages(ImageSource):
     """Images in the order of a list, each with its captions; an image may have none.
 
     Args:
-        images: Where the images lie.
-        captions: The captions of each image by its path below that place, which is the sample's id.
+        images: The folder or archive of the images.
+        captions: The captions of each image by its path in there, which is the sample's id.
         name: The data set's name, for messages.
         origin: Where the images are published, for messages.
         slices: Attributes of each image, in the same order.
 
     Raises:
-        DataError: If an image is missing, or there is none.
+        DataError: If an image is missing, or there are none.
     """
 
     def __init__(
@@ -50,5 +50,5 @@ class CaptionedImages(ImageSource):
         return self.images.image(self.ids[position])
 
     def digests(self, positions: Sequence[int]) -> list[str]:
-        """A digest of each file's bytes, remembered while its size and time of change stay the same."""
+        """A digest of each file's bytes, cached while its size and times stay the same."""
         return self.images.digests([self.ids[position] for position in positions])

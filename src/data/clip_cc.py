@@ -1,4 +1,4 @@
-"""Reference captions without images, as CLIP-CC-Bench has them: an id and a summary for each video."""
+"""Reference captions without images, as in CLIP-CC-Bench: an id and a summary for each video."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEYS = ("summary", "caption", "reference", "text")
 
 
 class TextSamples(Source):
-    """Samples that are known by their reference captions alone; nothing of them is seen.
+    """Samples with reference captions only; their images or videos are not read.
 
     Args:
         name: The data set's name, for messages.
@@ -33,16 +33,16 @@ class TextSamples(Source):
 
 
 def reference_captions(path: Path, name: str) -> TextSamples:
-    """The reference captions in a file: a list of ``{"id", "summary"}``, one such object in each line, or one object.
+    """The reference captions in a file: a list of ``{"id", "summary"}``, one such object per line, or one object.
 
-    In place of a caption there may be a list of several.
+    A list of captions may replace a caption.
 
     Args:
-        path: The file; its order is that of the samples.
+        path: The file; it determines the order of the samples.
         name: The data set's name, for messages.
 
     Raises:
-        DataError: If the file is missing or of another form, an id occurs twice, or a reference is blank or no text.
+        DataError: If the file is missing or invalid, an id occurs twice, or a reference is blank or not text.
     """
     references: dict[str, list[str]] = {}
     for sample, given in read_text_records(path, KEYS).items():
@@ -55,8 +55,8 @@ def reference_captions(path: Path, name: str) -> TextSamples:
 
 
 def _fault(text: Any) -> str | None:
-    """Why nothing can be compared with a reference; None where something can."""
+    """Why a reference cannot be used; None if it can."""
     fault = fault_of(text)
     if fault is None and not text.strip():
-        return "it is blank, so that nothing can be compared with it; give a caption, or leave the sample out"
+        return "it is blank; write a caption, or remove the sample"
     return fault

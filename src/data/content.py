@@ -1,6 +1,6 @@
-"""Digests of files' contents, cached for as long as a file stays the same one of the same size and times.
+"""Digests of files' contents, cached while a file's inode, size and times stay the same.
 
-The inode and the time of the last change of any kind (ctime) tell what ``cp -p`` and ``rsync -t`` hide.
+The inode and the ctime reveal changes that ``cp -p`` and ``rsync -t`` hide.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from testbed.paths import cache_dir, write_atomically
 _BLOCK = 1 << 20
 _ENTRY = 5  # size, time of writing, inode, time of change, digest; older caches had three
 MISSING = "missing"
-# A file that has just changed may change again without a change of its times, since clocks of file systems are coarse.
+# The clocks of file systems are coarse: a file that has just changed may change again with the same times.
 _SETTLED_NS = 100_000_000
 
 
@@ -37,7 +37,7 @@ class ContentDigests:
     """Caches the digests of the files below a folder.
 
     Args:
-        root: The folder. Each root has a file of its own in the cache folder.
+        root: The folder. Each root has its own file in the cache folder.
     """
 
     def __init__(self, root: Path) -> None:
@@ -61,7 +61,7 @@ class ContentDigests:
                 known[name] = [*stat, content]
             self.hashed += len(fresh)
             changing = {name for name, stat in fresh if now - stat[-1] < _SETTLED_NS}
-            # A file that could not be read may be readable the next time.
+            # A file that could not be read may be readable next time.
             kept = {name: entry for name, entry in known.items() if entry[-1] != MISSING and name not in changing}
             self._save(kept)
         return [MISSING if stat is None else str(known[name][-1]) for name, stat in zip(names, stats, strict=True)]

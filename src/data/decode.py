@@ -1,4 +1,4 @@
-"""Decoding image files. The decoder is part of every cell's identity: another one moves some logits."""
+"""Decodes image files. The decoder is part of every cell's identity, because another one changes some logits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DECODER = "pillow-rgb"  # Pillow's default decoding, then convert("RGB"); no EXI
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 
-# With these another try may do better: the sample must not be taken for a bad one.
+# Temporary errors: they do not mean that the sample is damaged.
 _FAULTS_OF_THE_MACHINE = {
     *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT),
     *(errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ECONNABORTED, errno.ECONNRESET),
@@ -27,14 +27,14 @@ def decode_file(path: Path) -> Image.Image:
     """The RGB image in a file.
 
     Raises:
-        SampleError: If the file is missing, truncated or no image.
-        DataError: If the machine cannot read any file just now (too many are open, a network folder is away).
+        SampleError: If the file is missing, truncated or not an image.
+        DataError: If the machine cannot read files at the moment (too many open files, a disconnected network folder).
     """
     try:
         data = path.read_bytes()
     except OSError as error:
         if error.errno in _FAULTS_OF_THE_MACHINE:
-            raise DataError(f"{path} cannot be read now: {error.strerror}; the file may well be sound") from error
+            raise DataError(f"{path} cannot be read at the moment: {error.strerror}; the file may be intact") from error
         raise SampleError(f"{path} cannot be read: {error.strerror}") from error
     return decode_bytes(data, str(path))
 
@@ -43,7 +43,7 @@ def decode_bytes(data: bytes, what: str) -> Image.Image:
     """The RGB image in some bytes.
 
     Raises:
-        SampleError: If they are truncated or no image.
+        SampleError: If they are truncated or not an image.
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -53,6 +53,6 @@ def decode_bytes(data: bytes, what: str) -> Image.Image:
     except MemoryError:
         raise
     except UnidentifiedImageError as error:
-        raise SampleError(f"{what} cannot be decoded: it is no image of a known kind") from error
+        raise SampleError(f"{what} cannot be decoded: it is not an image in a known format") from error
     except Exception as error:  # Pillow's plug-ins raise almost anything on damaged files
         raise SampleError(f"{what} cannot be decoded: {type(error).__name__}: {error}") from error

@@ -29,7 +29,7 @@ class CaptionedDigits(Digits):
 
 
 class DigitChoices(Digits):
-    """Every test digit, with a right caption and the caption of the next digit."""
+    """Every test digit, with the right caption and the caption of the next digit."""
 
     def __init__(self) -> None:
         super().__init__("test")

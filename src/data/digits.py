@@ -29,17 +29,17 @@ CLASS_NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "e
 def load_digits() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """The images, uint8 [1797, 8, 8] with values 0, 16, …, 255, and their labels, int64 [1797].
 
-    They are kept in the cache folder: importing scikit-learn takes every process two seconds.
+    They are cached in a file, because importing scikit-learn takes two seconds in every process.
 
     Raises:
-        DataError: If scikit-learn has other digits than those that the settings are about.
+        DataError: If scikit-learn has different digits.
     """
     kept = cache_dir("digits") / "digits.npz"
     found = _read(kept)
     if found is None:
         found = _load()
         if _digest(*found) != _DIGEST:
-            raise DataError("the digits of the installed scikit-learn are not the 1,797 that are known here")
+            raise DataError("the digits of the installed scikit-learn are not the expected 1,797")
         file = io.BytesIO()
         np.savez_compressed(file, images=found[0], labels=found[1])
         write_atomically(kept, file.getvalue())
@@ -54,7 +54,7 @@ def _load() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
 
 
 def _read(path: Path) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
-    """What was kept, if it is whole."""
+    """The cached digits, if they are complete."""
     try:
         with np.load(path, allow_pickle=False) as kept:
             found = kept["images"], kept["labels"]
@@ -69,9 +69,9 @@ def _digest(images: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> str:
 
 @cache
 def split_indices(split: str) -> tuple[int, ...]:
-    """The indices of the train or the test split: per class, the 54 of lowest SHA-256 of their index are the test.
+    """The indices of the train or the test split: the test has the 54 lowest SHA-256 of the index per class.
 
-    A rule that needs no random generator, so that it gives the same split under any version of anything.
+    This rule needs no random generator, so the split does not depend on any version.
     """
     if split not in ("train", "test"):
         raise DefinitionError(f"the digits have the splits 'train' and 'test', not {split!r}")
@@ -89,7 +89,7 @@ class Digits(ImageSource):
 
     Args:
         split: ``"train"`` (1,257) or ``"test"`` (540, the classes equally often).
-        classes: The digits to keep, in this order; None keeps all ten.
+        classes: The digits to use, in this order; None: all ten.
     """
 
     def __init__(self, split: str = "test", classes: Sequence[int] | None = None) -> None:

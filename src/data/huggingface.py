@@ -1,6 +1,6 @@
-"""Hugging Face data sets that are on this machine: saved folders, parquet files, image folders, the hub's cache.
+"""Local Hugging Face data sets: saved folders, parquet files, image folders, the hub's cache.
 
-Nothing is downloaded, and no code of a data set is run. Needs the extra ``hf``.
+Downloads nothing and runs no code of a data set. Needs the extra ``hf``.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class HuggingFaceImages(ImageSource):
     """A split of a Hugging Face data set; a sample's id is ``SPLIT/INDEX``.
 
     Args:
-        name: ``hf/<owner>/<name>``, with ``@<configuration>`` where it has several.
-        split: One of `SPLITS`; ``val`` stands for whatever the data set calls its validation split.
+        name: ``hf/<owner>/<name>``, with ``@<configuration>`` if it has several.
+        split: One of `SPLITS`; ``val`` is the validation split under any name.
 
     Raises:
         MissingExtraError: If the package datasets is not installed.
-        DataError: If the data set is not there, or has no image and label columns.
+        DataError: If the data set is missing, or has no image and label columns.
     """
 
     def __init__(self, name: str, split: str) -> None:
@@ -73,16 +73,16 @@ class HuggingFaceImages(ImageSource):
             return "missing"
 
     def _data(self, position: int) -> bytes | Path:
-        """An image's bytes, or its file, which must lie below the data set's folder."""
+        """An image's bytes, or its file, which must be below the data set's folder."""
         entry = self.images[position][self.column] or {}
         if entry.get("bytes"):
             return bytes(entry["bytes"])
         path = str(entry.get("path") or "")
         if not path or "://" in path or self.folder is None:
-            raise SampleError(f"{self.name}: {self.ids[position]} holds no image, only {path or 'nothing'!r}")
+            raise SampleError(f"{self.name}: {self.ids[position]} has no image, only {path or 'nothing'!r}")
         file = (self.folder / path).resolve()
         if not file.is_relative_to(self.folder.resolve()):
-            raise SampleError(f"{self.name}: {self.ids[position]} is said to be {path}, outside of {self.folder}")
+            raise SampleError(f"{self.name}: {self.ids[position]} refers to {path}, outside of {self.folder}")
         return file
 
 
@@ -90,18 +90,16 @@ def parse_name(name: str) -> tuple[str, str | None]:
     """The repository (``owner/name``) and the configuration that a name stands for.
 
     Raises:
-        DataError: If it is no such name.
+        DataError: If it is not such a name.
     """
     match = _NAME.fullmatch(name)
     if match is None or ".." in name:
-        raise DataError(
-            f"{name!r} is no data set of the hub; it is written hf/<owner>/<name>, or with @<config> after it"
-        )
+        raise DataError(f"{name!r} is not a data set of the hub; write hf/<owner>/<name> or hf/<owner>/<name>@<config>")
     return match.group(1), match.group(2)
 
 
 def local_folder(name: str) -> Path | None:
-    """The folder of a data set, ``<data root>/hf/<owner>/<name>`` (and ``/<config>``), if it is there."""
+    """The folder of a data set, ``<data root>/hf/<owner>/<name>`` (and ``/<config>``), if it exists."""
     repository, configuration = parse_name(name)
     root = data_root()
     folder = root / "hf" / repository if root is not None else None
@@ -118,7 +116,7 @@ def split_names(name: str) -> tuple[str, ...]:
 
 
 def columns(name: str, features: Mapping[str, Any]) -> tuple[str, str]:
-    """The image and the label column, found by their types, and by their names where several would do.
+    """The image and the label column, found by type, and by name if there are several.
 
     Raises:
         DataError: If there is none, or several; says which columns there are.
@@ -145,7 +143,7 @@ def columns(name: str, features: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _labels(name: str, rows: Any, column: str) -> tuple[list[int], list[str] | None]:
-    """The class of each row, and the names of the classes; texts are sorted to make them classes."""
+    """The class of each row, and the class names; text labels are sorted to number the classes."""
     values = rows[column][:]
     names = getattr(rows.features[column], "names", None)
     if values and all(isinstance(value, str) for value in values):
@@ -176,7 +174,7 @@ def _splits(name: str) -> dict[str, Any]:
         return _from_folder(datasets, folder) if folder is not None else _from_cache(datasets, name)
     except DataError:
         raise
-    except Exception as error:  # of whatever format the files are meant to be
+    except Exception as error:  # errors depend on the format of the files
         where = folder if folder is not None else "the hub's cache"
         lines = str(error).strip().splitlines()
         raise DataError(
@@ -204,7 +202,7 @@ def _from_folder(datasets: Any, folder: Path) -> dict[str, Any]:
 
 
 def _split_of(file: Path) -> str:
-    """The split that a parquet file belongs to: by its folder or by how its name begins."""
+    """The split that a parquet file belongs to: by its folder or the prefix of its name."""
     words = [*file.parts[:-1], re.split(r"[-_.]", file.name)[0]]
     found = [word for word in words if word in (*SPLITS, *_VALIDATION)]
     return found[-1] if found else "test"
@@ -218,7 +216,7 @@ def _from_cache(datasets: Any, name: str) -> dict[str, Any]:
 
 @contextmanager
 def _offline(datasets: Any) -> Iterator[None]:
-    """Makes the hub's clients look into their cache alone; their own variable is read when they are imported."""
+    """Restricts the hub's clients to their cache; setting their variable after the import has no effect."""
     from huggingface_hub import constants
 
     owners: tuple[Any, ...] = (datasets.config, constants)

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 class ImageFolder(ImageSource):
     """The images below ``root/CLASS/…``; a sample's id is its path relative to the root, its target the class's index.
 
-    Classes are the folders sorted by name, samples are sorted by path within their class, and image files are told by
-    their extension, all as torchvision's ImageFolder does it.
+    Classes are the folders sorted by name, samples are sorted by path within their class, and image files are found by
+    their extension, as in torchvision's ImageFolder.
 
     Args:
-        root: The folder that holds a folder for each class.
+        root: The folder with a folder for each class.
         name: The data set's name, for messages.
 
     Raises:
-        DataError: If the folder is missing or holds no such tree.
+        DataError: If the folder is missing or has another structure.
     """
 
     def __init__(self, root: Path, name: str) -> None:
@@ -35,7 +35,7 @@ class ImageFolder(ImageSource):
         self.name = name
         if not root.is_dir():
             raise DataError(
-                f"data set {name!r}: the folder {root} does not exist; it should hold one folder per class with the"
+                f"data set {name!r}: the folder {root} does not exist; it should contain one folder per class with the"
                 " images in it (CLASS/IMAGE.jpg)"
             )
         self.class_names = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
@@ -48,7 +48,7 @@ class ImageFolder(ImageSource):
         if not ids:
             found = f"{len(self.class_names)} folders without images" if self.class_names else "no folders"
             raise DataError(
-                f"data set {name!r}: {root} holds {found}; it should hold one folder per class with the images in it"
+                f"data set {name!r}: {root} has {found}; it should contain one folder per class with the images in it"
                 f" (CLASS/IMAGE.jpg; extensions {' '.join(IMAGE_EXTENSIONS)})"
             )
         odd = next((each for each in ids if any("\ud800" <= character <= "\udfff" for character in each)), None)
@@ -62,7 +62,7 @@ class ImageFolder(ImageSource):
         return decode_file(self.root / self.ids[position])
 
     def digests(self, positions: Sequence[int]) -> list[str]:
-        """A digest of each file's bytes, remembered while its size and time of change stay the same."""
+        """A digest of each file's bytes, cached while its size and times stay the same."""
         return ContentDigests(self.root).digests([self.ids[position] for position in positions])
 
 
@@ -75,13 +75,13 @@ def _walk_order(name: str) -> tuple[str, str]:
 def image_files(
     folder: Path, relative: str = "", above: tuple[str, ...] = (), through_link: bool = False
 ) -> Iterator[str]:
-    """Image files below a folder, as POSIX paths; links to folders are followed, circles are not.
+    """Image files below a folder, as POSIX paths; follows links to folders, except cycles.
 
     Args:
         folder: The folder.
-        relative: What the paths begin with.
+        relative: The prefix of the paths.
         above: The folders above it that have been entered.
-        through_link: Whether one of them is a link; without one, no folder can be met twice.
+        through_link: Whether one of them is a link; without links there are no cycles.
     """
     entered = (*above, str(folder))
     for entry in os.scandir(folder):
@@ -95,6 +95,6 @@ def image_files(
 
 
 def _is_circle(path: str, entered: tuple[str, ...]) -> bool:
-    """Whether a folder is one of those that it lies in."""
+    """Whether a folder is one of its own parents."""
     real = os.path.realpath(path)
     return any(os.path.realpath(folder) == real for folder in entered)

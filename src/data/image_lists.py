@@ -1,4 +1,4 @@
-"""Sources of images that a list names, that lie in an array, or in an HDF5 file."""
+"""Sources of images from a list of files, an array, or an HDF5 file."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 class ListedImages(ImageSource):
-    """Image files that a list names; a sample's id is its path relative to the root.
+    """Image files from a list; a sample's id is its path relative to the root.
 
     Args:
         root: The folder that the paths are relative to.
         name: The data set's name, for messages.
         files: The files, below the root.
-        targets: Their class indices, or lists of those that apply.
+        targets: Their class indices, or lists of class indices.
         class_names: The names of the classes.
 
     Raises:
-        DataError: If a path leads out of the root, or one is listed twice.
+        DataError: If a path leaves the root, or is listed twice.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class ListedImages(ImageSource):
         return decode_file(self.root / self.ids[position])
 
     def digests(self, positions: Sequence[int]) -> list[str]:
-        """A digest of each file's bytes, remembered while its size and time of change stay the same."""
+        """A digest of each file's bytes, cached while its size and times stay the same."""
         return ContentDigests(self.root).digests([self.ids[position] for position in positions])
 
 
@@ -105,7 +105,7 @@ class HDF5Images(ImageSource):
 
     Raises:
         MissingExtraError: If h5py is not installed.
-        DataError: If a file is not in this form.
+        DataError: If a file has another format.
     """
 
     def __init__(self, images: Path, labels: Path, name: str, split: str) -> None:
@@ -144,7 +144,7 @@ class HDF5Images(ImageSource):
         return self._file["x"]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_file": None}  # an open file does not travel
+        return {**self.__dict__, "_file": None}  # an open file cannot be pickled
 
 
 def _h5py() -> Any:
@@ -165,5 +165,5 @@ def _inside(root: Path, file: str, name: str) -> str:
     """A path relative to the root, if it stays below it."""
     parts = Path(file).parts
     if Path(file).is_absolute() or ".." in parts or not parts:
-        raise DataError(f"data set {name!r}: the path {file!r} leads out of {root}")
+        raise DataError(f"data set {name!r}: the path {file!r} leaves {root}")
     return "/".join(parts)

@@ -1,4 +1,4 @@
-"""Where the images of an annotated data set lie: in a folder, or in a zip archive that is read without unpacking it."""
+"""The images of an annotated data set, in a folder or in a zip archive, which is not unpacked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from testbed.errors import DataError, SampleError
 if TYPE_CHECKING:
     from PIL import Image
 
-_LARGEST_MEMBER = 1 << 28  # bytes of an image; a larger one is a mistake, or meant to fill the memory
+_LARGEST_MEMBER = 1 << 28  # bytes of an image; larger ones are errors or attacks
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ImagesInFolder:
     path: Path
 
     def missing(self, names: Sequence[str]) -> list[str]:
-        """Those of some files that are not there."""
+        """The missing files among these."""
         return [name for name in dict.fromkeys(names) if not os.path.isfile(self.path / name)]
 
     def image(self, name: str) -> Image.Image:
@@ -51,7 +51,7 @@ class ImagesInFolder:
 
 @dataclass(frozen=True)
 class ImagesInZip:
-    """The images in a zip archive; the folder in which an archive ``X.zip`` holds all of them, ``X/``, may be left out.
+    """The images in a zip archive; if an archive ``X.zip`` has all of them in ``X/``, this prefix may be omitted.
 
     Attributes:
         path: The archive.
@@ -60,10 +60,10 @@ class ImagesInZip:
     path: Path
 
     def missing(self, names: Sequence[str]) -> list[str]:
-        """Those of some members that are not there.
+        """The missing members among these.
 
         Raises:
-            DataError: If this is no zip archive.
+            DataError: If this is not a zip archive.
         """
         members = set(_archive(self.path).namelist())
         return [name for name in dict.fromkeys(names) if not {name, self._inner(name)} & members]
@@ -77,7 +77,7 @@ class ImagesInZip:
         return decode_bytes(self.read(name), f"{self.path}:{name}")
 
     def digests(self, names: Sequence[str]) -> list[str]:
-        """A digest of each member's bytes: that of the file which it would be unpacked to."""
+        """A digest of each member's bytes, equal to that of the unpacked file."""
         return _MemberDigests(self).digests(names)
 
     def read(self, name: str) -> bytes:
@@ -91,7 +91,7 @@ class ImagesInZip:
             info = self.find(name)
             unix_mode = info.external_attr >> 16
             if stat.S_ISLNK(unix_mode) or info.is_dir():
-                raise SampleError(f"{self.path}: {name} is a link or a folder; an image is expected")
+                raise SampleError(f"{self.path}: {name} is a link or a folder; expected an image")
             if info.flag_bits & 1:
                 raise SampleError(f"{self.path}: {name} is encrypted; unpack the archive")
             if info.file_size > _LARGEST_MEMBER:
@@ -102,15 +102,15 @@ class ImagesInZip:
         except (OSError, EOFError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
             raise SampleError(f"{self.path}: {name} cannot be read: {error}") from error
         except Exception as error:
-            if type(error).__module__ in ("zlib", "lzma"):  # their errors derive from Exception alone
+            if type(error).__module__ in ("zlib", "lzma"):  # their errors derive directly from Exception
                 raise SampleError(f"{self.path}: {name} is damaged: {error}") from error
             raise
 
     def find(self, name: str) -> zipfile.ZipInfo:
-        """What the archive says of a member.
+        """The archive's entry of a member.
 
         Raises:
-            KeyError: If it has none of that name.
+            KeyError: If there is none.
         """
         archive = _archive(self.path)
         try:
@@ -147,7 +147,7 @@ class _MemberDigests(ContentDigests):
 
 
 def _archive(path: Path) -> zipfile.ZipFile:
-    """The opened archive; each process has its own, since the position in an open file is shared with its children."""
+    """The opened archive; one per process, because child processes share the position in an open file."""
     try:
         return _opened(os.getpid(), path, path.stat().st_mtime_ns)
     except (OSError, zipfile.BadZipFile) as error:
@@ -160,7 +160,7 @@ def _opened(process: int, path: Path, changed: int) -> zipfile.ZipFile:
 
 
 def find_images(root: Path, candidates: Sequence[str], name: str, origin: str) -> Images:
-    """The first of some folders or zip archives that exists.
+    """The first existing folder or zip archive of some candidates.
 
     Args:
         root: The folder of the data set.
@@ -169,7 +169,7 @@ def find_images(root: Path, candidates: Sequence[str], name: str, origin: str) -
         origin: Where the images are published, for messages.
 
     Raises:
-        DataError: If none does.
+        DataError: If none exists.
     """
     for candidate in candidates:
         path = root / candidate
@@ -182,16 +182,16 @@ def find_images(root: Path, candidates: Sequence[str], name: str, origin: str) -
 
 
 def require_images(images: Images, names: Sequence[str], name: str, origin: str) -> None:
-    """Checks that images are there.
+    """Checks that images exist.
 
     Args:
-        images: Where they should be.
+        images: The folder or archive.
         names: Their paths.
         name: The data set's name, for messages.
         origin: Where the images are published, for messages.
 
     Raises:
-        DataError: If some are not.
+        DataError: If some are missing.
     """
     missing = images.missing(names)
     if missing:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1)
 def _information() -> Path:
-    """timm's folder of facts about ImageNet; found without importing timm."""
+    """timm's folder with information about ImageNet; found without importing timm."""
     found = importlib.util.find_spec("timm")
     if found is None or found.origin is None:
-        raise DataError("timm is not installed, whose lists of ImageNet's classes are needed; pip install timm")
+        raise DataError("timm is not installed; its lists of ImageNet's classes are needed: pip install timm")
     return Path(found.origin).parent / "data" / "_info"
 
 
@@ -49,7 +49,7 @@ def listed_classes(which: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=1)
 def real_labels() -> list[list[int]]:
-    """The classes that are right for each of the 50,000 validation images (Beyer et al., "Are we done with ImageNet?").
+    """The true classes of each of the 50,000 validation images (Beyer et al., "Are we done with ImageNet?").
 
     The n-th list is that of ILSVRC2012_val_{n + 1:08d}; 3,163 are empty.
     """
@@ -58,18 +58,18 @@ def real_labels() -> list[list[int]]:
 
 
 class ImageNetFolder(ImageFolder):
-    """Images of some of ImageNet's classes, in a folder for each that is named by its WordNet id or by its number.
+    """Images of some of ImageNet's classes, with a folder for each, named by its WordNet id or by its number.
 
-    A target is the place of the class among the given ones, whatever order the folders have on disk. (ImageNetV2's are
-    called 0 … 999, which sort as text otherwise than as numbers.)
+    A target is the index of the class among the given ones, independent of the order of the folders. (ImageNetV2's
+    folders are named 0 … 999, which sort differently as text.)
 
     Args:
-        root: The folder of the folders.
+        root: The folder with the class folders.
         name: The data set's name, for messages.
-        classes: The classes that it must have; None means all 1,000.
+        classes: The required classes; None means all 1,000.
 
     Raises:
-        DataError: If the folders are others.
+        DataError: If it has other folders.
     """
 
     def __init__(self, root: Path, name: str, classes: Sequence[int] | None = None) -> None:
@@ -93,19 +93,19 @@ class ImageNetFolder(ImageFolder):
         if unknown:
             details.append(f"{len(unknown):,} are others, the first is {unknown[0]}")
         return (
-            f"data set {self.name!r}: {self.root} should hold {len(wanted):,} folders, one for each class, called by"
+            f"data set {self.name!r}: {self.root} should hold {len(wanted):,} folders, one for each class, named by"
             f" their WordNet ids ({next(iter(wanted))} …) or by their numbers from 0; {'; '.join(details)}"
         )
 
 
 class Selected(ImageSource):
-    """Some samples of another source, with targets of their own.
+    """Some samples of another source, with new targets.
 
     Args:
         source: The other source.
-        positions: Which of its samples.
-        targets: What is right for each of them.
-        class_names: The names of the classes that targets index into.
+        positions: The positions of the samples.
+        targets: The target of each sample.
+        class_names: The names of the classes that targets index.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Selected(ImageSource):
 
 
 def of_classes(source: ImageSource, groups: Sequence[Sequence[int]]) -> Selected:
-    """The samples whose target is in one of some groups of classes; a target is then the place of its group."""
+    """The samples whose target is in a group of classes; the new target is the index of the group."""
     group_of = {label: place for place, group in enumerate(groups) for label in group}
     positions = [position for position, target in enumerate(source.targets) if target in group_of]
     names = None
@@ -144,9 +144,9 @@ def of_classes(source: ImageSource, groups: Sequence[Sequence[int]]) -> Selected
 
 
 def share_of_each_class(source: ImageSource, one_of: int) -> Selected:
-    """One of so many samples of each class, at least one: those of lowest SHA-256 of their file name.
+    """A fixed share of the samples of each class, at least one: those with the lowest SHA-256 of their file name.
 
-    A rule without a random generator; data sets of the same files (ImageNet-C on disk, say) keep the same ones.
+    This rule needs no random generator; data sets of the same files (such as ImageNet-C) get the same samples.
     """
     members: dict[Any, list[int]] = defaultdict(list)
     for position, target in enumerate(source.targets):
@@ -164,7 +164,7 @@ def _rank(sample_id: str) -> bytes:
 
 
 def with_real_labels(source: ImageSource) -> Selected:
-    """ImageNet's validation images with all their right classes in place of the one that they are filed under.
+    """ImageNet's validation images with all their true classes instead of the one of their folder.
 
     Raises:
         DataError: If a file's name does not say which validation image it is.
@@ -175,8 +175,8 @@ def with_real_labels(source: ImageSource) -> Selected:
         number = Path(sample_id).stem.rpartition("_")[2]
         if not (number.isdigit() and 1 <= int(number) <= len(labels)):
             raise DataError(
-                f"data set {source.name!r}: ReaL labels belong to files called ILSVRC2012_val_00000001 to"
-                f" ILSVRC2012_val_00050000, by which they are found; {sample_id} is none"
+                f"data set {source.name!r}: ReaL labels require files named ILSVRC2012_val_00000001 to"
+                f" ILSVRC2012_val_00050000, unlike {sample_id}"
             )
         targets.append(labels[int(number) - 1])
     return Selected(source, range(len(source)), targets, source.class_names)

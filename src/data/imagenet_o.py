@@ -1,7 +1,7 @@
-"""ImageNet-O (Hendrycks et al. 2021, "Natural adversarial examples") beside the images of ImageNet that it is not.
+"""ImageNet-O (Hendrycks et al. 2021, "Natural adversarial examples"), with ImageNet images as in-distribution samples.
 
-Its images show no class of ImageNet, but lie in folders called by the 200 classes for which models take them. Those
-classes' images in ImageNet's validation set are what they are to be told from.
+Its images show no class of ImageNet; their folders are named by the 200 classes that models mistake them for. The
+in-distribution samples are the images of these classes in ImageNet's validation set.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ UNKNOWN = -1  # the target of an image that shows no class
 
 
 def read_classes(root: Path, name: str) -> list[int]:
-    """ImageNet's classes that the folders are called by, ascending.
+    """The ImageNet classes that the folders are named by, ascending.
 
     Args:
-        root: The folder of the folders.
+        root: The folder with the class folders.
         name: The data set's name, for messages.
 
     Raises:
-        DataError: If the folder is missing, or has folders of other names.
+        DataError: If the folder is missing, or has folders with other names.
     """
     folders = sorted(entry.name for entry in root.iterdir() if entry.is_dir()) if root.is_dir() else []
     number = {synset: label for label, synset in enumerate(synsets())}
@@ -37,8 +37,8 @@ def read_classes(root: Path, name: str) -> list[int]:
     if others or not folders:
         found = f"{len(others):,} of {len(folders):,} are not, the first is {others[0]}" if others else "there are none"
         raise DataError(
-            f"data set {name!r}: {root} should hold folders called by WordNet ids of ImageNet's classes, as the archive"
-            f" of https://github.com/hendrycks/natural-adv-examples has them; {found}"
+            f"data set {name!r}: {root} should contain folders named by WordNet ids of ImageNet's classes, as"
+            f" in the archive of https://github.com/hendrycks/natural-adv-examples; {found}"
         )
     return [number[folder] for folder in folders]
 
@@ -47,9 +47,9 @@ class WithUnknown(ImageSource):
     """Images that show no class, then images of classes.
 
     Args:
-        unknown: The former; their own targets do not count.
+        unknown: The former; their targets are ignored.
         known: The latter, with their targets.
-        names: What the ids of either begin with.
+        names: The prefixes of the ids of both.
     """
 
     def __init__(self, unknown: ImageSource, known: ImageSource, names: tuple[str, str]) -> None:
@@ -74,13 +74,13 @@ class WithUnknown(ImageSource):
         return [next(found[part]) for part, _ in places]
 
     def _find(self, position: int) -> tuple[int, int]:
-        """Which part, and the position in it."""
+        """The part, and the position in it."""
         first = len(self.parts[0])
         return (0, position) if position < first else (1, position - first)
 
 
 def imagenet_o(root: Path, name: str, val: ImageSource) -> WithUnknown:
-    """ImageNet-O, and of the validation set the images of its classes; a target is the place of the class.
+    """ImageNet-O, and the images of its classes in the validation set; a target is the index of the class.
 
     Args:
         root: The folder of ImageNet-O.
@@ -88,7 +88,7 @@ def imagenet_o(root: Path, name: str, val: ImageSource) -> WithUnknown:
         val: The validation set, with ImageNet's classes as targets.
 
     Raises:
-        DataError: If the folder is another one.
+        DataError: If the folder has other contents.
     """
     classes = read_classes(root, name)
     return WithUnknown(ImageFolder(root, name), of_classes(val, [[label] for label in classes]), (name, val.name))

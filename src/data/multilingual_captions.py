@@ -1,8 +1,8 @@
-"""Data sets with captions of the same images in many languages; the images and their order are the same in each.
+"""Data sets with captions of the same images in many languages; with the same images in the same order.
 
 XTD10, multilingual MS-COCO, XTD200 and Flickr30k-200 have a list of images and, for each language, a file with one
-caption in each line. CLIP benchmark leaves neither, but a JSON file for each language (image_paths, annotations), which
-is read where the lines are missing. Crossmodal-3600 has all languages in one file.
+caption in each line. CLIP benchmark replaces these by a JSON file for each language (image_paths, annotations), which
+is read if the other files are missing. Crossmodal-3600 has all languages in one file.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ _NLLB_ORIGIN = "https://github.com/visheratin/nllb-clip/tree/main/data"
 
 @dataclass(frozen=True)
 class LineFiles:
-    """How a data set with a caption in each line names its files.
+    """The file names of a data set with one caption per line.
 
     Attributes:
         languages: The languages, the default one first.
-        folder: The folder in which CLIP benchmark keeps the images, below the data set's.
+        folder: CLIP benchmark's image folder, below the data set's.
         index: The file that lists the images.
         captions: The file of a language's captions, with ``{}`` for the language.
-        json: What CLIP benchmark calls the file that it makes of both.
-        places: Folders in which the files may lie, below the data set's.
+        json: The name of CLIP benchmark's JSON file.
+        places: Folders that may contain the files, below the data set's.
         origin: Where they are published.
     """
 
@@ -87,7 +87,7 @@ def line_captions(root: Path, language: str, name: str) -> CaptionedImages:
         name: One of `LINE_FILES`.
 
     Raises:
-        DataError: If files are missing or do not fit together, or there is no such language.
+        DataError: If files are missing or inconsistent, or there is no such language.
     """
     files = LINE_FILES[name]
     if language not in files.languages:
@@ -113,7 +113,7 @@ def _lines(root: Path, files: LineFiles, language: str, name: str) -> list[tuple
     own = files.captions.format(language)
     path = find_file(root, [place + own for place in files.places], name, files.origin)
     captions = text_lines(read_text(path))
-    # Blank lines count, since what follows would slip to other images; at the end they are no captions.
+    # Blank lines count, to keep the following captions aligned with the images; trailing ones are not captions.
     while len(captions) > len(images) and not captions[-1].strip():
         captions.pop()
     if len(captions) != len(images):
@@ -125,7 +125,7 @@ def _lines(root: Path, files: LineFiles, language: str, name: str) -> list[tuple
 
 
 def _made_by_clip_benchmark(path: Path, name: str) -> list[tuple[str, list[str]]]:
-    """Its paths lead to wherever its user was; only the names of the files are taken."""
+    """Reads CLIP benchmark's JSON. Its paths are those of another machine, so only the file names are used."""
     data = read_json(path)
     paths = texts(value_of(data, "image_paths", list, str(path)), f"{path}: 'image_paths'")
     captions = texts(value_of(data, "annotations", list, str(path)), f"{path}: 'annotations'")
@@ -136,15 +136,15 @@ def _made_by_clip_benchmark(path: Path, name: str) -> list[tuple[str, list[str]]
 
 
 def crossmodal_captions(root: Path, language: str, name: str = "crossmodal3600") -> CaptionedImages:
-    """Crossmodal-3600 with all captions of a language; each image can be sliced by where it was taken.
+    """Crossmodal-3600 with all captions of a language; images can be sliced by where they were taken.
 
     Args:
-        root: Holds ``captions.jsonl`` and ``images``, perhaps in a folder ``xm3600``.
+        root: The folder with ``captions.jsonl`` and ``images``, or with a folder ``xm3600`` of these.
         language: One of `CROSSMODAL_LANGUAGES`.
         name: The data set's name, for messages.
 
     Raises:
-        DataError: If files are missing or are of another form, or there is no such language.
+        DataError: If files are missing or in another format, or there is no such language.
     """
     if language not in CROSSMODAL_LANGUAGES:
         raise unknown_language(name, language, CROSSMODAL_LANGUAGES)
@@ -161,7 +161,7 @@ def crossmodal_captions(root: Path, language: str, name: str = "crossmodal3600")
 
 
 def _crossmodal_entry(line: Any, where: str, language: str) -> tuple[str, list[str]]:
-    """An image and its captions in one language, which it may lack."""
+    """An image and its captions in one language, possibly none."""
     image = checked_path(f"{value_of(line, 'image/key', str, where)}.jpg", where)
     if language not in line:
         return image, []

@@ -1,4 +1,4 @@
-"""ObjectNet (Barbu et al. 2019, https://objectnet.dev): its photographs, and which of ImageNet's classes they show.
+"""ObjectNet (Barbu et al. 2019, https://objectnet.dev): its photographs and the ImageNet classes they show.
 
 The archive unpacks to ``images/<folder>/<image>.png`` and ``mappings/``: folder_to_objectnet_label.json (a class for
 each folder), objectnet_to_imagenet_1k.json (the ImageNet classes of 113 of ObjectNet's 313, by name), and
@@ -40,7 +40,7 @@ def read_mapping(root: Path) -> Mapping:
     """The shared classes, from the folder ``mappings``.
 
     Raises:
-        DataError: If a file is missing, or they do not fit together.
+        DataError: If a file is missing, or the files are inconsistent.
     """
     folder = root / "mappings"
     try:
@@ -50,8 +50,8 @@ def read_mapping(root: Path) -> Mapping:
         line_of = json.loads((folder / "pytorch_to_imagenet_2012_id.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(
-            f"ObjectNet's mappings cannot be read: {error}; {root} should hold what the archive of https://objectnet.dev"
-            " unpacks to: images/ and mappings/"
+            f"ObjectNet's mappings cannot be read: {error}; {root} should contain images/ and mappings/, as"
+            " unpacked from the archive of https://objectnet.dev"
         ) from error
     try:
         logit_of_line = {int(line): int(logit) for logit, line in line_of.items()}
@@ -59,17 +59,17 @@ def read_mapping(root: Path) -> Mapping:
         shared = sorted((place, label) for place, label in label_of.items() if label in names_of)
         classes = [[logit_of[name.strip()] for name in names_of[label].split(";")] for _, label in shared]
     except (KeyError, AttributeError, TypeError, ValueError) as error:
-        raise DataError(f"ObjectNet's mappings in {folder} do not fit together: {error!r}") from error
+        raise DataError(f"ObjectNet's mappings in {folder} are inconsistent: {error!r}") from error
     if not shared or len({label for group in classes for label in group}) != sum(map(len, classes)):
         raise DataError(f"ObjectNet's mappings in {folder} give {len(shared)} shared classes that overlap or are none")
     return Mapping([place for place, _ in shared], [label for _, label in shared], classes)
 
 
 class ObjectNet(ImageSource):
-    """The photographs of the shared classes; a target is the place of its class in the mapping.
+    """The photographs of the shared classes; a target is the index of its class in the mapping.
 
     Args:
-        root: The folder that holds ``images`` and ``mappings``.
+        root: The folder with ``images`` and ``mappings``.
         name: The data set's name, for messages.
     """
 

@@ -1,7 +1,7 @@
 """Open Images' test images that show exactly one of the classes that Open Images and ImageNet share (ImageNet-testbed).
 
-The folder holds the images, ``<ImageID>.jpg`` anywhere below it, and beside each other the human-verified labels that
-Google publishes and ImageNet-testbed's map from ImageNet's classes to the labels of Open Images.
+The folder contains the images, ``<ImageID>.jpg`` anywhere below it, the human-verified labels published by Google,
+and ImageNet-testbed's map from ImageNet's classes to the labels of Open Images.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read_classes(root: Path) -> dict[int, str]:
     """The label of Open Images of each ImageNet class that has one, in the order of ImageNet's classes.
 
     Raises:
-        DataError: If the map is missing or is none.
+        DataError: If the map is missing or invalid.
     """
     path = root / CLASSES
     given = _read_json(path)
@@ -61,11 +61,11 @@ def _read_json(path: Path) -> Any:
 
 
 def read_labels(root: Path, places: Mapping[str, int]) -> dict[str, int]:
-    """The images that show exactly one of some labels, as people have verified it, and the place of that label.
+    """The images with exactly one human-verified label of a list, and the index of that label.
 
     Args:
         root: The folder.
-        places: The labels and their places.
+        places: The labels and their indices.
 
     Raises:
         DataError: If the table is missing or has other columns.
@@ -89,17 +89,17 @@ def read_labels(root: Path, places: Mapping[str, int]) -> dict[str, int]:
 
 
 class OpenImages(ImageSource):
-    """The images, sorted by their id; a target is the place of its class among those of the map.
+    """The images, sorted by their id; a target is the index of its class among those of the map.
 
-    ImageNet-testbed publishes which of the sorted images of the whole test set it used; where that list lies in the
-    folder too, it decides. Without it, all images of the table count that have one verified label of the map.
+    ImageNet-testbed publishes which of the sorted images of the whole test set it used. If that list is in the folder,
+    it selects the images; otherwise all images with exactly one verified label of the map are used.
 
     Args:
         root: The folder.
         name: The data set's name, for messages.
 
     Raises:
-        DataError: If images are missing, or the files do not fit together.
+        DataError: If images are missing, or the files are inconsistent.
     """
 
     def __init__(self, root: Path, name: str) -> None:
@@ -107,7 +107,7 @@ class OpenImages(ImageSource):
         self.name = name
         classes = read_classes(root)
         self.class_names: list[str] = [synsets()[label] for label in classes]
-        # No two classes of the published map share a label; of two that did the last would win, as in ImageNet-testbed.
+        # No two classes of the published map share a label; if two did, the last would win, as in ImageNet-testbed.
         target_of = read_labels(root, {label: place for place, label in enumerate(classes.values())})
         paths = {PurePosixPath(path).stem: path for path in image_files(root)}
         if (root / INDICES).is_file():
@@ -124,7 +124,7 @@ class OpenImages(ImageSource):
         self.targets: list[Any] = [target_of[image] for image in images]
 
     def _listed(self, target_of: Mapping[str, int], images: Sequence[str]) -> dict[str, int]:
-        """The images that the published list picks out of all images."""
+        """The images that the published list selects."""
         given = _read_json(self.root / INDICES)
         try:
             picked = [images[index] for index in given["indices"]]

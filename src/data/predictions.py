@@ -1,4 +1,4 @@
-"""Recorded predictions: what a captioner has said about each sample, in a file."""
+"""Recorded predictions: the texts of a captioner for each sample, from a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testbed.errors import DataError
 
 KEYS = ("caption", "prediction", "summary", "text")
 
-_COMPARED = 200  # ids that are compared letter by letter, for a message
+_COMPARED = 200  # the number of ids to compare for a message
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,10 @@ class Predictions:
     """The predictions of one captioner.
 
     Attributes:
-        path: Where they were read.
-        texts: The prediction of each sample by its id; it may be blank.
-        faults: Why there is no text for a sample though the file has a value for it, by id.
-        absent: The ids for which the file says null: no prediction was made.
+        path: The file.
+        texts: The prediction of each sample by its id, possibly blank.
+        faults: Why the value of a sample in the file is not text, by id.
+        absent: The ids with the value null: no prediction was made.
     """
 
     path: Path
@@ -32,13 +32,13 @@ class Predictions:
     absent: frozenset[str]
 
     def coverage(self, ids: Sequence[str]) -> int:
-        """For how many samples the file has a text.
+        """The number of samples with a text in the file.
 
         Args:
-            ids: Those of all samples of the data set.
+            ids: The ids of all samples of the data set.
 
         Raises:
-            DataError: If the file knows none of these samples; names ids of both.
+            DataError: If the file has none of these samples; names ids of both.
         """
         known = self._ids()
         if ids and known.isdisjoint(ids):
@@ -52,7 +52,7 @@ class Predictions:
         return {*self.texts, *self.faults, *self.absent}
 
     def _near(self, ids: Sequence[str]) -> str:
-        """A pair of ids that were perhaps meant to be the same."""
+        """A hint about two similar ids."""
         bare = {_bare(sample): sample for sample in ids}
         for own in sorted(self._ids())[:_COMPARED]:
             near = [bare[_bare(own)]] if _bare(own) in bare else difflib.get_close_matches(own, ids[:_COMPARED], 1, 0.7)
@@ -64,10 +64,10 @@ class Predictions:
 def read_predictions(path: Path) -> Predictions:
     """The predictions in a file: ``{id: text}``, a list of records with an id and a text, or one record in each line.
 
-    A value that is no text is that sample's error, null means that there is no prediction; neither ends the reading.
+    A value that is not text is that sample's error; null means that there is no prediction. Neither is an error here.
 
     Raises:
-        DataError: If the file is missing or of another form, or an id occurs twice.
+        DataError: If the file is missing or has another format, or an id occurs twice.
     """
     texts: dict[str, str] = {}
     faults: dict[str, str] = {}
@@ -84,7 +84,7 @@ def read_predictions(path: Path) -> Predictions:
 
 
 def _bare(sample: str) -> str:
-    """An id without its folder, its extension, zeros in front and capitals."""
+    """An id in lower case, without folder, extension and leading zeros."""
     return Path(sample).stem.lower().lstrip("0") or "0"
 
 

@@ -1,6 +1,6 @@
-"""Reading batches: each image is decoded and transformed once, then given every CPU perturbation of its pass.
+"""Reads batches: each image is decoded and transformed once, then perturbed by every CPU perturbation of its pass.
 
-A reader travels to data workers. What cannot travel (a lambda in a definition) is looked up there by name.
+Readers are pickled for data workers. What cannot be pickled (a lambda in a definition) is looked up there by name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from testbed.eval_settings.perturbation_base import sample_seed
 
 @dataclass(frozen=True)
 class ByName:
-    """An attribute of a registered definition, to be looked up where it is needed."""
+    """An attribute of a registered definition, looked up in the process that needs it."""
 
     kind: str  # "model" or "setting"
     name: str
@@ -39,7 +39,7 @@ class ByName:
 
 
 def portable(value: Any, name: ByName, travels: bool = True) -> Any:
-    """The value itself if it stays here or can travel to another process, else how to look it up there."""
+    """The value itself if it stays in this process or can be pickled, else how to look it up by name."""
     if value is None or not travels:
         return value
     try:
@@ -76,14 +76,14 @@ class Batch:
     """Samples of one shard, read.
 
     Attributes:
-        shard: The shard that they belong to.
-        indices: Their places among the samples of the evaluation, those of unreadable ones included.
+        shard: Their shard.
+        indices: Their places among the samples of the evaluation, including unreadable ones.
         good: The places of the readable ones, in the order of the images.
         images: Float tensor [len(good), 3, H, W] in [0, 1], or None if no cell needs it.
-        perturbed: Setting → the same images as its ``perturbation_fn_cpu`` made them.
+        perturbed: Setting → the same images after its ``perturbation_fn_cpu``.
         errors: Place → why that sample could not be read.
         faults: Setting → why its ``perturbation_fn_cpu`` failed.
-        reads: What the code that made the images read for the first time.
+        reads: Files and variables that the code read for the first time.
     """
 
     shard: int
@@ -96,7 +96,7 @@ class Batch:
     reads: set[reading.Read] = field(default_factory=set)
 
     def pin_memory(self) -> Batch:
-        """Moves the images to memory from which a GPU can copy by itself; called by torch's DataLoader."""
+        """Moves the images to pinned memory; called by torch's DataLoader."""
         if self.images is not None:
             self.images = self.images.pin_memory()
         self.perturbed = {name: images.pin_memory() for name, images in self.perturbed.items()}
@@ -110,7 +110,7 @@ class Reader:
         source: The images.
         positions: The position in the source of each sample of the evaluation.
         transform: The model's transform.
-        setting_transform: Applied to the PIL image before.
+        setting_transform: The setting's transform of the PIL image, applied first.
         perturbations: The CPU perturbations of the pass.
         plain: Whether any cell needs the image without CPU perturbation.
         seed: The run's ``--seed``.
@@ -141,14 +141,14 @@ class Reader:
         item = Item(*key)
         with reading.watch(reading.SHARED):
             self._read(item)
-        if torch.utils.data.get_worker_info() is not None:  # in another process, whose reads travel with the batch
+        if torch.utils.data.get_worker_info() is not None:  # in another process: return its reads with the batch
             item.reads = reading.fresh()
         return item
 
     def _read(self, item: Item) -> None:
         position = self.positions[item.index]
         try:
-            with reading.watch(None):  # the samples' own content is part of the identity already
+            with reading.watch(None):  # the content of samples is already part of the identity
                 picture = self.source.image(position)
         except SampleError as error:
             item.error = str(error)
@@ -158,7 +158,7 @@ class Reader:
         image = self._resolved("transform")(picture)
         if not isinstance(image, torch.Tensor) or image.ndim != 3 or len(image) != 3 or not image.is_floating_point():
             found = f"{image.dtype} {tuple(image.shape)}" if isinstance(image, torch.Tensor) else type(image).__name__
-            raise RunError(f"the transform must give a float tensor [3, H, W] with values in [0, 1]; it gave {found}")
+            raise RunError(f"the transform must return a float tensor [3, H, W] in [0, 1]; it returned {found}")
         item.image = image if self.plain else None
         for place, perturbation in enumerate(self.perturbations):
             with reading.watch(reading.setting(perturbation.setting)):
@@ -176,9 +176,9 @@ class Reader:
         try:
             result = torch.as_tensor(perturbation.function(image.clone()))
             if result.shape != image.shape:
-                raise ValueError(f"it made {tuple(result.shape)} out of {tuple(image.shape)}")
+                raise ValueError(f"it returned shape {tuple(result.shape)} for an image {tuple(image.shape)}")
             item.perturbed[perturbation.setting] = result.to(torch.float32)
-        except Exception as error:  # the user's own function: whatever it raises belongs to its setting alone
+        except Exception as error:  # a user's function: its errors fail only its setting
             item.faults[perturbation.setting] = f"perturbation_fn_cpu failed: {type(error).__name__}: {error}"
 
     def _resolved(self, attribute: str) -> Any:
@@ -190,7 +190,7 @@ class Reader:
 
 
 def seed_everything(seed: int) -> None:
-    """Seeds the global generators of random, numpy and torch, which users' own functions draw from."""
+    """Seeds the global generators of random, numpy and torch, which users' functions may use."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
@@ -203,7 +203,7 @@ def collate(items: Sequence[Item]) -> Batch:
     shapes |= {tuple(image.shape) for item in good for image in item.perturbed.values()}
     if len(shapes) > 1:
         raise RunError(
-            f"the transform gives images of different sizes ({', '.join(map(str, sorted(shapes)))}), which cannot be"
+            f"the transform returns images of different sizes ({', '.join(map(str, sorted(shapes)))}), which cannot be"
             " batched; crop or resize them to one"
         )
     faults: dict[str, str] = {}

@@ -1,6 +1,6 @@
-"""A folder on a web server, copied file by file into the cache folder as its files are asked for.
+"""A folder on a web server, whose files are copied into the cache folder on demand.
 
-It is read because the user gave its URL as a data root; no URL that data hold is ever followed.
+Only used if the user gave its URL as a data root; URLs in data are never followed.
 """
 
 from __future__ import annotations
@@ -23,43 +23,43 @@ from testbed.inputs import is_url
 from testbed.paths import cache_dir, write_atomically
 
 _BLOCK = 1 << 20
-_ATTEMPTS = 3  # each goes on where the last one was cut off
-_TIMEOUT = 60  # seconds without an answer
+_ATTEMPTS = 3  # each resumes where the last one failed
+_TIMEOUT = 60  # seconds without a response
 _HUB = re.compile(r"https://huggingface\.co/(datasets/[^/]+/[^/]+)(?:/(?:tree|blob|raw|resolve)/(.+))?")
 
 logger = logging.getLogger(__name__)
 
 
 class RemoteFolder:
-    """A folder on a web server, and its copy.
+    """A folder on a web server, and its local copy.
 
-    A file that was copied is not asked for again, nor is one that was not there; removing the copy starts anew.
+    Copied files are not requested again, nor are missing ones; delete the copy to start over.
 
     Args:
-        url: ``http(s)://…``. Of a data set on the Hugging Face hub, the page of its files,
-            ``https://huggingface.co/datasets/USER/NAME/tree/BRANCH``, or of a folder among them.
+        url: ``http(s)://…``. For a data set on the Hugging Face hub, the page of its files,
+            ``https://huggingface.co/datasets/USER/NAME/tree/BRANCH``, or of a folder in there.
 
     Attributes:
         local: The copy.
 
     Raises:
-        DataError: If it is no such URL.
+        DataError: If it is not such a URL.
     """
 
     def __init__(self, url: str) -> None:
         parts = urllib.parse.urlsplit(url)
         if not is_url(url) or not parts.hostname or parts.query or parts.fragment:
-            raise DataError(f"{url!r} is no URL of a folder; it should look like https://HOST/FOLDER")
+            raise DataError(f"{url!r} is not the URL of a folder; give one such as https://HOST/FOLDER")
         if parts.username is not None or parts.password is not None:
             raise DataError(
-                f"the URL of a folder on {parts.hostname} holds a user name or a password, which would be stored"
+                f"the URL of a folder on {parts.hostname} contains a user name or a password, which would be stored"
             )
         self.url = url.rstrip("/")
         self.local = cache_dir("remote") / f"{parts.hostname}-{digest_bytes(self.url.encode())[:16]}"
         self._hub = _HUB.fullmatch(self.url)
 
     def url_of(self, name: str) -> str:
-        """Where a file is: the hub has text files and large files (tar archives) under different addresses."""
+        """The URL of a file; on the hub, text files and large files (tar archives) have different URLs."""
         quoted = urllib.parse.quote(name)
         if self._hub is None:
             return f"{self.url}/{quoted}"
@@ -67,17 +67,17 @@ class RemoteFolder:
         return f"https://huggingface.co/{self._hub[1]}/{kind}/{self._hub[2] or 'main'}/{quoted}"
 
     def fetch(self, name: str, optional: bool = False) -> Path | None:
-        """The copy of a file, made if need be.
+        """The local copy of a file, downloaded if necessary.
 
         Args:
             name: The file's path relative to the folder.
-            optional: Whether it is no error if the server does not have it; None is then returned.
+            optional: Whether to return None if the server does not have it, instead of raising an error.
 
         Raises:
-            DataError: If it cannot be had, or not whole.
+            DataError: If it cannot be downloaded completely.
         """
         if name.startswith("/") or ".." in name.split("/"):
-            raise DataError(f"{name!r} leads out of {self.url}")
+            raise DataError(f"{name!r} leaves {self.url}")
         path = self.local / name
         absent = path.with_name(path.name + ".absent")
         if path.is_file() or (optional and absent.exists()):
@@ -86,19 +86,21 @@ class RemoteFolder:
             path.parent.mkdir(parents=True, exist_ok=True)
             (self.local / "URL").write_text(self.url + "\n", encoding="utf-8")
             with _alone(self.local / ".lock"):
-                if path.is_file() or self._download(self.url_of(name), path):  # another process may have been faster
+                if path.is_file() or self._download(self.url_of(name), path):  # maybe copied by another process
                     return path
                 if optional:
                     write_atomically(absent, b"")
                     return None
         except OSError as error:
-            raise DataError(f"{self.url_of(name)} cannot be kept in {self.local}: {error.strerror or error}") from error
+            raise DataError(
+                f"{self.url_of(name)} cannot be saved in {self.local}: {error.strerror or error}"
+            ) from error
         raise DataError(f"{self.url_of(name)} does not exist (the server says 404)")
 
     def _download(self, url: str, path: Path) -> bool:
-        """Copies a file; False if the server does not have it."""
+        """Downloads a file; False if the server does not have it."""
         if self._hub is not None and os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
-            raise DataError(f"{url} is not in the cache folder, and HF_HUB_OFFLINE forbids to get it")
+            raise DataError(f"{url} is not in the cache folder, and HF_HUB_OFFLINE forbids downloads")
         part = path.with_name(path.name + ".part")
         fault = ""
         for _ in range(_ATTEMPTS):
@@ -107,21 +109,23 @@ class RemoteFolder:
                     os.replace(part, path)
                     _tag_of(part).unlink(missing_ok=True)
                     return True
-                fault = "the connection was cut off"
+                fault = "the connection was interrupted"
             except urllib.error.HTTPError as error:
                 if error.code in (404, 410):
                     return False
                 if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                     part.unlink(missing_ok=True)
                 elif error.code < 500:
-                    raise DataError(f"{url} cannot be had: {_refusal(error)}") from error
+                    raise DataError(f"{url} is not available: {_refusal(error)}") from error
                 fault = _refusal(error)
             except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as error:
                 reason: Any = getattr(error, "reason", None) or error
                 fault = str(getattr(reason, "strerror", None) or reason or type(error).__name__)
         size = part.stat().st_size if part.exists() else 0
-        kept = f"; {size:,} bytes are kept, the same command goes on with them" if size else ""
-        raise DataError(f"{url} cannot be had: {fault}{kept}; without a connection, give a local folder as data root")
+        kept = f"; {size:,} bytes were downloaded; run the same command again to resume" if size else ""
+        raise DataError(
+            f"{url} is not available: {fault}{kept}; without a connection, give a local folder as data root"
+        )
 
 
 def _refusal(error: urllib.error.HTTPError) -> str:
@@ -134,11 +138,11 @@ def _refusal(error: urllib.error.HTTPError) -> str:
 
 
 def _attempt(url: str, part: Path) -> bool:
-    """Copies what is lacking of a file; False if the connection ended before it was whole."""
+    """Downloads the missing part of a file; False if the connection ended early."""
     headers = {"User-Agent": "testbed", "Accept-Encoding": "identity"}
     tag = _read(_tag_of(part))
     have = part.stat().st_size if tag and part.exists() else 0
-    if have:  # If-Range: should the file have changed, the server sends the new one from its beginning
+    if have:  # If-Range: if the file has changed, the server sends the new one from the beginning
         headers.update({"Range": f"bytes={have}-", "If-Range": tag})
     with _opener().open(urllib.request.Request(url, headers=headers), timeout=_TIMEOUT) as answer:
         if not (answer.status == 206 and (answer.headers.get("Content-Range") or "").startswith(f"bytes {have}-")):
@@ -164,7 +168,7 @@ def _tag_of(part: Path) -> Path:
 
 
 def _write_tag(part: Path, headers: Any) -> None:
-    """Keeps what tells this version of a file from others; without it, half a file is of no use."""
+    """Saves the version tag of a file, which is needed to resume its download."""
     etag = headers.get("ETag") or ""
     tag = etag if etag and not etag.startswith("W/") else headers.get("Last-Modified") or ""
     _tag_of(part).write_text(tag, encoding="utf-8")
@@ -179,9 +183,9 @@ def _read(path: Path) -> str:
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-        """Follows no redirection to another protocol, or from a safe to an unsafe one."""
+        """Refuses redirects to other protocols, and from a secure to an insecure one."""
         if not is_url(newurl) or (req.full_url.startswith("https:") and not newurl.startswith("https:")):
-            raise DataError(f"{req.full_url} sends to {newurl}, which is not followed: its protocol is less safe")
+            raise DataError(f"{req.full_url} redirects to {newurl}, which is not followed: its protocol is less secure")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -191,7 +195,7 @@ def _opener() -> urllib.request.OpenerDirector:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Lets one process at a time copy files into a folder, where the system has such locks."""
+    """Lets one process at a time download files into a folder, if the system supports locks."""
     try:
         import fcntl
     except ImportError:  # Windows

@@ -1,4 +1,4 @@
-"""Instances of a few images and captions that belong together one by one: which caption is right for which image?"""
+"""Instances of a few images and captions: which caption is right for which image?"""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Instance:
     Attributes:
         id: Its name, unique in the data set.
         images: The path of each image.
-        captions: The captions; that of image j is caption j, the others are right for none.
-        boxes: For each image the part to be shown, as (left, top, width, height) in pixels; empty for whole images.
-        slices: What its results can be sliced by.
+        captions: The captions; caption j belongs to image j, the others to none.
+        boxes: The crop of each image, as (left, top, width, height) in pixels; empty for whole images.
+        slices: Attributes to slice results by.
     """
 
     id: str
@@ -55,17 +55,17 @@ class Instance:
 class CaptionSelection(ImageSource):
     """The images of all instances, one instance after the other.
 
-    A target is ``{"captions": […], "answer": index of its right caption, or None}``, the group is the instance.
+    A target is ``{"captions": […], "answer": index of the right caption, or None}``; the group is the instance.
     A sample's id is the path of its image and, after a ``#``, the instance.
 
     Args:
-        images: Where the images lie.
+        images: The folder or archive of the images.
         instances: The instances.
         name: The data set's name, for messages.
         origin: Where the images are published, for messages.
 
     Raises:
-        DataError: If an image is missing, an instance leaves no choice, or two have one name.
+        DataError: If an image is missing, an instance has only one choice, or two have the same name.
     """
 
     def __init__(self, images: Images, instances: Sequence[Instance], name: str, origin: str) -> None:
@@ -92,18 +92,18 @@ class CaptionSelection(ImageSource):
             self.slices = [dict(instance.slices) for instance in instances for _ in instance.images]
 
     def image(self, position: int) -> Image.Image:
-        """The decoded RGB image at a position, or the part of it that counts."""
+        """The decoded RGB image at a position, or its crop."""
         whole = self.images.image(self.paths[position])
         box = self.boxes[position]
         if box is None:
             return whole
         left, top, width, height = box
         if width < 1 or height < 1:
-            raise SampleError(f"{self.ids[position]}: a part of {width} by {height} pixels is no image")
+            raise SampleError(f"{self.ids[position]}: a crop of {width} by {height} pixels is empty")
         return whole.crop((round(left), round(top), round(left + width), round(top + height)))
 
     def digests(self, positions: Sequence[int]) -> list[str]:
-        """A digest of each image file's bytes, and of the part of it that counts."""
+        """A digest of each image file's bytes, and of its crop."""
         whole = self.images.digests([self.paths[position] for position in positions])
         return [
             own if self.boxes[position] is None else digest_bytes(f"{own} {self.boxes[position]}".encode())
@@ -121,7 +121,7 @@ def _check(instances: Sequence[Instance], name: str) -> None:
         if len(instance.captions) < 2 and len(instance.images) < 2:
             raise DataError(
                 f"data set {name!r}: instance {instance.id!r} has {len(instance.images)} images and"
-                f" {len(instance.captions)} captions, which leaves no choice"
+                f" {len(instance.captions)} captions, so there is nothing to choose"
             )
         if not instance.images or not instance.captions:
             raise DataError(f"data set {name!r}: instance {instance.id!r} has no images or no captions")
@@ -133,10 +133,10 @@ def _check(instances: Sequence[Instance], name: str) -> None:
 
 
 def find_pairs(root: Path, name: str) -> Path:
-    """The file of a data set of one's own.
+    """The file of a user's data set.
 
     Args:
-        root: Its path without an ending: either ``<root>.jsonl`` (or .json, .csv) or ``<root>/pairs.jsonl``.
+        root: Its path without the extension: either ``<root>.jsonl`` (or .json, .csv) or ``<root>/pairs.jsonl``.
         name: The data set's name, for messages.
 
     Raises:
@@ -153,36 +153,36 @@ def find_pairs(root: Path, name: str) -> Path:
 
 
 def own_pairs(root: Path, name: str) -> CaptionSelection:
-    """A data set of one's own: see `read_pairs`.
+    """A user's data set: see `read_pairs`.
 
-    The paths of its images are relative to the folder of the file; where an archive ``images.zip`` lies beside a file
-    ``pairs.…``, or ``X.zip`` beside ``X.…``, they are its members.
+    The paths of its images are relative to the folder of the file. If there is an archive ``images.zip`` next to a file
+    ``pairs.…``, or ``X.zip`` next to ``X.…``, they are its members.
 
     Args:
-        root: As `find_pairs`.
+        root: As for `find_pairs`.
         name: The data set's name, for messages.
 
     Raises:
-        DataError: If files are missing or are of another form.
+        DataError: If files are missing or in another format.
     """
     path = find_pairs(root, name)
     archive = path.with_name("images.zip") if path.parent == root else path.with_suffix(".zip")
     images: Images = ImagesInZip(archive) if archive.is_file() else ImagesInFolder(path.parent)
-    return CaptionSelection(images, read_pairs(path), name, f"whoever made {path.name}")
+    return CaptionSelection(images, read_pairs(path), name, f"the author of {path.name}")
 
 
 def read_pairs(path: Path) -> list[Instance]:
     """Instances in the general form, as a JSON list, JSON lines, or CSV.
 
     JSON: objects with ``images`` (paths; or ``image``, one path) and ``captions``; image j's caption is caption j, or
-    that which ``answer`` says (an index for one image, a list of them for several). Optional: ``id``, ``box`` or
+    the one given by ``answer`` (an index for one image, a list of indices for several). Optional: ``id``, ``box`` or
     ``boxes`` ([left, top, width, height] in pixels, for each image), ``slices`` (attributes).
 
     CSV: columns ``image`` or ``image_0``, ``image_1``, …; ``caption`` or ``caption_0``, …; optional ``id``
-    and ``answer``; all others are attributes. An empty cell is no image or caption.
+    and ``answer``; all others are attributes. Empty cells are ignored.
 
     Raises:
-        DataError: If the file is of another form.
+        DataError: If the file has another format.
     """
     if path.suffix == ".csv":
         entries = _csv_entries(path)
@@ -216,7 +216,7 @@ def _instance(entry: Any, number: str, where: str) -> Instance:
 
 
 def _by_answer(captions: list[str], answer: Any, images: int, where: str) -> list[str]:
-    """The captions in the order in which image j's is caption j."""
+    """The captions, reordered so that caption j belongs to image j."""
     if answer is None:
         return captions
     answers = answer if isinstance(answer, list) else [answer]
@@ -263,12 +263,12 @@ def _csv_entries(path: Path) -> list[dict[str, Any]]:
             )
         return [_csv_entry(row, images, captions, f"{path}, line {rows.line_num:,}") for row in rows]
     except csv.Error as error:
-        raise DataError(f"{path} is no CSV: {error}") from error
+        raise DataError(f"{path} is not valid CSV: {error}") from error
 
 
 def _csv_entry(row: dict[Any, Any], images: list[str], captions: list[str], where: str) -> dict[str, Any]:
     if None in row or None in row.values():
-        raise DataError(f"{where} has another number of cells than there are columns; quote captions with commas")
+        raise DataError(f"{where} has more or fewer cells than columns; quote captions that contain commas")
     entry: dict[str, Any] = {
         "images": [row[column] for column in images if row[column]],
         "captions": [row[column] for column in captions if row[column]],
@@ -280,7 +280,7 @@ def _csv_entry(row: dict[Any, Any], images: list[str], captions: list[str], wher
             answers = [int(each) for each in row["answer"].split()]
         except ValueError:
             raise DataError(
-                f"{where}: 'answer' should be indices with spaces between; it is {row['answer']!r}"
+                f"{where}: 'answer' should be indices separated by spaces; it is {row['answer']!r}"
             ) from None
         entry["answer"] = answers
     others = {key: value for key, value in row.items() if key not in (*images, *captions, "id", "answer") and value}

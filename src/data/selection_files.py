@@ -33,7 +33,7 @@ ARO_ORIGIN = "https://github.com/mertyg/vision-language-models-are-bows"
 VALSE_ORIGIN = "https://github.com/Heidelberg-NLP/VALSE/tree/main/data"
 MMVP_ORIGIN = "https://huggingface.co/datasets/MMVP/MMVP_VLM"
 
-# What the files call the data sets that their images come from, and the folders that those unpack to.
+# Names in the files of the data sets with the images, and the folders that these unpack to.
 _VALSE_FOLDERS = {
     "coco2017": ("val2017", "train2017"),
     "coco_2017": ("val2017", "train2017"),
@@ -42,21 +42,21 @@ _VALSE_FOLDERS = {
     "SWiG": ("images_512", "of500_images_resized"),
     "visual7w": ("images",),
 }
-_VALID_VOTES = 2  # of three people who choose the caption, and it alone
+_VALID_VOTES = 2  # of three annotators who choose only the caption
 _MMVP_COLUMNS = ("question id", "type", "statement")
-_MMVP_PROMPT = "a photo of {}"  # with which its authors' program asks
+_MMVP_PROMPT = "a photo of {}"  # the prompt of its authors' program
 
 
 def sugar_crepe(root: Path, task: str, name: str) -> CaptionSelection:
-    """SugarCrepe (Hsieh et al. 2023): a caption and a wrong one for images of COCO val2017.
+    """SugarCrepe (Hsieh et al. 2023): a right and a wrong caption for images of COCO val2017.
 
     Args:
-        root: Holds ``<task>.json`` (or ``data/<task>.json``) and ``val2017``, which may be in ``../coco`` too.
+        root: The folder with ``<task>.json`` (or ``data/<task>.json``) and ``val2017`` (or this in ``../coco``).
         task: One of `SUGAR_CREPE_TASKS`.
         name: The data set's name, for messages.
 
     Raises:
-        DataError: If files are missing or are of another form.
+        DataError: If files are missing or in another format.
     """
     path = find_file(root, [f"{task}.json", f"data/{task}.json", f"{task}/{task}.json"], name, SUGAR_CREPE_ORIGIN)
     candidates = ["val2017", f"{task}/val2017", "../coco/val2017", "../mscoco_captions/val2017", "../val2017"]
@@ -73,11 +73,11 @@ def winoground(root: Path, name: str = "winoground") -> CaptionSelection:
     """Winoground (Thrush et al. 2022): two images and two captions of the same words.
 
     Args:
-        root: Holds ``examples.jsonl`` and ``images.zip`` or ``images``, or all of them in ``data``.
+        root: The folder with ``examples.jsonl`` and ``images.zip`` or ``images``, or all of these in ``data``.
         name: The data set's name, for messages.
 
     Raises:
-        DataError: If files are missing or are of another form.
+        DataError: If files are missing or in another format.
     """
     path = find_file(root, ["data/examples.jsonl", "examples.jsonl"], name, WINOGROUND_ORIGIN)
     images = find_images(path.parent, ["images", "images.zip"], name, WINOGROUND_ORIGIN)
@@ -92,7 +92,7 @@ def winoground(root: Path, name: str = "winoground") -> CaptionSelection:
 
 
 def _png(image: str, where: str) -> str:
-    """The file of an image, which the examples name without its ending."""
+    """The file of an image, which the examples name without its extension."""
     return checked_path(image if image.lower().endswith(IMAGE_EXTENSIONS) else f"{image}.png", where)
 
 
@@ -100,12 +100,12 @@ def aro_visual_genome(root: Path, task: str, name: str) -> CaptionSelection:
     """ARO (Yuksekgonul et al. 2023): relations or attributes swapped, on parts of images of Visual Genome.
 
     Args:
-        root: Holds ``visual_genome_relation.json`` or ``visual_genome_attribution.json``, and ``images``.
+        root: The folder with ``visual_genome_relation.json`` or ``visual_genome_attribution.json``, and ``images``.
         task: ``"relation"`` or ``"attribution"``.
         name: The data set's name, for messages.
 
     Raises:
-        DataError: If files are missing or are of another form.
+        DataError: If files are missing or in another format.
     """
     path = find_file(root, [f"visual_genome_{task}.json"], name, ARO_ORIGIN)
     images = find_images(root, ["images", "vgr_vga_images.zip", "images.zip"], name, ARO_ORIGIN)
@@ -132,16 +132,16 @@ def _pixels(entry: dict[str, Any], key: str, where: str) -> float:
 def aro_order(root: Path, source: str, name: str) -> CaptionSelection:
     """ARO's captions of COCO or Flickr30k, each with four shuffled ones.
 
-    Its program shuffles anew each time, with spaCy; what is read is a file of its ``test_cases``: a list of objects
+    Its program shuffles at random, with spaCy. This reads a file with its ``test_cases``: a list of objects
     with ``image`` (or ``image_path``) and ``caption_options``, of which the first is right.
 
     Args:
-        root: Holds ``<source>_order.json``, and the images, which may be in the folders of the data sets beside it too.
+        root: The folder with ``<source>_order.json`` and the images (or these in the data sets' folders next to it).
         source: ``"coco"`` or ``"flickr30k"``.
         name: The data set's name, for messages.
 
     Raises:
-        DataError: If files are missing or are of another form.
+        DataError: If files are missing or in another format.
     """
     path = find_file(root, [f"{source}_order.json"], name, f"{ARO_ORIGIN} (write its test_cases as JSON)")
     entries = _list(path)
@@ -159,7 +159,7 @@ def aro_order(root: Path, source: str, name: str) -> CaptionSelection:
 
 
 def _present(root: Path, image: str) -> str:
-    """An image's path below a folder that may lack the folder that the file names, or have another."""
+    """An image's path below a folder, where the subfolder may be missing or have another name."""
     name = PurePosixPath(image).name
     for candidate in (image, name, f"Images/{name}", f"images/{name}", f"flickr30k-images/{name}"):
         if (root / candidate).is_file():
@@ -171,14 +171,14 @@ def valse(root: Path, instrument: str, split: str, name: str) -> CaptionSelectio
     """VALSE (Parcalabescu et al. 2022): a caption and a foil.
 
     Args:
-        root: Holds ``<instrument>.json`` (or ``data/<instrument>.json``) and the images, in folders called by the data
-            sets that they come from (``visual7w``, ``SWiG``, …), or as these unpack (``val2017``, ``images_512``, …).
-        instrument: Such as ``"existence"``.
-        split: ``"test"`` for the instances that people found valid, as in the paper; ``"all"`` for all.
+        root: The folder with ``<instrument>.json`` (or ``data/<instrument>.json``) and the images, in folders named by
+            their data sets (``visual7w``, ``SWiG``, …), or as these unpack (``val2017``, ``images_512``, …).
+        instrument: The instrument, such as ``"existence"``.
+        split: ``"test"`` for the instances that annotators found valid, as in the paper; ``"all"`` for all.
         name: The data set's name, for messages.
 
     Raises:
-        DataError: If files are missing or are of another form.
+        DataError: If files are missing or in another format.
     """
     path = find_file(root, [f"{instrument}.json", f"data/{instrument}.json"], name, VALSE_ORIGIN)
     instances = []
@@ -200,20 +200,20 @@ def _valse_image(root: Path, dataset: str, image: str) -> str:
 
 
 def mmvp_vlm(root: Path, name: str = "mmvp_vlm") -> CaptionSelection:
-    """MMVP-VLM (Tong et al. 2024): two images that CLIP takes for alike, and a statement about each.
+    """MMVP-VLM (Tong et al. 2024): two images that CLIP embeds alike, and a statement about each.
 
     Args:
-        root: Holds ``Questions.csv`` and ``MLLM_VLM Images/<Type>/<Question ID>.jpg``.
+        root: The folder with ``Questions.csv`` and ``MLLM_VLM Images/<Type>/<Question ID>.jpg``.
         name: The data set's name, for messages.
 
     Raises:
-        DataError: If files are missing or are of another form.
+        DataError: If files are missing or in another format.
     """
     path = find_file(root, ["Questions.csv"], name, MMVP_ORIGIN)
     images = find_images(root, ["MLLM_VLM Images", "MLLM_VLM_Images"], name, MMVP_ORIGIN)
     rows = _mmvp_rows(path)
     if len(rows) % 2:
-        raise DataError(f"{path} has {len(rows)} statements; two rows in a row are a pair, so that should be even")
+        raise DataError(f"{path} has {len(rows)} statements; expected an even number, since two rows form a pair")
     below: dict[str, list[str]] = {}
     for file in image_files(images.path):
         below.setdefault(PurePosixPath(file).stem, []).append(file)
@@ -230,7 +230,7 @@ def _mmvp_rows(path: Path) -> list[tuple[str, str, str]]:
     try:
         rows = [row for row in csv.reader(io.StringIO(read_text(path), newline=""), strict=True) if any(row)]
     except csv.Error as error:
-        raise DataError(f"{path} is no CSV: {error}") from error
+        raise DataError(f"{path} is not valid CSV: {error}") from error
     heading = [cell.strip().lower() for cell in rows[0]] if rows else []
     if not set(_MMVP_COLUMNS) <= set(heading):
         raise DataError(f"{path} should have the columns Question ID, Type, Statement; it has {', '.join(heading)}")
@@ -238,14 +238,14 @@ def _mmvp_rows(path: Path) -> list[tuple[str, str, str]]:
     found = []
     for line, row in enumerate(rows[1:], start=2):
         if len(row) != len(heading):
-            raise DataError(f"{path}, row {line:,} has {len(row)} cells; the heading has {len(heading)}")
+            raise DataError(f"{path}, row {line:,} has {len(row)} cells; the header has {len(heading)}")
         number, kind, statement = (checked_text(row[place].strip(), f"{path}, row {line:,}") for place in places)
         found.append((checked_path(number, str(path)), checked_path(kind, str(path)), statement))
     return found
 
 
 def _mmvp_image(number: str, kind: str, below: dict[str, list[str]]) -> str:
-    """The image of a question: in the folder of its type, or where the only image of that number is."""
+    """The image of a question, in the folder of its type or else the only image with its number."""
     usual = f"{kind}/{number}.jpg"
     found = below.get(number, [])
     return found[0] if len(found) == 1 and usual not in found else usual

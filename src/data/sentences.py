@@ -1,7 +1,7 @@
-"""Cutting texts into sentences.
+"""Splits texts into sentences.
 
-NLTK's punkt needs data that do not come with the package; they are never downloaded here. Where they are not, sentencex
-takes its place: rules for many languages, all in the package.
+NLTK's punkt needs data that the package does not include, and that are never downloaded here. Without them, sentencex
+is used: rules for many languages, included in the package.
 """
 
 from __future__ import annotations
@@ -46,28 +46,28 @@ _NLTK_LANGUAGES = {  # of punkt_tab, by ISO 639-1
 
 
 class Splitter(Protocol):
-    """Cuts texts into sentences.
+    """Splits texts into sentences.
 
     Attributes:
-        id: All that the sentences depend on: package, version, data and language, such as ``"sentencex 1.0.32 en"``.
+        id: Everything that the sentences depend on: package, version, data, language (``"sentencex 1.0.32 en"``).
     """
 
     @property
     def id(self) -> str:
-        """All that the sentences depend on."""
+        """Everything that the sentences depend on."""
         ...
 
     def split(self, text: str) -> list[str]:
-        """The sentences of a text in their order, stripped, none of them empty; a blank text has none."""
+        """The sentences of a text in order, stripped and not empty; a blank text has none."""
         ...
 
 
 class SentenceSplitter:
-    """A splitter from any function that cuts a text.
+    """A splitter from any function that splits a text.
 
     Args:
-        id: All that the sentences depend on.
-        cut: Takes a text that is neither blank nor has white space at its ends, and gives its pieces.
+        id: Everything that the sentences depend on.
+        cut: Takes a stripped text that is not blank, and returns its pieces.
     """
 
     def __init__(self, id: str, cut: Callable[[str], Iterable[str]]) -> None:
@@ -75,7 +75,7 @@ class SentenceSplitter:
         self.cut = cut
 
     def split(self, text: str) -> list[str]:
-        """The sentences of a text; what is not blank has at least one."""
+        """The sentences of a text; a text that is not blank has at least one."""
         stripped = plain(text)
         if not stripped:
             return []
@@ -83,21 +83,21 @@ class SentenceSplitter:
 
 
 def plain(text: str) -> str:
-    """A text without white space at its ends, lone surrogates (which UTF-8 cannot write) replaced by U+FFFD."""
+    """A stripped text, with unpaired surrogates (which UTF-8 cannot encode) replaced by U+FFFD."""
     return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text).strip()
 
 
 def get_splitter(method: str = "auto", language: str = "en") -> Splitter:
-    """A way to cut texts into sentences.
+    """A sentence splitter.
 
     Args:
-        method: ``"nltk"`` or ``"auto"``: punkt of NLTK where its data (punkt_tab) lie in a folder of NLTK, else
-            sentencex, which is logged once. ``"sentencex"``. ``"pysbd"``, of the extra ``sentences``.
-        language: ISO 639-1, such as ``"en"``.
+        method: ``"nltk"`` or ``"auto"``: NLTK's punkt if its data (punkt_tab) are in one of NLTK's folders, else
+            sentencex, which is logged once. ``"sentencex"``. ``"pysbd"``, from the extra ``sentences``.
+        language: The language (ISO 639-1), such as ``"en"``.
 
     Raises:
         UnknownNameError: If there is no such method.
-        DataError: If the method does not know the language.
+        DataError: If the method does not support the language.
         MissingExtraError: If its package is not installed.
     """
     if method not in METHODS:
@@ -108,27 +108,27 @@ def get_splitter(method: str = "auto", language: str = "en") -> Splitter:
 
 
 def _nltk(language: str) -> Splitter | None:
-    """Punkt; None where it has no data for the language."""
+    """Punkt; None if it has no data for the language."""
     name = _NLTK_LANGUAGES.get(language)
     if name is not None:
         try:
             return _punkt(name, tuple(importlib.import_module("nltk.data").path))
         except LookupError:
             pass
-    _say_once(f"there are no punkt data of NLTK for the language {language!r}: sentencex cuts texts into sentences")
+    _say_once(f"NLTK has no punkt data for the language {language!r}; using sentencex to split sentences")
     return None
 
 
 @lru_cache
 def _punkt(name: str, folders: tuple[str, ...]) -> Splitter:
-    """Punkt for a language, read once; what is not there is looked for again each time.
+    """Punkt for a language, cached once found.
 
     Args:
         name: NLTK's name of the language.
-        folders: Where NLTK looks for data.
+        folders: The folders where NLTK looks for data.
 
     Raises:
-        LookupError: If the data are in none of them, or not whole.
+        LookupError: If the data are missing or incomplete.
     """
     tokenizer = importlib.import_module("nltk.tokenize.punkt").PunktTokenizer(name)
     described = f"nltk {version('nltk')} punkt_tab {name} {_digest(tokenizer)}"
@@ -136,7 +136,7 @@ def _punkt(name: str, folders: tuple[str, ...]) -> Splitter:
 
 
 def _digest(tokenizer: Any) -> str:
-    """Eight digits of what punkt has learned: the data have no version."""
+    """An eight-digit digest of punkt's parameters, since the data have no version."""
     learned = tokenizer._params
     parts = [
         sorted(learned.collocations),
@@ -162,9 +162,9 @@ def _pysbd(language: str) -> Splitter:
         package = importlib.import_module("pysbd")
         found = version("pysbd")
     except ImportError:
-        raise MissingExtraError("pysbd", "sentences", "cutting texts into sentences by pysbd") from None
+        raise MissingExtraError("pysbd", "sentences", "splitting sentences with pysbd") from None
     known = importlib.import_module("pysbd.languages").LANGUAGE_CODES
     if language not in known:
-        raise DataError(f"pysbd does not know the language {language!r}, it knows: {', '.join(sorted(known))}")
+        raise DataError(f"pysbd does not support the language {language!r}; it supports: {', '.join(sorted(known))}")
     segmenter = package.Segmenter(language=language, clean=False)
     return SentenceSplitter(f"pysbd {found} {language}", segmenter.segment)

@@ -1,4 +1,4 @@
-"""Sources of samples and of images: an opened data set, ready to be listed and read."""
+"""Sources of samples and images: opened data sets."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 class Source(ABC):
     """Samples in a fixed order, each with an id, a target and a digest of its content.
 
-    A source travels to worker processes: it holds plain data (paths, arrays), no open files and no lambdas.
+    Sources are pickled for worker processes, so they contain plain data (paths, arrays), no open files and no lambdas.
 
     Attributes:
         name: The data set's name.
-        ids: A name for each sample, such as its path relative to the root; they are unique.
-        targets: What is right for each sample: the class index for classification, a list of captions for captioning.
-        class_names: The name of each class, where the data set has names.
-        groups: The group that each sample belongs to (a video, say), or None.
+        ids: A unique name for each sample, such as its path relative to the root.
+        targets: The ground truth of each sample: the class index for classification, a list of captions for captioning.
+        class_names: The name of each class, if the data set has names.
+        groups: The group of each sample (such as a video), or None.
         slices: Attributes of each sample (country, camera, …), or None.
     """
 
@@ -44,7 +44,7 @@ class Source(ABC):
         """A digest of the content of each of these samples."""
 
     def describe_samples(self, positions: Sequence[int]) -> DatasetInfo:
-        """The samples at these positions, in their order, with a fingerprint of ids, content and targets."""
+        """The samples at these positions, in order, with a fingerprint of ids, content and targets."""
         samples = [
             SampleInfo(
                 id=self.ids[position],
@@ -71,7 +71,7 @@ class ImageSource(Source):
 
 
 def with_images(source: Source) -> ImageSource:
-    """The source, which has images.
+    """The source, checked to have images.
 
     Raises:
         DataError: If it has none.

@@ -1,7 +1,7 @@
-"""Files that give a text for each id: captions, references, recorded predictions.
+"""Files with a text for each id: captions, references, recorded predictions.
 
 - An object: ``{"video_001": "A caption …"}``.
-- A list of records, or records one after the other (one in each line, say): ``{"id": "video_001", "summary": "…"}``.
+- A list of records, or consecutive records (for example one per line): ``{"id": "video_001", "summary": "…"}``.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from testbed.data.annotations import checked_text, read_text
 from testbed.errors import DataError
 
 SUFFIXES = (".json", ".jsonl")
-MAX_BYTES = 1 << 30  # of a file; it is read whole
+MAX_BYTES = 1 << 30  # of a file, which is read into memory
 MAX_CHARACTERS = 1_000_000  # of one text
 
 ID = "id"
 
 
 def read_text_records(path: Path, keys: Sequence[str]) -> dict[str, Any]:
-    """What such a file gives for each id, in the order of the file; whether it is a text is not checked.
+    """The value of each id, in the order of the file; does not check that it is a text.
 
     Args:
         path: The file, UTF-8.
-        keys: Under which a record may have its text; it has one of them.
+        keys: The possible keys of the text in a record; a record has one of them.
 
     Raises:
-        DataError: If the file cannot be read, is of another form or holds nothing, or an id or a key occurs twice.
+        DataError: If the file cannot be read, is invalid or empty, or an id or a key occurs twice.
     """
     values = list(_values(path))
     if len(values) == 1 and isinstance(values[0], dict) and not _is_record(values[0], keys):
@@ -41,15 +41,15 @@ def read_text_records(path: Path, keys: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in entries:
         if name in found:
-            raise DataError(f"{path} has the id {name!r} twice; which one counts? Leave out the other")
+            raise DataError(f"{path} has the id {name!r} twice; remove one of them")
         found[name] = value
     if not found:
-        raise DataError(f"{path} holds nothing; {_expected(keys)}")
+        raise DataError(f"{path} is empty; {_expected(keys)}")
     return found
 
 
 def fault_of(value: Any) -> str | None:
-    """Why a value is no text that can be stored and embedded; None for one that is."""
+    """Why a value is not a text that can be stored and embedded; None if it is."""
     if not isinstance(value, str):
         return f"a text was expected, {_kind(value)} was found"
     if len(value) > MAX_CHARACTERS:
@@ -62,13 +62,13 @@ def fault_of(value: Any) -> str | None:
 
 
 def _values(path: Path) -> Iterator[Any]:
-    """The JSON values of a file, one after the other."""
+    """The JSON values of a file, in order."""
     try:
         size = path.stat().st_size
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
     if size > MAX_BYTES:
-        raise DataError(f"{path} has {size:,} bytes; at most {MAX_BYTES:,} are read")
+        raise DataError(f"{path} has {size:,} bytes; the maximum is {MAX_BYTES:,}")
     text = read_text(path)
     decoder = json.JSONDecoder(object_pairs_hook=_object)
     position = _next(text, 0)
@@ -76,15 +76,15 @@ def _values(path: Path) -> Iterator[Any]:
         try:
             value, end = decoder.raw_decode(text, position)
         except _KeyTwiceError as error:
-            raise DataError(f"{path}: one object has the key {error.args[0]!r} twice; leave out one") from None
+            raise DataError(f"{path}: an object has the key {error.args[0]!r} twice; remove one of them") from None
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{path} is no JSON: {error}; it may have been cut off when it was copied") from error
+            raise DataError(f"{path} is not valid JSON: {error}; the copy may be incomplete") from error
         yield value
         position = _next(text, end)
 
 
 def _next(text: str, position: int) -> int:
-    """Where the next value begins."""
+    """The position of the next value."""
     while position < len(text) and text[position] in " \t\r\n":
         position += 1
     return position
@@ -118,23 +118,22 @@ def _of_records(values: Sequence[Any], keys: Sequence[str], path: Path) -> Itera
         there = [key for key in keys if key in record]
         if len(there) != 1:
             found = " and ".join(there) or f"only {', '.join(record)}"
-            raise DataError(f"{where} has {found[:200]}; one of {', '.join(keys)} is expected beside {ID}")
+            raise DataError(f"{where} has {found[:200]}; expected one of {', '.join(keys)} besides {ID}")
         yield _id(record[ID], where), record[there[0]]
 
 
 def _id(value: Any, where: str) -> str:
-    """An id; a whole number is one in decimal."""
+    """An id; integers are converted to text."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value.strip():
-        raise DataError(f"{where}: the id {value!r} is no id; a text that is not blank is expected")
+        raise DataError(f"{where}: the id {value!r} is invalid; expected a text that is not blank")
     return checked_text(value, f"{where}: the id")
 
 
 def _expected(keys: Sequence[str]) -> str:
     return (
-        f'expected is {{"ID": "TEXT", …}}, or a list (or one in each line) of objects with {ID} and one of'
-        f" {', '.join(keys)}"
+        f'expected {{"ID": "TEXT", …}}, or a list (or one per line) of objects with {ID} and one of {", ".join(keys)}'
     )
 
 

@@ -1,6 +1,6 @@
-"""TensorFlow Datasets that are prepared on this machine. Nothing is downloaded; needs the extra ``tfds``.
+"""TensorFlow Datasets prepared on this machine. Downloads nothing; needs the extra ``tfds``.
 
-Samples are read in any order, for which a data set must have been prepared as ``array_record`` files.
+Data sets must be prepared as ``array_record`` files, which allow random access.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class TensorFlowImages(ImageSource):
 
     Raises:
         MissingExtraError: If tensorflow-datasets is not installed.
-        DataError: If the data set is not there, or not in this form.
+        DataError: If the data set is missing or in another format.
     """
 
     def __init__(self, root: Path, name: str, split: str) -> None:
         self.name = f"{PREFIX}{name}"
         if not _NAME.fullmatch(name) or ".." in name:
-            raise DataError(f"{self.name!r} is no data set; it is written tfds/<name> or tfds/<name>/<config>")
+            raise DataError(f"{self.name!r} is not a data set; write tfds/<name> or tfds/<name>/<config>")
         try:
             import tensorflow_datasets as tfds
         except ImportError as error:

@@ -1,6 +1,6 @@
-"""Data sets that torchvision reads, from where its archives unpack them. Nothing is downloaded.
+"""Data sets read by torchvision, as unpacked from their archives. Downloads nothing.
 
-CIFAR's files are pickles: torchvision unpickles them only after their checksums are those of the published files.
+CIFAR's files are pickles: torchvision unpickles them only if their checksums match the published files.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ Read = Callable[["TorchvisionSet", Path, str], ImageSource]
 
 @dataclass(frozen=True)
 class TorchvisionSet:
-    """A data set of torchvision's.
+    """A data set of torchvision.
 
     Attributes:
-        name: As CLIP benchmark calls it.
+        name: Its name in CLIP benchmark.
         reader: The class in ``torchvision.datasets``.
-        needs: Split → the files and folders below torchvision's root that must be there. The first split is evaluated.
+        needs: Split → the required files and folders below torchvision's root. The first split is evaluated.
         read: Reads a split from torchvision's root.
         classes: The number of classes.
-        page: Where the data can be had, when torchvision does not download them.
+        page: The download page, if torchvision does not download the data.
     """
 
     name: str
@@ -47,10 +47,10 @@ class TorchvisionSet:
 def open_set(name: str, split: str) -> ImageSource:
     """A split of a data set, below the data root.
 
-    torchvision's root is ``<data root>/<name>`` or the data root itself, whichever holds the files.
+    torchvision's root is ``<data root>/<name>`` or the data root itself, whichever has the files.
 
     Raises:
-        DataError: If the files are not there, or not the published ones.
+        DataError: If files are missing or differ from the published ones.
     """
     known = SETS[name]
     root = _find_root(known, split)
@@ -58,24 +58,24 @@ def open_set(name: str, split: str) -> ImageSource:
         source = known.read(known, root, split)
     except (DataError, MissingExtraError):
         raise
-    except Exception as error:  # torchvision's readers raise almost anything on files of another form
+    except Exception as error:  # torchvision's readers raise almost anything on invalid files
         raise DataError(
-            f"data set {name!r}, split {split!r}: the files in {root} are not as published"
-            f" ({type(error).__name__}: {error}); take away what is there and unpack it anew."
+            f"data set {name!r}, split {split!r}: the files in {root} differ from the published ones"
+            f" ({type(error).__name__}: {error}); delete them and unpack the archive again."
             f" {_how_to_get(known, root)}"
         ) from error
     found = len(source.class_names) if source.class_names is not None else known.classes
     if found != known.classes or not all(0 <= target < known.classes for target in source.targets):
         largest = max(source.targets)
         raise DataError(
-            f"data set {name!r}, split {split!r}: {known.classes} classes are expected; {found} were found in {root},"
-            f" with labels up to {largest}; it is incomplete, or another data set"
+            f"data set {name!r}, split {split!r}: {known.classes} classes were expected; found {found} in {root},"
+            f" with labels up to {largest}; it is incomplete or a different data set"
         )
     return source
 
 
 def place(name: str) -> Path:
-    """The folder that a data set belongs into: ``<data root>/<name>``.
+    """The folder of a data set: ``<data root>/<name>``.
 
     Raises:
         DataError: If no data root is set.
@@ -96,16 +96,16 @@ def _find_root(known: TorchvisionSet, split: str) -> Path:
     missing = next(each for each in needs if not (roots[0] / each).exists())
     others = f", beside {', '.join(each for each in needs if each != missing)}" if len(needs) > 1 else ""
     raise DataError(
-        f"data set {known.name!r}, split {split!r}: {roots[0] / missing} is missing{others} (they may also lie below"
+        f"data set {known.name!r}, split {split!r}: {roots[0] / missing} is missing{others} (they may also be below"
         f" {roots[1]}). {_how_to_get(known, roots[0])}"
     )
 
 
 def _how_to_get(known: TorchvisionSet, root: Path) -> str:
     if known.page:
-        return f"Data are not downloaded here; get them from {known.page}"
+        return f"testbed does not download data; get them from {known.page}"
     return (
-        f"Data are not downloaded here; in Python, torchvision.datasets.{known.reader}({str(root)!r}, download=True)"
+        f"testbed does not download data; in Python, torchvision.datasets.{known.reader}({str(root)!r}, download=True)"
         " gets them as long as their servers have them"
     )
 
@@ -114,7 +114,7 @@ def _how_to_get(known: TorchvisionSet, root: Path) -> str:
 
 
 def _reader(known: TorchvisionSet, **changed: Any) -> Any:
-    """The class of torchvision, with the files of other splits taken off the list of what it wants to see."""
+    """The class of torchvision, modified not to require the files of other splits."""
     import torchvision
 
     reader = getattr(torchvision.datasets, known.reader)
@@ -152,7 +152,7 @@ def _pcam(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
 
 
 def _listed(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
-    """Where torchvision has a list of files; its attributes for them have no public names."""
+    """The list of files of a torchvision data set, from its private attributes."""
     found = _reader(known)(root, **({"split": split} if len(known.needs) > 1 else {}))
     if hasattr(found, "_samples"):
         files, labels = zip(*found._samples, strict=True)
@@ -161,12 +161,12 @@ def _listed(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
     base = root / known.needs[split][0].split("/")[0]
     pairs = [(Path(file).relative_to(base).as_posix(), int(label)) for file, label in zip(files, labels, strict=True)]
     if known.name == "sun397":
-        pairs.sort()  # torchvision takes them as the file system lists them
+        pairs.sort()  # torchvision uses the order of the file system
     names = _CLASS_NAMES.get(known.name, lambda names: names)(getattr(found, "classes", None))
     return ListedImages(base, known.name, [file for file, _ in pairs], [label for _, label in pairs], names)
 
 
-# What CLIP benchmark makes of torchvision's names.
+# CLIP benchmark's changes of torchvision's class names.
 _CLASS_NAMES: dict[str, Callable[[Any], Any]] = {
     "food101": lambda names: [name.replace("_", " ") for name in names],
     "sun397": lambda names: [name.replace("_", " ").replace("/", " ") for name in names],
@@ -311,7 +311,7 @@ SETS: dict[str, TorchvisionSet] = {
             37,
         ),
         TorchvisionSet("sun397", "SUN397", {"test": ["SUN397/ClassName.txt"]}, _listed, 397),
-        # Not torchvision's list, which leaves the background class out.
+        # Not torchvision's list, which lacks the background class.
         TorchvisionSet("caltech101", "Caltech101", {"test": ["caltech101/101_ObjectCategories"]}, _folder, 102),
         TorchvisionSet("eurosat", "EuroSAT", {"test": ["eurosat/2750"]}, _folder, 10),
         TorchvisionSet("svhn", "SVHN", _each("test train", "{s}_32x32.mat"), _svhn, 10),

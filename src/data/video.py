@@ -29,10 +29,10 @@ class FrameSets(ImageSource):
     """Frames, set by set: the anchor, then the frames around it.
 
     Args:
-        root: The folder that the frames' names are relative to.
+        root: The folder with the frames.
         name: The data set's name, for messages.
         sets: The frames of each anchor's set, without itself.
-        labels: The classes that are right for each frame; they index into ``class_names``.
+        labels: The true classes of each frame, as indices of ``class_names``.
         class_names: The names of the classes.
 
     Raises:
@@ -56,7 +56,7 @@ class FrameSets(ImageSource):
         self.groups = [anchor for anchor, _ in members]
         self.slices = [{"set": anchor, "anchor": frame == anchor} for anchor, frame in members]
         if len(set(self.ids)) != len(self.ids):
-            raise DataError(f"data set {name!r}: its metadata put a frame into several sets")
+            raise DataError(f"data set {name!r}: its metadata assign a frame to several sets")
         missing = [frame for frame in self.ids if not (root / frame).is_file()]
         if missing:
             raise DataError(
@@ -74,7 +74,7 @@ class FrameSets(ImageSource):
 
 
 class ClassMap:
-    """Which of ImageNet's classes belong to each class of the videos that has any.
+    """The ImageNet classes of each video class that has any.
 
     Args:
         root: The data set's folder; ``rev_class_idx_map.json`` in it gives ImageNet's classes of each video class.
@@ -86,10 +86,10 @@ class ClassMap:
             self.groups = [[int(label) for label in given[key]] for key in sorted(given, key=int)]
             self.place = {int(key): place for place, key in enumerate(sorted(given, key=int))}
         except (ValueError, TypeError, AttributeError) as error:
-            raise DataError(f"rev_class_idx_map.json in {root} is no map from classes to lists of classes") from error
+            raise DataError(f"rev_class_idx_map.json in {root} does not map classes to lists of classes") from error
 
     def places(self, labels: Sequence[int]) -> list[int]:
-        """Video classes as places in `groups`; those that ImageNet has not are left out: no model can be right."""
+        """Video classes as indices of `groups`, without those that ImageNet lacks, since no model can predict them."""
         return sorted({self.place[label] for label in labels if label in self.place})
 
 
@@ -97,13 +97,13 @@ def metadata_file(root: Path, name: str) -> Path:
     """A file of metadata, in the data set's folder or in ``metadata`` or ``misc`` in it.
 
     Raises:
-        DataError: If it is in none of them.
+        DataError: If there is none.
     """
     for folder in METADATA_FOLDERS:
         if (root / folder / name).is_file():
             return root / folder / name
     raise DataError(
-        f"{name} is missing: it should lie in {root / METADATA_FOLDERS[0]} (or {METADATA_FOLDERS[1]}, or beside the"
+        f"{name} is missing: it should be in {root / METADATA_FOLDERS[0]} (or {METADATA_FOLDERS[1]}, or next to the"
         " frames); it comes with the data set, https://modestyachts.github.io/natural-perturbations-website"
     )
 
@@ -112,13 +112,13 @@ def read_json(root: Path, name: str) -> Any:
     """The content of a metadata file.
 
     Raises:
-        DataError: If it is missing or no JSON.
+        DataError: If it is missing or not JSON.
     """
     path = metadata_file(root, name)
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise DataError(f"{path} is no JSON: {error}") from error
+        raise DataError(f"{path} is not valid JSON: {error}") from error
 
 
 # ImageNet-Vid-Robust ----------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def vid_robust(root: Path, name: str) -> FrameSets:
     }
     unlabelled = next((each for anchor in sets for each in (anchor, *sets[anchor]) if each not in labels), None)
     if unlabelled is not None:
-        raise DataError(f"data set {name!r}: labels.json says nothing of the frame {unlabelled}")
+        raise DataError(f"data set {name!r}: labels.json lacks the frame {unlabelled}")
     return FrameSets(frames, name, sets, labels, [str(label) for label in sorted(classes.place)])
 
 
@@ -149,14 +149,14 @@ DISSIMILAR = {
     *("dissimilar", "problematic", "incorrect", "dont know", "deformation", "background-change"),
     *("occlusion-increased", "blur-increase", BAD_ANCHOR),
 }
-SWAPPED = {22: 23, 23: 22}  # the list of anchors has these two classes the other way round
+SWAPPED = {22: 23, 23: 22}  # the list of anchors swaps these two classes
 
 
 def ytbb_robust(root: Path, name: str) -> FrameSets:
-    """The frames of YTBB-Robust that its reviewers found good: ``<video>_<ms>/frame-<number>.jpg``.
+    """The frames of YTBB-Robust that reviewers accepted: ``<video>_<ms>/frame-<number>.jpg``.
 
-    An anchor counts when it is good, not unsure or bad; a frame within ten of it, when it is similar to it and nothing
-    is wrong with it. The right classes of a set are those of its anchor.
+    Anchors must be rated good, not unsure or bad. Frames within ten of an anchor must be rated similar to it and
+    without faults. The true classes of a set are those of its anchor.
     """
     classes = ClassMap(root)
     names: dict[str, str] = read_json(root, "ytbb_class_index.json")
@@ -182,7 +182,7 @@ def ytbb_robust(root: Path, name: str) -> FrameSets:
 
 
 def _annotations(given: Any) -> dict[str, set[str]]:
-    """Frame, or anchor and frame, to what reviewers called it; the last of several reviews counts."""
+    """Maps frames, or anchors and frames, to their rating; the last of several reviews counts."""
     words = given["labels"]
     return {
         ",".join("/".join(Path(part).parts[-2:]) for part in each["key"].split(",")): {
@@ -193,7 +193,7 @@ def _annotations(given: Any) -> dict[str, set[str]]:
 
 
 def _given_labels(path: Path) -> dict[str, int]:
-    """Folder of an anchor to the class that it was chosen for."""
+    """Maps the folder of an anchor to the class it was chosen for."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     labels = {f"{row['ytid']}_{row['time_ms']}": int(row["label"]) for row in rows}

@@ -1,6 +1,6 @@
-"""PASCAL VOC 2007 (Everingham et al.): images with all the classes that they show, or the objects cut out of them.
+"""PASCAL VOC 2007 (Everingham et al.): images with all their classes, or single objects cropped from them.
 
-``VOCdevkit/VOC2007`` holds ``JPEGImages/<id>.jpg``, ``Annotations/<id>.xml`` and ``ImageSets/Main/<split>.txt``.
+``VOCdevkit/VOC2007`` contains ``JPEGImages/<id>.jpg``, ``Annotations/<id>.xml`` and ``ImageSets/Main/<split>.txt``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class VOCObject(NamedTuple):
 
 
 class VOCImages(ListedImages):
-    """Whole images; a target is the ascending list of the classes of all their objects, those called difficult too.
+    """Whole images; a target is the ascending list of the classes of all objects, including difficult ones.
 
     Args:
         root: The folder ``VOC2007``.
@@ -49,7 +49,7 @@ class VOCImages(ListedImages):
         split: One of `SPLITS`.
 
     Raises:
-        DataError: If a list or an annotation is missing or in another form.
+        DataError: If a list or an annotation is missing or invalid.
     """
 
     def __init__(self, root: Path, name: str, split: str) -> None:
@@ -59,9 +59,9 @@ class VOCImages(ListedImages):
 
 
 class VOCObjects(ImageSource):
-    """Every object by itself, cut out along its box; a target is its class.
+    """Single objects, cropped to their boxes; a target is the class of the object.
 
-    The boxes' numbers are taken as they are, although they count from 1: so CLIP benchmark cuts.
+    The boxes' coordinates are used unchanged, although they count from 1, as in CLIP benchmark.
 
     Args:
         root: The folder ``VOC2007``.
@@ -69,7 +69,7 @@ class VOCObjects(ImageSource):
         split: One of `SPLITS`.
 
     Raises:
-        DataError: If a list or an annotation is missing or in another form.
+        DataError: If a list or an annotation is missing or invalid.
     """
 
     def __init__(self, root: Path, name: str, split: str) -> None:
@@ -116,7 +116,7 @@ def read_split(root: Path, name: str, split: str) -> list[str]:
         ) from error
     odd = next((word for word in words if not _ID.fullmatch(word)), None)
     if odd is not None or not words or len(set(words)) != len(words):
-        fault = f"holds {odd!r}, which is no id of an image" if odd is not None else "names no image, or one twice"
+        fault = f"contains {odd!r}, which is not an image id" if odd is not None else "is empty or repeats an image"
         raise DataError(f"data set {name!r}: {path} {fault}")
     return words
 
@@ -136,7 +136,7 @@ def _objects(annotation: ElementTree.Element) -> Iterator[VOCObject]:
     for found in annotation.findall("object"):
         word = (found.findtext("name") or "").strip()
         if word not in CLASSES:
-            raise ValueError(f"an object has the name {word!r}, which is none of the 20 classes")
+            raise ValueError(f"an object has the name {word!r}, which is not one of the 20 classes")
         sides = [float(found.findtext(f"bndbox/{side}") or "nan") for side in ("xmin", "ymin", "xmax", "ymax")]
         if not (0 <= sides[0] < sides[2] <= _LARGEST and 0 <= sides[1] < sides[3] <= _LARGEST):
             raise ValueError(f"an object has the box {sides}")
@@ -145,11 +145,11 @@ def _objects(annotation: ElementTree.Element) -> Iterator[VOCObject]:
 
 
 def parse_xml(data: bytes) -> ElementTree.Element:
-    """Parses XML that has no document type, so that no entity can be defined or fetched.
+    """Parses XML without a document type, so that it cannot define or fetch entities.
 
     Raises:
         ValueError: If it has one.
-        xml.parsers.expat.ExpatError: If it is no XML.
+        xml.parsers.expat.ExpatError: If it is not XML.
     """
     builder = ElementTree.TreeBuilder()
     parser = expat.ParserCreate()
@@ -162,4 +162,4 @@ def parse_xml(data: bytes) -> ElementTree.Element:
 
 
 def _refuse(*declaration: object) -> None:
-    raise ValueError("it declares a document type, which an annotation has not and which can define entities")
+    raise ValueError("it declares a document type, which is not allowed because it can define entities")

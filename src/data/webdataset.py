@@ -1,4 +1,4 @@
-"""Data sets in CLIP benchmark's webdataset format, read in any order from where their images lie in the shards."""
+"""Data sets in CLIP benchmark's webdataset format, with random access to the images in the shards."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class WebDataset(ImageSource):
     """A split of a data set in a folder; a sample's id is ``SPLIT/KEY``.
 
     Args:
-        root: The folder that holds the split's folder and the files with class names and templates.
+        root: The folder with the split's folder and the files of class names and templates.
         split: The split's folder.
         name: The data set's name, for messages and the store.
 
     Attributes:
-        kind: ``"classification"`` (a target is a class index), ``"multilabel"`` (a list of the indices of the classes
-            that apply) or ``"retrieval"`` (a list of captions).
+        kind: ``"classification"`` (a target is a class index), ``"multilabel"`` (a list of class indices) or
+            ``"retrieval"`` (a list of captions).
         templates: Prompts with ``{c}`` for the class name, or None.
-        num_classes: The number of classes, where class names or labels tell.
+        num_classes: The number of classes, if known from class names or labels.
 
     Raises:
         DataError: If the folder or a shard is missing or not in the format.
@@ -69,7 +69,7 @@ class WebDataset(ImageSource):
         return decode_bytes(self.image_bytes(position), f"{self.ids[position]} in {self._path(position)}")
 
     def image_bytes(self, position: int) -> bytes:
-        """The image at a position as it lies in its shard.
+        """The encoded image at a position.
 
         Raises:
             DataError: If the shard cannot be read or was changed since this data set was opened.
@@ -79,7 +79,7 @@ class WebDataset(ImageSource):
             with open(self._paths[shard], "rb", buffering=0) as file:
                 stat = os.fstat(file.fileno())
                 if (stat.st_size, stat.st_mtime_ns) != self._stats[shard]:
-                    raise DataError(f"the shard {self._paths[shard]} was changed while it was in use; start again")
+                    raise DataError(f"the shard {self._paths[shard]} changed during use; run the command again")
                 file.seek(int(self._offsets[position]))
                 data = file.read(size)
         except OSError as error:
@@ -89,7 +89,7 @@ class WebDataset(ImageSource):
         return data
 
     def digests(self, positions: Sequence[int]) -> list[str]:
-        """A digest of each image's bytes; it was taken when its shard was read, and remembered."""
+        """A digest of each image's bytes, from the index of its shard."""
         return [self._digests[position] for position in positions]
 
     def _path(self, position: int) -> str:
@@ -97,20 +97,20 @@ class WebDataset(ImageSource):
 
     def _check_ids(self, shards: Sequence[ShardIndex]) -> None:
         if not self.ids:
-            raise DataError(f"data set {self.name!r}: the shards in {self.root / self.split} hold no samples")
+            raise DataError(f"data set {self.name!r}: the shards in {self.root / self.split} have no samples")
         if len(set(self.ids)) < len(self.ids):
             place: dict[str, str] = {}
             for shard in shards:
                 for key in shard.keys:
                     if key in place:
                         raise DataError(
-                            f"data set {self.name!r}: the key {key!r} is in {place[key]} and in {shard.path}; each"
-                            " sample of a split needs a key of its own"
+                            f"data set {self.name!r}: the key {key!r} is in {place[key]} and in {shard.path}; the"
+                            " samples of a split need different keys"
                         )
                     place[key] = shard.path
 
     def _check_classes(self, shards: Sequence[ShardIndex]) -> int | None:
-        """The number of classes; every label must fit it."""
+        """The number of classes; checks every label."""
         if self.kind == "retrieval":
             return None
         known = len(self.class_names) if self.class_names is not None else None
@@ -130,10 +130,10 @@ class WebDataset(ImageSource):
 
 
 def check_split(split: str) -> str:
-    """The name of a split, if it is that of a folder.
+    """The name of a split, checked to be a folder name.
 
     Raises:
-        DataError: If it leads elsewhere.
+        DataError: If it is a longer path.
     """
     if not split or split in (".", "..") or any(character in split for character in "/\\\0"):
         raise DataError(f"a split is the name of a folder, such as test; got {split!r}")
@@ -141,19 +141,19 @@ def check_split(split: str) -> str:
 
 
 def _shards(folder: Path) -> list[Path]:
-    """The shards of a split, as many as it says."""
+    """The shards of a split, checked against their stated number."""
     count = read_nshards(folder)
     there = shard_files(folder)
     missing = sorted(set(range(count)) - set(there))
     surplus = [number for number in there if number >= count]
     if missing:
         raise DataError(
-            f"{folder} lacks {len(missing)} of the {count} shards that nshards.txt tells of, the first is"
-            f" {missing[0]}.tar (it holds {len(there)})"
+            f"{folder} lacks {len(missing)} of the {count} shards stated in nshards.txt, the first is"
+            f" {missing[0]}.tar (it has {len(there)})"
         )
     if surplus:
         raise DataError(
-            f"{folder} holds {len(there)} shards, but nshards.txt says {count}; if {surplus[0]}.tar belongs to the data"
-            f" set, write {len(there)} into nshards.txt, else take it away"
+            f"{folder} has {len(there)} shards, but nshards.txt says {count}; if {surplus[0]}.tar belongs to the data"
+            f" set, write {len(there)} into nshards.txt, else remove it"
         )
     return [folder / f"{number}.tar" for number in range(count)]

@@ -1,4 +1,4 @@
-"""Writing a data set in CLIP benchmark's webdataset format. The same data give the same bytes."""
+"""Writes a data set in CLIP benchmark's webdataset format. The same data give the same bytes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from testbed.paths import write_atomically
 if TYPE_CHECKING:
     from PIL import Image
 
-# What Pillow's writer of each format is given; webp and png keep every pixel as it is.
+# The options of Pillow's encoders; webp and png are lossless.
 IMAGE_FORMATS: dict[str, dict[str, Any]] = {
     "webp": {"format": "WEBP", "lossless": True},
     "png": {"format": "PNG"},
@@ -59,24 +59,24 @@ def export(
 ) -> int:
     """Writes a split, so that `WebDataset` reads the same samples in the same order; returns the number of shards.
 
-    The split is written into a temporary folder, which then takes its name: there is never half a split.
+    The split is written into a temporary folder, which is renamed when it is complete.
 
     Args:
         source: The samples.
-        out: The folder of the data set; it may hold other splits of the same classes.
+        out: The folder of the data set; it may contain other splits of the same classes.
         split: The split's folder.
-        kind: ``"classification"``, ``"multilabel"`` or ``"retrieval"``; targets are those of `WebDataset`.
-        class_names: The names of the classes; None takes the source's own.
+        kind: ``"classification"``, ``"multilabel"`` or ``"retrieval"``; targets are as in `WebDataset`.
+        class_names: The names of the classes; None: those of the source.
         templates: Prompts with ``{c}``, or None to write none.
         image_format: ``"webp"`` or ``"png"`` (both lossless), or ``"jpg"`` (quality 95).
-        max_count: The most samples in a shard.
-        max_size: A shard is full when its samples have so many bytes.
-        overwrite: Whether a split that is there already is replaced.
-        progress: Is called with the number of samples written so far.
+        max_count: The maximum number of samples in a shard.
+        max_size: A shard is full when its samples have this many bytes.
+        overwrite: Whether to replace an existing split.
+        progress: Called with the number of samples written so far.
 
     Raises:
-        DataError: If the split is there already, the other splits have other classes, or a sample does not fit the
-            format; says which.
+        DataError: If the split exists, the other splits have different classes, or a sample does not fit the format;
+            says which.
     """
     check_split(split)
     _check(source, kind, image_format, templates, max_count, max_size)
@@ -84,7 +84,7 @@ def export(
     files = _metadata(kind, names, templates)
     target = out / split
     if target.exists() and not overwrite:
-        raise DataError(f"{target} is there already; give another folder or split, or --overwrite to replace it")
+        raise DataError(f"{target} already exists; give another folder or split, or --overwrite to replace it")
     others = [each for each in splits(out) if each != split]
     if others:
         _check_agreement(out, others, kind, names, templates)
@@ -117,19 +117,19 @@ def _check(
     max_size: int,
 ) -> None:
     if kind not in KINDS:
-        raise DataError(f"data set {source.name!r} is of the kind {kind!r}; the format has {', '.join(KINDS)}")
+        raise DataError(f"data set {source.name!r} has the kind {kind!r}; the format supports {', '.join(KINDS)}")
     if image_format not in IMAGE_FORMATS:
-        raise DataError(f"the format has images as {', '.join(IMAGE_FORMATS)}, not as {image_format!r}")
+        raise DataError(f"the format has images as {', '.join(IMAGE_FORMATS)}, not {image_format!r}")
     if isinstance(templates, Mapping):
         raise DataError("the format has one list of templates for all classes, not prompts for each class")
     if max_count < 1 or max_size < 1:
-        raise DataError(f"a shard holds at least one sample and one byte; got {max_count} and {max_size}")
+        raise DataError(f"a shard needs at least one sample and one byte; got {max_count} and {max_size}")
     if not 0 < len(source) <= _MOST_SAMPLES:
         raise DataError(f"data set {source.name!r} has {len(source):,} samples; the format has 1 to {_MOST_SAMPLES:,}")
 
 
 def _metadata(kind: str, names: Sequence[str] | None, templates: Sequence[str] | None) -> dict[str, bytes | None]:
-    """The content of each small file; None for one that is not there."""
+    """The content of each metadata file; None for missing ones."""
     if kind == "retrieval":
         return {CLASS_NAMES: None, TEMPLATES: None, DATASET_TYPE: b"retrieval\n"}
     return {
@@ -142,7 +142,7 @@ def _metadata(kind: str, names: Sequence[str] | None, templates: Sequence[str] |
 def _check_agreement(
     out: Path, others: Sequence[str], kind: str, names: Sequence[str] | None, templates: Sequence[str] | None
 ) -> None:
-    """The splits of a folder share its small files."""
+    """Checks that the splits of a folder share its metadata files."""
     there = read_metadata(out)
     given = (kind, None, None) if kind == "retrieval" else (kind, names, templates)
     for what, old, new in zip(("kind", "class names", "templates"), there, given, strict=True):
@@ -163,7 +163,7 @@ def _shown(value: Any) -> str:
 
 
 def _encoded(source: ImageSource, kind: str, form: str, classes: int | None) -> Iterator[tuple[bytes, bytes]]:
-    """The content of each sample's image and label, in order; images are encoded side by side."""
+    """The content of each sample's image and label, in order; images are encoded in parallel."""
     waiting: deque[tuple[int, Future[bytes]]] = deque()
     workers = os.cpu_count() or 1
 
@@ -174,7 +174,7 @@ def _encoded(source: ImageSource, kind: str, form: str, classes: int | None) -> 
         except ValueError as error:
             raise DataError(f"sample {source.ids[position]!r} does not fit the format: {error}") from error
 
-    with ThreadPoolExecutor(workers) as threads:  # encoding frees the GIL; a source is read by one thread alone
+    with ThreadPoolExecutor(workers) as threads:  # encoding releases the GIL; only one thread reads the source
         try:
             for position in range(len(source)):
                 waiting.append((position, threads.submit(encode, source.image(position), form)))
@@ -191,12 +191,12 @@ def encode(image: Image.Image, image_format: str) -> bytes:
     """The bytes of an RGB image in one of `IMAGE_FORMATS`.
 
     Raises:
-        ValueError: If the format cannot hold it.
+        ValueError: If the format cannot store it.
     """
     file = io.BytesIO()
     options = IMAGE_FORMATS[image_format]
     try:
-        # A copy without the metadata that some formats would write along.
+        # A copy without the metadata that some formats would include.
         plain = image.convert("RGB") if image.mode != "RGB" else image.copy()
         plain.info = {}
         plain.save(file, **options)
@@ -212,10 +212,10 @@ def encode(image: Image.Image, image_format: str) -> bytes:
 
 
 class _Shards:
-    """Writes samples into as many shards as are needed.
+    """Writes samples into as many shards as needed.
 
     Attributes:
-        number: How many shards there are so far.
+        number: The number of shards so far.
     """
 
     def __init__(self, folder: Path, max_count: int, max_size: int) -> None:
@@ -243,14 +243,14 @@ class _Shards:
         self._count += 1
 
     def close(self) -> None:
-        """Ends the shard that is being written."""
+        """Finishes the current shard."""
         if self._archive is not None:
             self._archive.close()
             self._archive = None
 
 
 def _put(path: Path, content: bytes | None) -> None:
-    """Gives a file its content; an unchanged one is left alone."""
+    """Writes a file unless it has this content already."""
     if content is None:
         path.unlink(missing_ok=True)
     elif not (path.is_file() and path.read_bytes() == content):
@@ -258,7 +258,7 @@ def _put(path: Path, content: bytes | None) -> None:
 
 
 def _replace(new: Path, target: Path) -> None:
-    """Puts a folder in the place of another one."""
+    """Replaces a folder by another."""
     old = new.with_suffix(".old")
     if target.exists():
         os.replace(target, old)

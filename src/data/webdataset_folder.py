@@ -1,4 +1,4 @@
-"""Where a data set in the webdataset format lies: a folder below the data root, or one on a web server."""
+"""Finds data sets in the webdataset format: in a folder below the data root, or on a web server."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class WebDatasetFolder:
     """A split of a data set in the webdataset format.
 
     Args:
-        name: What follows ``wds/`` in the name of the setting, such as ``vtab/cifar10``; it is looked for below the
-            data root, see `find_webdataset`.
+        name: The part after ``wds/`` in the name of the setting, such as ``vtab/cifar10``; searched below the data
+            root, see `find_webdataset`.
         split: The split.
-        root: Any folder that holds such a data set, or its URL. Give either a name or a root.
+        root: A folder with such a data set, or its URL. Give either a name or a root.
     """
 
     def __init__(self, name: str | None = None, split: str = "test", root: str | Path | None = None) -> None:
@@ -47,12 +47,12 @@ class WebDatasetFolder:
         return find_webdataset(str(self.name))
 
     def spec(self) -> dict[str, Any]:
-        """Where the data set lies, and the split."""
+        """The place of the data set, and the split."""
         place = self.location()
         return {"webdataset": str(place.absolute() if isinstance(place, Path) else place), "split": self.split}
 
     def open(self) -> WebDataset:
-        """The samples; those of a URL are copied into the cache folder first."""
+        """The samples; for a URL, they are copied into the cache folder first."""
         from testbed.data.webdataset import WebDataset, check_split
 
         check_split(self.split)
@@ -61,28 +61,28 @@ class WebDatasetFolder:
 
 
 def check_name(name: str) -> None:
-    """Checks that a name leads nowhere but below a folder.
+    """Checks that a name stays below a folder.
 
     Raises:
         DefinitionError: If it does not.
     """
     if "\\" in name or any(part in ("", ".", "..") for part in name.split("/")):
-        raise DefinitionError(f"{PREFIX}{name}: what follows {PREFIX} names a folder below the data root")
+        raise DefinitionError(f"{PREFIX}{name}: the part after {PREFIX} must name a folder below the data root")
 
 
 def find_webdataset(name: str) -> str | Path:
-    """Where the data set of a name lies.
+    """The folder or URL of a named data set.
 
-    A data root that holds ``{dataset}`` or ``{dataset_cleaned}`` is the data set's own folder once they are filled with
-    the name, as on CLIP benchmark's command line (in the latter, ``-`` stands for ``/``). A URL without them is the
-    data set's own folder too. Else the first of these that is there, below the data root: ``wds_<name with - for />``,
-    ``wds/<name>``, ``<name>``; or the data root itself, if it holds a data set.
+    In the data root, ``{dataset}`` and ``{dataset_cleaned}`` are replaced by the name (in the latter with ``-`` for
+    ``/``), as on CLIP benchmark's command line; the result is the data set's folder. A URL without them is the data
+    set's folder too. Otherwise it is the first existing folder of ``wds_<name with - for />``, ``wds/<name>`` and
+    ``<name>`` below the data root, or the data root itself if it contains a data set.
 
     Args:
         name: Such as ``vtab/cifar10``.
 
     Raises:
-        DataError: If no data root is set, or it holds no such data set.
+        DataError: If no data root is set, or it has no such data set.
     """
     check_name(name)
     root = data_root_text()
@@ -113,11 +113,11 @@ def local_copy(place: str | Path, split: str | None) -> Path:
     """A local folder with the files of a split.
 
     Args:
-        place: A folder, which is returned as it is, or a URL, whose files are copied into the cache folder.
-        split: The split; None stands for class names, templates and kind alone.
+        place: A folder, which is returned unchanged, or a URL, whose files are copied into the cache folder.
+        split: The split; None: only class names, templates and kind.
 
     Raises:
-        DataError: If a file cannot be had.
+        DataError: If a file is not available.
     """
     if isinstance(place, Path):
         return place
@@ -127,7 +127,7 @@ def local_copy(place: str | Path, split: str | None) -> Path:
     if split is not None:
         if remote.fetch(f"{split}/{NSHARDS}", optional=True) is None:
             raise DataError(
-                f"{remote.url_of(f'{split}/{NSHARDS}')} does not exist, which tells how many shards there are"
+                f"{remote.url_of(f'{split}/{NSHARDS}')} does not exist; it should contain the number of shards"
             )
         for number in range(read_nshards(remote.local / split)):
             remote.fetch(f"{split}/{number}.tar")

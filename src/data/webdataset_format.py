@@ -1,4 +1,4 @@
-"""The text of CLIP benchmark's webdataset format: its small files, labels and captions, read and written.
+"""The text of CLIP benchmark's webdataset format: reading and writing its metadata files, labels and captions.
 
 A data set is a folder::
 
@@ -35,12 +35,12 @@ _TO_ESCAPE = re.compile(r"(\\*)\n|(\\+)n")
 
 
 class Metadata(NamedTuple):
-    """What the small files of a data set say.
+    """The content of a data set's metadata files.
 
     Attributes:
         kind: ``"classification"``, ``"multilabel"`` or ``"retrieval"``.
-        class_names: The name of each class, or None without such a file.
-        templates: Prompts with ``{c}``, or None without such a file.
+        class_names: The name of each class, or None if there is no such file.
+        templates: Prompts with ``{c}``, or None if there is no such file.
     """
 
     kind: str
@@ -52,7 +52,7 @@ def read_metadata(root: Path) -> Metadata:
     """Kind, class names and templates of the data set in a folder.
 
     Raises:
-        DataError: If a file cannot be read, or names a kind that there is not.
+        DataError: If a file cannot be read or has an unknown kind.
     """
     kind = (_read_text(root / DATASET_TYPE) or "").strip().lower() or "classification"
     if kind not in KINDS:
@@ -63,26 +63,26 @@ def read_metadata(root: Path) -> Metadata:
 
 
 def read_lines(path: Path) -> list[str] | None:
-    """The lines of a file, empty ones too; None if there is no such file.
+    """The lines of a file, including empty ones; None if there is no such file.
 
-    Lines end with ``\\n`` (or ``\\r\\n``) and nothing else: a name may hold any other separator of Unicode.
+    Lines end only with ``\\n`` (or ``\\r\\n``): names may contain other Unicode separators.
 
     Raises:
-        DataError: If the file is no UTF-8 text or cannot be read.
+        DataError: If the file cannot be read as UTF-8 text.
     """
     text = _read_text(path)
     return None if text is None else [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n") if text]
 
 
 def write_lines(lines: Sequence[str], what: str) -> bytes:
-    """The content of a file from which `read_lines` reads these lines.
+    """The inverse of `read_lines`.
 
     Raises:
-        DataError: If one of them holds a line break.
+        DataError: If a line contains a line break.
     """
     for line in lines:
         if "\n" in line or line.endswith("\r"):
-            raise DataError(f"the {what} {line!r} holds a line break, but the format has one {what} per line")
+            raise DataError(f"the {what} {line!r} contains a line break, but the format has one {what} per line")
     try:
         return "".join(f"{line}\n" for line in lines).encode()
     except UnicodeEncodeError as error:
@@ -93,18 +93,18 @@ def read_nshards(folder: Path) -> int:
     """The number of shards of the split in a folder.
 
     Raises:
-        DataError: If nshards.txt is missing or is no such number.
+        DataError: If nshards.txt is missing or has no such number.
     """
     text = _read_text(folder / NSHARDS)
     if text is None:
         raise DataError(_without_nshards(folder))
     if not re.fullmatch(r"\s*[0-9]{1,7}\s*", text, re.ASCII) or not 1 <= int(text) <= _MOST_SHARDS:
-        raise DataError(f"{folder / NSHARDS} says {text[:40]!r}; it should say how many shards there are, such as 1")
+        raise DataError(f"{folder / NSHARDS} says {text[:40]!r}; it should be the number of shards, such as 1")
     return int(text)
 
 
 def shard_files(folder: Path) -> list[int]:
-    """The numbers of the files in a folder that are called as shards are, sorted."""
+    """The numbers of the shard files in a folder, sorted."""
     try:
         names = [entry.name for entry in folder.iterdir()]
     except OSError:
@@ -125,19 +125,19 @@ def splits(root: Path) -> list[str]:
 def _without_nshards(folder: Path) -> str:
     form = f"{folder.name}/{NSHARDS} with the number of shards, {folder.name}/0.tar and so on"
     if not folder.parent.is_dir():
-        return f"the folder {folder.parent} does not exist; a webdataset holds {form}"
+        return f"the folder {folder.parent} does not exist; a webdataset contains {form}"
     if not folder.is_dir():
         others = splits(folder.parent)
-        known = f"it has the split{'s' * (len(others) > 1)} {', '.join(others)}" if others else "it has no split at all"
-        return f"the split {folder.name!r} is missing in {folder.parent}: {known}; a webdataset holds {form}"
+        known = f"it has the split{'s' * (len(others) > 1)} {', '.join(others)}" if others else "it has no splits"
+        return f"the split {folder.name!r} is missing in {folder.parent}: {known}; a webdataset contains {form}"
     found = len(shard_files(folder))
-    remedy = f"write {found} into it if that is all of them" if found else "a webdataset holds " + form
-    return f"{folder / NSHARDS} is missing (the folder holds {found} shards called 0.tar, 1.tar, …); {remedy}"
+    remedy = f"create it with {found} if these are all of them" if found else "a webdataset holds " + form
+    return f"{folder / NSHARDS} is missing (the folder has {found} shards named 0.tar, 1.tar, …); {remedy}"
 
 
 def _read_text(path: Path) -> str | None:
     try:
-        return path.read_bytes().decode("utf-8-sig")  # read_text would turn a lone \r into a line break
+        return path.read_bytes().decode("utf-8-sig")  # read_text would convert a lone \r to a line break
     except FileNotFoundError:
         return None
     except NotADirectoryError:
@@ -145,25 +145,25 @@ def _read_text(path: Path) -> str | None:
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is no UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}") from error
+        raise DataError(f"{path} is not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}") from error
 
 
 # Labels -----------------------------------------------------------------------------------------------------------
 
 
 def read_label(kind: str, data: bytes) -> tuple[Any, int | None]:
-    """A sample's target, and how many classes its label is about where it tells.
+    """A sample's target, and the number of classes if its label shows it.
 
     Args:
         kind: One of `KINDS`.
         data: The content of its label.
 
     Returns:
-        A class index and None; the indices of the classes that apply and the length of the vector; or a list of
+        A class index and None; the class indices and the length of the vector; or a list of
         captions and None.
 
     Raises:
-        ValueError: If it is no such label; says what it is.
+        ValueError: If the label is invalid; says what it is.
     """
     if kind == "classification":
         if not re.fullmatch(rb"\s*[+-]?[0-9]{1,18}\s*", data):
@@ -174,7 +174,7 @@ def read_label(kind: str, data: bytes) -> tuple[Any, int | None]:
     try:
         return split_captions(data.decode("utf-8")), None
     except UnicodeDecodeError as error:
-        raise ValueError(f"its captions are no UTF-8 text: {error}") from error
+        raise ValueError(f"its captions are not UTF-8 text: {error}") from error
 
 
 def _read_vector(data: bytes) -> tuple[list[int], int]:
@@ -183,26 +183,26 @@ def _read_vector(data: bytes) -> tuple[list[int], int]:
     try:
         vector = np.load(io.BytesIO(data), allow_pickle=False)
     except (ValueError, OSError, EOFError, SyntaxError, MemoryError) as error:
-        raise ValueError(f"its label is no .npy file of numbers: {error}") from error
+        raise ValueError(f"its label is not an .npy file of numbers: {error}") from error
     if not isinstance(vector, np.ndarray) or vector.ndim != 1 or vector.dtype.kind not in "bifu":
         form = f"{vector.dtype} {list(vector.shape)}" if isinstance(vector, np.ndarray) else "an archive of arrays"
-        raise ValueError(f"its label is {form}; it should be a vector of a 0 or 1 for each class")
+        raise ValueError(f"its label is {form}; it should be a vector with 0 or 1 for each class")
     if not np.isin(vector, (0, 1)).all():
         odd = vector[~np.isin(vector, (0, 1))][0]
-        raise ValueError(f"its label holds {odd}; it should hold a 0 or 1 for each class")
+        raise ValueError(f"its label contains {odd}; it should have 0 or 1 for each class")
     return np.flatnonzero(vector).tolist(), len(vector)
 
 
 def write_label(kind: str, target: Any, num_classes: int | None) -> bytes:
-    """The content of a label from which `read_label` reads this target.
+    """The inverse of `read_label`: the content of a label.
 
     Args:
         kind: One of `KINDS`.
         target: A class index, indices of classes, or captions.
-        num_classes: The number of classes, where it is known; a vector of labels is as long.
+        num_classes: The number of classes, if known: the length of a label vector.
 
     Raises:
-        ValueError: If the target is none of that kind; says what it is.
+        ValueError: If the target does not have this kind; says what it is.
     """
     if kind == "retrieval":
         if not isinstance(target, list | tuple) or not all(isinstance(each, str) for each in target):
@@ -224,7 +224,7 @@ def write_label(kind: str, target: Any, num_classes: int | None) -> bytes:
     import numpy as np
 
     if num_classes is None:
-        raise ValueError("it is multi-label, which needs to know how many classes there are; give class names")
+        raise ValueError("it is multi-label, which needs the number of classes; give class names")
     vector = np.zeros(num_classes, np.float32)
     vector[numbers] = 1
     file = io.BytesIO()
@@ -233,19 +233,19 @@ def write_label(kind: str, target: Any, num_classes: int | None) -> bytes:
 
 
 def split_captions(text: str) -> list[str]:
-    """The captions in a sample's text: one per line, where ``\\n`` alone ends a line.
+    """The captions in a sample's text, one per line; only ``\\n`` ends a line.
 
-    CLIP benchmark writes a line break within a caption as a backslash and an n; here it becomes a line break again. A
-    backslash and an n that a caption holds itself have their backslashes doubled by `join_captions`.
+    CLIP benchmark writes a line break in a caption as a backslash and an n; this converts it back to a line break. If a
+    caption contains a backslash and an n, `join_captions` doubles the backslash.
     """
     lines = text.removesuffix("\n").split("\n") if text else []
     return [_ESCAPED.sub(_unescape, line) for line in lines]
 
 
 def join_captions(captions: Sequence[str]) -> str:
-    """The text from which `split_captions` reads these captions, whatever they hold."""
+    """The inverse of `split_captions`, for any captions."""
     text = "\n".join(_TO_ESCAPE.sub(_escape, caption) for caption in captions)
-    return text + "\n" if captions and not captions[-1] else text  # else an empty last caption would be lost
+    return text + "\n" if captions and not captions[-1] else text  # otherwise an empty last caption would be lost
 
 
 def _unescape(found: re.Match[str]) -> str:

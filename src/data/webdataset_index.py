@@ -1,7 +1,7 @@
-"""Where in a shard each sample lies: a shard is read once, and what was found is remembered.
+"""Indexes of the samples in shards: each shard is read once, and its index is cached.
 
-Members of a tar archive lie in it as they are, so that an offset and a size are enough to read an image. Nothing is
-ever unpacked to disk.
+Members of a tar archive are not compressed, so an offset and a size are enough to read an image. Nothing is unpacked to
+disk.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from testbed.errors import DataError
 from testbed.identity import digest_bytes
 from testbed.paths import cache_dir, write_atomically
 
-_REVISION = 2  # of what is remembered
+_REVISION = 2  # of the cached index
 _BLOCK = 512  # bytes; of tar
 _LARGEST_LABEL = 1 << 26
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard"}
@@ -36,15 +36,15 @@ class ShardIndex:
     Attributes:
         path: The shard.
         size: Its size in bytes.
-        mtime_ns: When its content was changed, as programs may set it.
-        inode: Its place in the file system.
-        ctime_ns: When it was changed in any way, which no program can set: a copy may keep size and ``mtime_ns``.
-        keys: What the names of a sample's members begin with.
-        offsets: Where each image begins.
-        sizes: How many bytes each image has.
-        labels: The targets, as `read_label` gives them.
-        widths: How many classes each label is about, or None.
-        digests: Of the bytes of each image.
+        mtime_ns: Its modification time, which programs may set.
+        inode: Its inode.
+        ctime_ns: Its change time, which programs cannot set; a copy may have the same size and ``mtime_ns``.
+        keys: The name of each sample: the common prefix of its members.
+        offsets: The offset of each image.
+        sizes: The number of bytes of each image.
+        labels: The targets, from `read_label`.
+        widths: The number of classes of each label, or None.
+        digests: A digest of each image's bytes.
     """
 
     path: str
@@ -64,7 +64,7 @@ _COLUMNS = ("keys", "offsets", "sizes", "labels", "widths", "digests")
 
 
 def index_shards(paths: Sequence[Path], kind: str) -> list[ShardIndex]:
-    """The index of each shard; a shard that was not changed since it was last asked for is not read.
+    """The index of each shard; unchanged shards are not read again.
 
     Args:
         paths: The shards.
@@ -73,7 +73,7 @@ def index_shards(paths: Sequence[Path], kind: str) -> list[ShardIndex]:
     Raises:
         DataError: If a shard cannot be read or is not in the format.
     """
-    with ThreadPoolExecutor(min(len(paths), (os.cpu_count() or 1) * 2)) as threads:  # reading and hashing free the GIL
+    with ThreadPoolExecutor(min(len(paths), (os.cpu_count() or 1) * 2)) as threads:  # both release the GIL
         return list(threads.map(lambda path: _index(path, kind), paths))
 
 
@@ -84,7 +84,7 @@ def _index(path: Path, kind: str) -> ShardIndex:
     except OSError as error:
         raise DataError(f"the shard {path} cannot be read: {error.strerror}") from error
     if not stat.S_ISREG(now.st_mode):
-        raise DataError(f"the shard {path} is no file")
+        raise DataError(f"the shard {path} is not a file")
     memo = cache_dir("webdataset") / f"{digest_bytes(os.fsencode(real), b'/', kind.encode())}.json"
     found = _recall(memo)
     stamp = (str(real), now.st_size, now.st_mtime_ns, now.st_ino, now.st_ctime_ns)
@@ -92,13 +92,13 @@ def _index(path: Path, kind: str) -> ShardIndex:
         found = read_shard(real, kind)
         try:
             write_atomically(memo, json.dumps({"revision": _REVISION, **asdict(found)}, ensure_ascii=False).encode())
-        except (OSError, UnicodeEncodeError):  # no room, or a path that is no text: it is read again the next time
+        except (OSError, UnicodeEncodeError):  # disk full, or a path that is not text: not cached
             pass
     return found
 
 
 def _recall(memo: Path) -> ShardIndex | None:
-    """What was remembered, if it is whole."""
+    """The cached index, if it is complete."""
     try:
         known = json.loads(memo.read_bytes())
         if known.pop("revision") != _REVISION:
@@ -114,7 +114,7 @@ def _recall(memo: Path) -> ShardIndex | None:
 
 @dataclass
 class _Sample:
-    """The members of one sample that matter: by extension, where they are, and a digest or the content."""
+    """The relevant members of one sample: their place by extension, and a digest or the content."""
 
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
     content: dict[str, Any] = field(default_factory=dict)
@@ -128,7 +128,7 @@ def read_shard(path: Path, kind: str) -> ShardIndex:
         kind: The kind of its labels.
 
     Raises:
-        DataError: If it is no plain tar archive, is truncated, holds what it should not, or a sample is incomplete.
+        DataError: If it is not a plain tar archive, is truncated, has invalid members, or a sample is incomplete.
     """
     samples: dict[str, _Sample] = {}
     try:
@@ -142,7 +142,7 @@ def read_shard(path: Path, kind: str) -> ShardIndex:
     except OSError as error:
         raise DataError(f"the shard {path} cannot be read: {error.strerror or error}") from error
     except Exception as error:  # tarfile raises almost anything on damaged headers
-        raise DataError(f"the shard {path} is damaged or no tar archive: {error}") from error
+        raise DataError(f"the shard {path} is damaged or not a tar archive: {error}") from error
     index = ShardIndex(str(path), now.st_size, now.st_mtime_ns, now.st_ino, now.st_ctime_ns)
     for key, sample in samples.items():
         _add(index, key, sample, kind)
@@ -155,15 +155,15 @@ def _check_beginning(path: Path, file: BinaryIO) -> None:
     for magic, name in _COMPRESSED.items():
         if head.startswith(magic):
             raise DataError(
-                f"the shard {path} is compressed ({name}), but images are read from their places in a plain tar"
-                " archive; decompress it (images are compressed themselves)"
+                f"the shard {path} is compressed ({name}), but random access needs a plain tar archive;"
+                " decompress it (images are compressed themselves)"
             )
     if head.startswith(_LFS):
-        raise DataError(f"the shard {path} is a pointer of git-lfs, not the file itself: git lfs pull")
+        raise DataError(f"the shard {path} is a git-lfs pointer, not the file itself; run git lfs pull")
 
 
 def _members(path: Path, file: BinaryIO) -> Iterator[tarfile.TarInfo]:
-    """The regular files in a shard, each checked before anything is done with it."""
+    """The regular files in a shard, each checked before it is used."""
     size = os.fstat(file.fileno()).st_size
     end = 0
     with tarfile.open(fileobj=file, mode="r:", encoding="utf-8") as archive:
@@ -172,7 +172,7 @@ def _members(path: Path, file: BinaryIO) -> Iterator[tarfile.TarInfo]:
             blocks = -(-member.size // _BLOCK) if member.isreg() else 0
             end = member.offset_data + blocks * _BLOCK
             if end > size:
-                raise DataError(f"the shard {path} is truncated: {member.name!r} goes on after its end; get it again")
+                raise DataError(f"the shard {path} is truncated: {member.name!r} extends past its end; get it again")
             if member.isreg():
                 yield member
     _check_end(path, file, end)
@@ -180,23 +180,23 @@ def _members(path: Path, file: BinaryIO) -> Iterator[tarfile.TarInfo]:
 
 def _check_member(path: Path, member: tarfile.TarInfo) -> None:
     name = member.name
-    if member.size < 0 or member.offset_data <= member.offset:  # else tarfile would go back, and round in circles
+    if member.size < 0 or member.offset_data <= member.offset:  # otherwise tarfile would loop forever
         raise DataError(f"the shard {path} is damaged: its member {name!r} has {member.size} bytes")
     if not (member.isfile() or member.isdir()) or member.issparse():
-        kind = "a link" if member.issym() or member.islnk() else "no plain file"
-        raise DataError(f"the shard {path} is refused: its member {name!r} is {kind}; a shard holds plain files")
+        kind = "a link" if member.issym() or member.islnk() else "not a plain file"
+        raise DataError(f"the shard {path} is refused: its member {name!r} is {kind}; shards contain only plain files")
     if name.startswith(("/", "\\")) or ".." in re.split(r"[/\\]", name):
-        raise DataError(f"the shard {path} is refused: its member {name!r} leads out of it")
+        raise DataError(f"the shard {path} is refused: its member {name!r} leaves it")
     if not name.isprintable() and any("\ud800" <= character <= "\udfff" for character in name):
         raise DataError(f"the shard {path}: the name of its member {name!r} is not UTF-8")
 
 
 def _check_end(path: Path, file: BinaryIO, end: int) -> None:
-    """After the last member there must be zeros: tarfile takes damage for the end, and would lose samples silently."""
+    """Checks for zeros after the last member: tarfile takes damage for the end, and would silently lose samples."""
     file.seek(end)
     mark = file.read(_BLOCK)
     if len(mark) < _BLOCK:
-        raise DataError(f"the shard {path} is truncated: it has no mark at its end; get it again")
+        raise DataError(f"the shard {path} is truncated: its end mark is missing; get it again")
     while mark:
         if mark.strip(b"\0"):
             raise DataError(
@@ -207,7 +207,7 @@ def _check_end(path: Path, file: BinaryIO, end: int) -> None:
 
 
 def _take(path: Path, file: BinaryIO, member: tarfile.TarInfo, kind: str, samples: dict[str, _Sample]) -> None:
-    """Notes an image or a label; other members are left alone."""
+    """Records an image or a label; ignores other members."""
     folder, slash, base = member.name.removeprefix("./").rpartition("/")
     stem, dot, extension = base.partition(".")
     extension = extension.lower()

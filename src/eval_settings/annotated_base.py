@@ -1,4 +1,4 @@
-"""Data sets whose annotation files say which images, captions and instances there are."""
+"""Data sets whose annotation files list images, captions and instances."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AnnotatedDataset:
         name: The data set's name.
         folder: The folder below the data root.
         read: Opens the data set in this folder.
-        parts: What tells it from the others in the folder: the split, the language, …
+        parts: What distinguishes it in the folder: the split, the language, …
     """
 
     def __init__(self, name: str, folder: str, read: Reader, **parts: str) -> None:
@@ -46,7 +46,7 @@ class AnnotatedDataset:
         if root is None:
             raise DataError(
                 f"data set {self.name!r}: no data root is set; give --data-root DIR or set {ENV_DATA}; which files"
-                f" DIR/{self.folder} should hold is in docs/retrieval.md"
+                f" DIR/{self.folder} should contain is in docs/retrieval.md"
             )
         return root / self.folder
 

@@ -1,4 +1,4 @@
-"""Named data sets as CLIP benchmark has them: one declaration, and every task on it is an eval setting."""
+"""Named data sets as in CLIP benchmark: one declaration makes an eval setting for every task."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Names = Callable[[str], Sequence[str]]
 Templates = Callable[[str], Sequence[str] | Mapping[str, Sequence[str]]]
 
 
-_SCORED = re.compile(rf"\.{CAPTIONING}[\w.-]*@")  # captions, and by which model they are scored
+_SCORED = re.compile(rf"\.{CAPTIONING}[\w.-]*@")  # captions, and the model that scores them
 
 
 @dataclass(frozen=True)
@@ -38,18 +38,18 @@ class BenchmarkDataset:
 
     Attributes:
         name: Such as ``"cifar10"`` or ``"sugar_crepe/add_att"``.
-        kind: One of `KINDS`; with it, what the targets are. Classification: a class index. Multilabel: a list of those
-            that apply. Retrieval: the captions of the image. Selection: ``{"captions": […], "answer": index or None}``,
-            with the instance as the sample's group.
+        kind: One of `KINDS`; with it, what the targets are. Classification: a class index. Multilabel: a list of
+            class indices. Retrieval: the captions of the image. Selection: ``{"captions": […],
+            "answer": index or None}``, with the instance as the sample's group.
         dataset: From a split and a language to the data set; opens nothing.
-        splits: The splits, first the one that is evaluated.
+        splits: The splits, the evaluated one first.
         languages: The languages, the default one first.
-        sizes: Split → number of samples, where it is known.
+        sizes: Split → number of samples, if known.
         class_names: From a language to a name for each class; None means the data set's own names.
         templates: From a language to templates with ``{c}``, or to prompts by class; None means no zero-shot
             classification.
-        collections: Which the data set belongs to.
-        description: One line for people.
+        collections: The collections of the data set.
+        description: A one-line description.
         num_classes: The number of classes, or a function of the language that gives it; what a classifier's logits are
             compared with. None where it is not known.
     """
@@ -87,22 +87,22 @@ class Benchmarks:
         """Adds a data set.
 
         Raises:
-            DuplicateNameError: If there is one of that name.
+            DuplicateNameError: If the name is taken.
         """
         if dataset.name in self._datasets:
             raise DuplicateNameError(f"two data sets are named {dataset.name!r}; rename one")
         self._datasets[dataset.name] = dataset
 
     def add_open(self, prefix: str, make: Callable[[str], BenchmarkDataset]) -> None:
-        """Adds all data sets whose name begins with a prefix; each is made when it is first asked for."""
+        """Adds all data sets whose name begins with a prefix; each is created on first use."""
         self._open[prefix] = make
 
     def dataset(self, name: str) -> BenchmarkDataset:
-        """The data set of that name.
+        """The data set with this name.
 
         Raises:
             DefinitionError: If there is none.
-            DataError: If it is one that has to be read to know its kind, and is not there.
+            DataError: If it must be read to know its kind, and is missing.
         """
         if name in self._datasets:
             return self._datasets[name]
@@ -135,7 +135,7 @@ class Benchmarks:
                 yield str(BenchmarkName(dataset.name, task=CAPTIONING))
 
     def canonical(self, name: str) -> str | None:
-        """The one spelling of a name, defaults left out."""
+        """The canonical form of a name, without defaults."""
         parsed = self.parse(name)
         return None if parsed is None else str(parsed)
 
@@ -149,8 +149,8 @@ class Benchmarks:
         return _own_task(dataset, parsed)
 
     def parse(self, name: str) -> BenchmarkName | None:
-        """What a name says, or None when it is none of a named data set's."""
-        if name.endswith(SUFFIX) or _SCORED.search(name):  # another family's
+        """Parses a name; None if it does not belong to a named data set."""
+        if name.endswith(SUFFIX) or _SCORED.search(name):  # belongs to another family
             return None
         words = name.split(".")
         for cut in range(len(words), 0, -1):
@@ -210,7 +210,7 @@ def _linear_probe(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting
     validation = _other_split(dataset, name.validation, split) if name.validation is not None else None
     if name.validation is not None and name.held_out is not None:
         raise DefinitionError(
-            f"{name}: weight decay is chosen on a split or on a part of the training samples, not both"
+            f"{name}: choose the weight decay on a split or on a part of the training samples, not both"
         )
     classes = _prompts(dataset, language)
     given = {
@@ -265,9 +265,7 @@ def _split(dataset: BenchmarkDataset, split: str | None) -> str:
 def _other_split(dataset: BenchmarkDataset, split: str, evaluated: str) -> str:
     """The name of the setting of another split."""
     if _split(dataset, split) == evaluated:
-        raise DefinitionError(
-            f"{dataset.name}: a probe is not trained on the split {evaluated!r} that it is evaluated on"
-        )
+        raise DefinitionError(f"{dataset.name}: a probe cannot be trained on the evaluated split {evaluated!r}")
     return str(BenchmarkName(dataset.name, split=None if split == dataset.splits[0] else split))
 
 
@@ -278,7 +276,7 @@ def add_benchmark(dataset: BenchmarkDataset) -> None:
     """Registers a named data set, with all its tasks, splits and languages, and in its collections.
 
     Raises:
-        DuplicateNameError: If there is one of that name.
+        DuplicateNameError: If the name is taken.
     """
     BENCHMARKS.add(dataset)
     for collection in dataset.collections:
@@ -296,6 +294,6 @@ def add_open_benchmarks(prefix: str, make: Callable[[str], BenchmarkDataset]) ->
 
 
 def parse_name(name: str) -> BenchmarkName | None:
-    """What the name of a setting of a named data set says; None when it is no such name."""
+    """Parses the name of a setting of a named data set; None if it is not such a name."""
     registry.load()
     return BENCHMARKS.parse(name)

@@ -1,7 +1,7 @@
-"""Names of settings on named data sets: what they say, and their one spelling.
+"""Names of settings on named data sets: parsing, and the canonical form.
 
-``cifar10`` is the data set's own task on its default split and in its default language; what follows a dot says
-otherwise: ``cifar10.train``, ``cifar10.linear_probe.k5``, ``imagenet1k.zeroshot.zh``, ``mscoco_captions.recall1-100``,
+``cifar10`` is the data set's own task on its default split and in its default language; words after a dot change
+these: ``cifar10.train``, ``cifar10.linear_probe.k5``, ``imagenet1k.zeroshot.zh``, ``mscoco_captions.recall1-100``,
 ``mscoco_captions.clip_score``, ``flickr30k.captioning.zh``.
 """
 
@@ -35,7 +35,7 @@ SEVERAL_NAMES = {"zh": ("cn",), "cn": ("zh",), "ja": ("jp",), "jp": ("ja",)}  # 
 
 @dataclass(frozen=True)
 class BenchmarkName:
-    """What the name of a setting says.
+    """The parsed name of a setting.
 
     Attributes:
         dataset: The name of the data set.
@@ -48,10 +48,10 @@ class BenchmarkName:
         lr: Linear probe: learning rate.
         epochs: Linear probe: passes over the training samples.
         batch_size: Linear probe: samples at once.
-        validation: Linear probe: the split that the weight decay is chosen on.
+        validation: Linear probe: the validation split, for the weight decay.
         held_out: Linear probe: instead, so many percent of the training samples.
-        train: Linear probe: the split that is trained on; None means ``train``.
-        normalize: Linear probe: whether embeddings are brought to length 1.
+        train: Linear probe: the training split; None means ``train``.
+        normalize: Linear probe: whether embeddings are scaled to length 1.
         recall: Retrieval: other k of recall@k.
         prefix: CLIPScore: whether "A photo depicts" goes in front of captions.
     """
@@ -75,7 +75,7 @@ class BenchmarkName:
 
     @property
     def probe_words(self) -> bool:
-        """Whether anything is said that only a linear probe has."""
+        """Whether the name has words that only apply to linear probes."""
         return any(getattr(self, attribute) is not None for _, attribute, _ in _PROBE_WORDS)
 
     def __str__(self) -> str:
@@ -135,10 +135,10 @@ _RECALL = re.compile(r"recall(\d+(?:-\d+)*)")
 
 
 def read_words(name: BenchmarkName, words: Sequence[str], dataset: BenchmarkDataset | None) -> BenchmarkName | None:
-    """A name with what its words say; None when one of them says nothing.
+    """Applies words to a name; None if a word is unknown.
 
     Args:
-        name: What is known so far, such as the data set alone.
+        name: The name so far, such as only the data set.
         words: What stands between the dots; a number's own point (``lr0.1``) is no end of a word.
         dataset: Its splits, languages and kind; None for one that would have to be read to know them.
     """
@@ -161,7 +161,7 @@ def read_words(name: BenchmarkName, words: Sequence[str], dataset: BenchmarkData
 
 
 def _fits_together(name: BenchmarkName) -> bool:
-    """Whether the task has a use for all that the name says."""
+    """Whether all words of the name apply to its task."""
     if name.task == LINEAR_PROBE:
         return not name.language and not name.prefix
     if name.probe_words or (name.recall and name.task != ZERO_SHOT):
@@ -175,7 +175,7 @@ def _without(name: BenchmarkName, attribute: str) -> BenchmarkName:
 
 
 def _read_word(name: BenchmarkName, word: str, dataset: BenchmarkDataset | None) -> BenchmarkName | None:
-    """A name with one word more; None when the word says nothing, or something that is said already."""
+    """Applies one more word to a name; None if it is unknown or repeated."""
     if dataset is None and (found := _read_language(name, word)) is not None:
         return found
     if word in OTHER_TASKS:

@@ -1,4 +1,4 @@
-"""Definitions of eval settings: which samples, what is done to them, what is computed from the outputs."""
+"""Definitions of eval settings: samples, perturbations and metrics."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Dataset(Protocol):
     """Names a data set and knows how to open it."""
 
     def spec(self) -> dict[str, Any]:
-        """What tells this data set from another one; equal for settings that read the same samples."""
+        """The identity of this data set; equal for settings that read the same samples."""
         ...
 
     def open(self) -> Source:
         """The samples.
 
         Raises:
-            DataError: If they are not there; says which folder is expected in which form.
+            DataError: If they are missing; says which folder is expected, and its structure.
         """
         ...
 
@@ -60,7 +60,7 @@ class StandardDataset:
         """The folder.
 
         Raises:
-            DataError: If it is to be found under a data root, and none is set.
+            DataError: If it is below the data root, and none is set.
         """
         if self.path is not None:
             return self.path
@@ -81,10 +81,10 @@ class StandardDataset:
 
 @dataclass(frozen=True)
 class Scoring:
-    """That the outputs of another setting are scored, and by which model.
+    """Scoring of another setting's outputs by a model.
 
     Attributes:
-        of: The name of that setting.
+        of: The name of the other setting.
         by: The name of the scorer, a registered model.
     """
 
@@ -98,7 +98,7 @@ class EvalSetting:
     Args:
         name: Unique in the registry.
         dataset: Such as ``StandardDataset(name="val")``.
-        size: The number of samples; checked before a run. None where the data set's own files say which they are.
+        size: The number of samples; checked before a run. None if the data set's files determine it.
         perturbation_fn_cpu: Takes one image, a float tensor [3, H, W] in [0, 1] as the model's transform made it, and
             returns such an image. Runs in the data workers; random numbers of ``random``, ``numpy.random`` and
             ``torch`` are seeded for each sample.
@@ -121,21 +121,21 @@ class EvalSetting:
             of each list, and targets index into these lists. Or a function that gives them, for lists that come with
             the data.
         other_sizes: Other numbers of samples in which the data set is distributed.
-        class_names: A name for each logit, for zero-shot classification; default those of the data set's classes.
+        class_names: A name for each logit, for zero-shot classification; default those of the data set.
             With a ``class_sublist`` it names all classes, those outside the list too.
         templates: Prompts with ``{c}`` for the class name, or a dictionary of class name to prompts. A setting without
             templates is for classifiers only.
         num_classes: The number of logits that a model must have, or a function that gives it; default the number of
             ``class_names``.
-        language: Of class names, templates or captions; told to a tokenizer that depends on it.
+        language: The language of class names, templates or captions, for tokenizers that depend on it.
         keep_embeddings: Whether the image embeddings of a dual encoder are stored too, so that other prompts and other
             tasks on the same images need not run it again. Tasks on embeddings store them in any case.
         image_set: The setting after which these embeddings are named; default this one.
         task_options: Options of the task: ``recall_k`` of retrieval; ``train``, ``validation`` (names of settings) and
             ``probe`` (fields of `ProbeSpec`) of a linear probe; ``prompt`` and ``generation`` (fields of
             `GenerationConfig`) of captioning.
-        scoring: For a setting whose cells score the outputs of another setting with a model of their own.
-        description: One line for people.
+        scoring: For a setting whose cells score the outputs of another setting with a judge.
+        description: A one-line description.
     """
 
     def __init__(
@@ -193,14 +193,14 @@ class EvalSetting:
     def _check(self) -> None:
         where = f"eval setting {self.name!r}"
         if not hasattr(self.dataset, "open"):
-            raise DefinitionError(f"{where}: dataset is a StandardDataset or the like, not {self.dataset!r}")
+            raise DefinitionError(f"{where}: dataset must be a StandardDataset or similar, not {self.dataset!r}")
         if self.idx_subsample_list is not None and len(self.idx_subsample_list) != self.size:
             raise DefinitionError(
                 f"{where}: idx_subsample_list has {len(self.idx_subsample_list)} positions, but size is {self.size}"
             )
         for what, values in (("class_sublist", self.class_sublist), ("idx_subsample_list", self.idx_subsample_list)):
             if values is not None and (len(set(values)) != len(values) or not values or min(values) < 0):
-                raise DefinitionError(f"{where}: {what} is a list of different numbers from 0 up")
+                raise DefinitionError(f"{where}: {what} must be a list of different numbers from 0")
         if self._class_groups is not None and not callable(self._class_groups):
             _ = self.class_groups
         if self.metrics_fn is not None and not {"logits", "targets"} <= set(parameters(self.metrics_fn)):
@@ -211,7 +211,7 @@ class EvalSetting:
         for what in ("perturbation_fn_cpu", "perturbation_fn_gpu"):
             function = getattr(self, what)
             if function is not None and not callable(function):
-                raise DefinitionError(f"{where}: {what} is a function of images, not {function!r}")
+                raise DefinitionError(f"{where}: {what} must be a function of images, not {function!r}")
         try:
             if self.perturbation_fn_cpu is not None:
                 check_cpu_call(self.perturbation_fn_cpu)
@@ -232,15 +232,15 @@ class EvalSetting:
 
         Args:
             source: The opened data set.
-            limit: At most so many, evenly spread, so that they come from all classes of a sorted data set.
+            limit: The maximum number, evenly spread, to cover all classes of a sorted data set.
 
         Raises:
-            DataError: If the data set has another number of samples than the setting says.
+            DataError: If the data set does not have the setting's number of samples.
         """
         if self.idx_subsample_list is not None:
             if max(self.idx_subsample_list) >= len(source):
                 raise DataError(
-                    f"{self.name}: position {max(self.idx_subsample_list)} is asked for, but the data set"
+                    f"{self.name}: idx_subsample_list has the position {max(self.idx_subsample_list)}, but the data set"
                     f" {source.name} has {len(source)} samples"
                 )
             positions = self.idx_subsample_list
@@ -249,7 +249,7 @@ class EvalSetting:
                 expected = " or ".join(f"{size:,}" for size in (self.size, *self.other_sizes))
                 raise DataError(
                     f"{self.name}: {expected} samples are expected, {len(source):,} were found in the data set"
-                    f" {source.name}{_where(source)}; it is incomplete, or not the one that is meant"
+                    f" {source.name}{_where(source)}; it is incomplete or the wrong data set"
                 )
             positions = list(range(len(source)))
         if limit is None or limit >= len(positions):
@@ -258,11 +258,11 @@ class EvalSetting:
 
     @property
     def class_groups(self) -> list[list[int]] | None:
-        """The groups of classes whose largest logit counts.
+        """The groups of classes, each scored by its largest logit.
 
         Raises:
-            DataError: If they come with data that are not there.
-            DefinitionError: If they are no lists of class numbers.
+            DataError: If they come with missing data.
+            DefinitionError: If they are not lists of class numbers.
         """
         given = self._class_groups() if callable(self._class_groups) else self._class_groups
         if given is None:
@@ -276,7 +276,7 @@ class EvalSetting:
 
     @property
     def noise_key(self) -> str:
-        """What the random numbers of this setting's perturbation are made from: its parent's name, else its own."""
+        """The key of the random numbers of this setting's perturbation: its parent's name, else its own."""
         return self.parent_eval_setting or self.name
 
     def sample_seed(self, sample_id: str, seed: int = 0) -> int:
@@ -290,14 +290,14 @@ class EvalSetting:
 
     @property
     def perturbation_needs_model(self) -> bool:
-        """Whether the perturbation asks for the model."""
+        """Whether the perturbation takes the model."""
         return self.perturbation_fn_gpu is not None and "model" in gpu_call(self.perturbation_fn_gpu).arguments
 
     def require(self) -> None:
-        """Checks that what the perturbations read beside the samples is there, such as pictures of frost.
+        """Checks that additional data of the perturbations exist, such as pictures of frost.
 
         Raises:
-            UnsupportedError: If it is not; says what is missing and where it was looked for.
+            UnsupportedError: If something is missing; says what, and where it was searched.
         """
         for function in (self.perturbation_fn_cpu, self.perturbation_fn_gpu):
             check = getattr(function, "require", None)
@@ -315,7 +315,7 @@ class EvalSetting:
         """Class names and templates, as plain values.
 
         Args:
-            dataset_classes: The class names of the data set, for a setting that gives none.
+            dataset_classes: The class names of the data set, for a setting without.
 
         Raises:
             DefinitionError: If there are no templates or no class names.
@@ -324,13 +324,13 @@ class EvalSetting:
         names = self.given_class_names(dataset_classes)
         if templates is None or not names:
             lacking = "prompt templates" if templates is None else "class names"
-            raise DefinitionError(f"eval setting {self.name!r} has no {lacking}, which zero-shot classification needs")
+            raise DefinitionError(f"eval setting {self.name!r} has no {lacking}, needed for zero-shot classification")
         if isinstance(templates, Mapping):
             return {"class_names": names, "templates": {name: list(templates.get(name, ())) for name in names}}
         return {"class_names": names, "templates": list(templates)}
 
     def given_class_names(self, dataset_classes: Sequence[str] | None) -> list[str]:
-        """The setting's class names, else those of the data set; empty where neither has any."""
+        """The setting's class names, else those of the data set; empty if neither has any."""
         given = self._class_names() if callable(self._class_names) else self._class_names
         return list(given if given is not None else dataset_classes or ())
 
@@ -347,7 +347,7 @@ class EvalSetting:
 
     @property
     def num_classes(self) -> int | None:
-        """The number of logits that a model must have, where it is known."""
+        """The required number of logits, if known."""
         given = self._num_classes() if callable(self._num_classes) else self._num_classes
         if given is not None or self._class_names is None or callable(self._class_names):
             return given
@@ -382,7 +382,7 @@ def _count(name: str, size: Any) -> int:
         number = 0
     if number < 1 or isinstance(size, bool):
         raise DefinitionError(
-            f"eval setting {name!r}: size is the number of samples, an integer larger than 0; got {size!r}"
+            f"eval setting {name!r}: size must be the number of samples, a positive integer; got {size!r}"
         )
     return number
 

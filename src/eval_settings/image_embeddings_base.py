@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def images_of(setting: EvalSetting) -> EvalSetting:
     """The setting whose outputs are the image embeddings of another setting: same images, same perturbation.
 
-    Of a captioning setting they are not perturbed: captions are compared with what the images showed before.
+    For a captioning setting they are not perturbed: captions are compared with the original images.
     """
     perturbed = setting.perturbed and setting.task != "captioning"
     return EvalSetting(
@@ -35,7 +35,7 @@ def images_of(setting: EvalSetting) -> EvalSetting:
 
 
 class ImageEmbeddings:
-    """Makes them, for every setting of a registry."""
+    """The image-embedding settings of all settings of a registry."""
 
     name = "image embeddings"
 
@@ -43,7 +43,7 @@ class ImageEmbeddings:
         self._settings = settings
 
     def names(self) -> Iterable[str]:
-        """None: they are found by the names of the others."""
+        """None are listed; they are derived from the other names."""
         return ()
 
     def canonical(self, name: str) -> str | None:

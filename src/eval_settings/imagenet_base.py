@@ -1,4 +1,4 @@
-"""What the files of ImageNet's settings share: data sets below the data root, parts of them, families of settings."""
+"""The base of ImageNet's settings: data sets below the data root, parts of them, families of settings."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class ShareOfEachClass:
 
 
 class RealLabels:
-    """ImageNet's validation images with all their right classes."""
+    """ImageNet's validation images with all their true classes."""
 
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
@@ -151,7 +151,7 @@ class RealLabels:
 
 
 def singles(classes: Sequence[int]) -> list[list[int]]:
-    """Each class as a group of its own."""
+    """Each class as a separate group."""
     return [[label] for label in classes]
 
 
@@ -182,7 +182,7 @@ def ten_percent(parent: EvalSetting, sizes: Sequence[int]) -> EvalSetting:
 
 
 class SettingFamily:
-    """Settings that are made when they are asked for.
+    """Settings that are built on demand.
 
     Args:
         name: The family's name.
@@ -198,7 +198,7 @@ class SettingFamily:
         return self._builders
 
     def canonical(self, name: str) -> str | None:
-        """The name, when it is one of the family's."""
+        """The name, if it belongs to the family."""
         return name if name in self._builders else None
 
     def build(self, name: str) -> EvalSetting:

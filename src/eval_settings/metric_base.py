@@ -1,4 +1,4 @@
-"""What a setting's own metric may return, and the metric that ImageNet-testbed's settings name."""
+"""The results of custom metrics, and the metric of ImageNet-testbed's settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from testbed.errors import DefinitionError
 
 
 class Percent(float):
-    """A rate in percent; the store keeps it as a fraction."""
+    """A rate in percent, stored as a fraction."""
 
 
 def accuracy_topk(logits: Any, targets: Any, topk: Sequence[int] = (1, 5)) -> dict[str, Percent]:
@@ -41,11 +41,11 @@ def as_metrics(returned: Any, n: int, scorer: str, what: str) -> list[Metric]:
     Args:
         returned: A dictionary of names to numbers, to pairs (number, unit), or to `Metric`; or a list of `Metric`.
         n: The number of samples, for numbers that do not say.
-        scorer: Who computed them.
+        scorer: What computed them.
         what: The setting, for messages.
 
     Returns:
-        Metrics with their values as they were returned, but those in `Percent` as fractions.
+        Metrics with unchanged values, except `Percent` values, which become fractions.
 
     Raises:
         DefinitionError: If it is none of these.
@@ -55,7 +55,7 @@ def as_metrics(returned: Any, n: int, scorer: str, what: str) -> list[Metric]:
     if isinstance(returned, list | tuple) and returned and all(isinstance(value, Metric) for value in returned):
         return [_as_metric(value.name, value, n, scorer, what) for value in returned]
     raise DefinitionError(
-        f"{what}: metrics_fn returns a dictionary of names to numbers (or a list of Metric), not {returned!r:.80}"
+        f"{what}: metrics_fn must return a dictionary of names to numbers (or a list of Metric), not {returned!r:.80}"
     )
 
 
@@ -72,5 +72,5 @@ def _as_metric(name: str, value: Any, n: int, scorer: str, what: str) -> Metric:
         if isinstance(value, str | bytes):
             raise TypeError
     except (TypeError, ValueError):
-        raise DefinitionError(f"{what}: the metric {name!r} is {value!r:.80}, which is no number") from None
+        raise DefinitionError(f"{what}: the metric {name!r} is {value!r:.80}, which is not a number") from None
     return Metric(name, number, n, scorer=scorer, unit=unit)

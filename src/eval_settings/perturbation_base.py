@@ -1,4 +1,4 @@
-"""How perturbations are called, and what their random numbers are made from."""
+"""How perturbations are called, and the seeds of their random numbers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def check_cpu_call(function: Callable[..., Any]) -> None:
             inspect.Signature(signature).bind("image")
     except TypeError:
         names = ", ".join(each.name for each in signature or ())
-        raise DefinitionError(f"a perturbation_fn_cpu takes one image by place; this one takes ({names})") from None
+        raise DefinitionError(
+            f"a perturbation_fn_cpu takes one positional argument; this one takes ({names})"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class GpuCall:
 
     Attributes:
         arguments: What it gets, in order: names out of `GPU_ARGUMENTS`.
-        by_name: Whether it gets them by name rather than by place.
+        by_name: Whether they are keyword arguments rather than positional.
     """
 
     arguments: tuple[str, ...]

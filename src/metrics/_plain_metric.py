@@ -1,4 +1,4 @@
-"""What stands in for torchmetrics.Metric where torchmetrics is not installed: sums, and nothing over processes."""
+"""Replaces torchmetrics.Metric if torchmetrics is not installed: sums, without reduction over processes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class PlainMetric:
         return self
 
     def clone(self) -> PlainMetric:
-        """A copy with sums of its own."""
+        """A copy with separate sums."""
         return deepcopy(self)
 
     def reset(self) -> None:

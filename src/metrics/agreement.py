@@ -72,7 +72,7 @@ def hardest_first(wrong: Array, nll: Array) -> Array:
 
 
 def most_common(classes: Sequence[int]) -> tuple[int, int] | None:
-    """The class that most models said, of several the lowest, and how many said it; None where nobody said any."""
+    """The class that most models predict (ties: the lowest), and how many do; None if no model predicts one."""
     said = Counter(int(each) for each in classes if each >= 0)
     return min(said.items(), key=lambda item: (-item[1], item[0])) if said else None
 

@@ -1,4 +1,4 @@
-"""Borda count: candidates ranked by several voters, each with an order of its own."""
+"""Borda count: candidates ranked by several voters."""
 
 from __future__ import annotations
 

@@ -372,7 +372,7 @@ def _baselines(pairs: _Pairs, texts: _Texts, kept: Array, options: SimilarityOpt
     """The mean of each metric over random pairs of a caption and a reference of another sample."""
     if len(kept) < 2:
         raise DataError(
-            f"a baseline needs captions of at least two samples, there are {len(kept)}; do without rescale='baseline'"
+            f"a baseline needs captions of at least two samples, there are {len(kept)}; omit rescale='baseline'"
         )
     rng = np.random.Generator(np.random.Philox(options.seed))
     first = rng.integers(len(kept), size=options.baseline_pairs)

@@ -109,7 +109,7 @@ def _embedder(scorer: Any, language: str, device: str | None, dtype: str) -> Emb
 
 def _loaded(definition: ModelDefinition, device: str | None, dtype: str) -> EmbedsText:
     if EMBED_TEXT not in definition.capabilities:
-        raise UnsupportedError(f"the model {definition.name!r} embeds no texts, so that it can be no scorer")
+        raise UnsupportedError(f"the model {definition.name!r} embeds no texts, so it cannot be a scorer")
     import torch
 
     from testbed.models.definition_base import LoadOptions

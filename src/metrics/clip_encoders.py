@@ -86,7 +86,7 @@ def encoder_of(model: Any, truncation: Truncation, device: torch.device | None) 
         model = definition_of(model)
     if isinstance(model, ModelDefinition):
         if EMBED_TEXT not in model.capabilities:
-            raise UnsupportedError(f"{model.name} embeds no texts, as CLIPScore needs: it is no dual encoder")
+            raise UnsupportedError(f"{model.name} embeds no texts; CLIPScore needs a dual encoder")
         of_texts = EMBED_IMAGE not in model.capabilities  # which no image's device moves
         place = device or (idle_device() if of_texts else "cpu")
         return LoadedEncoder(model.load(LoadOptions(str(place))), truncation, stays=of_texts)

@@ -1,4 +1,4 @@
-"""What CLIPScore is given: images and texts, checked and told apart by content."""
+"""The inputs of CLIPScore: images and texts, checked and deduplicated by content."""
 
 from __future__ import annotations
 
@@ -113,9 +113,9 @@ def _checked(name: str, position: int, image: torch.Tensor, data_range: float) -
         return most
     hint = ""
     if least == least and most == most:
-        hint = "; a normalized image is to be handed over as it was before"
+        hint = "; a normalized image must be given before its normalization"
         if limit == 1 and 1 < most <= 255 and least >= 0:
-            hint = "; for floats up to 255 leave data_range at 255"
+            hint = "; for floats up to 255 use data_range=255"
     raise ClipInputError(
         f"image {position} of {name}: expected values from 0 to {limit:g} in {image.dtype}, got {least:g} to"
         f" {most:g}{hint}"

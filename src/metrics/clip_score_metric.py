@@ -135,7 +135,7 @@ class CLIPScore(_Base):  # type: ignore[misc]
             ValueError: If they are not kept.
         """
         if not self.keep_cosines:
-            raise ValueError("the cosines are not kept: make the metric with keep_cosines=True")
+            raise ValueError("the cosines are not stored: create the metric with keep_cosines=True")
         parts = [self.kept] if isinstance(self.kept, torch.Tensor) else self.kept
         return torch.cat([torch.zeros(0), *(part.float().cpu() for part in parts)])
 
@@ -165,7 +165,7 @@ class CLIPScore(_Base):  # type: ignore[misc]
         self.zero_norms += pairs.zero_norms
         self.not_finite += int((~finite).sum())
         if self.keep_cosines:
-            # Of the metric's own type: torchmetrics puts an empty tensor of it in the place of a process without pairs.
+            # Of the metric's own type: torchmetrics uses an empty tensor of it for a process without pairs.
             self.kept.append(torch.from_numpy(pairs.cosines).to(self.device, self.dtype))
 
     def forward(self, source: Given, target: Given) -> Any:

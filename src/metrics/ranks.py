@@ -1,4 +1,4 @@
-"""Ranking models on the same samples: how sure each place is, and which models cannot be told apart.
+"""Ranks models on the same samples, with confidence intervals of ranks, and ties.
 
 Models are ranked by a sum of means over strata: one setting is one stratum. Of several settings a stratum holds those
 that have the very same samples (as corruptions of one data set do), their scores of each sample added up with weights
@@ -33,7 +33,7 @@ class Place:
         rank: 1 + the number of models that are better; equal ones share a rank.
         rank_low: The best rank of the 95 % interval: 2.5 % of the resamples rank the model better.
         rank_high: The worst; where models are equal in a resample, each may have any of the ranks that they share.
-        tied: The models (columns) that it cannot be told from: Holm-adjusted p ≥ 0.05 over all pairs.
+        tied: The models (columns) without a significant difference: Holm-adjusted p ≥ 0.05 over all pairs.
     """
 
     value: float
@@ -164,7 +164,7 @@ def _sign_flips(scores: Array, rng: np.random.Generator) -> list[float]:
 
 
 def tied_models(p_values: Sequence[float], models: int) -> list[tuple[int, ...]]:
-    """For each model those that it cannot be told from.
+    """For each model the models without a significant difference.
 
     Args:
         p_values: Of all pairs, as `pair_p_values` gives them.

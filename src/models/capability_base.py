@@ -1,7 +1,7 @@
-"""What a model can do, as small protocols. A setting says what it needs, a model says what it has.
+"""The capabilities of models, as small protocols. Settings require capabilities, models provide them.
 
 Shapes: images are float tensors [B, 3, H, W] in [0, 1]; embeddings are float tensors [B, D]; nothing is normalized
-unless it says so.
+unless stated.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ EMBED_TEXT = "embed_text"
 GENERATE = "generate"
 CHAT = "chat"
 LOGLIK = "loglik"
-GRADIENTS = "gradients"  # outputs can be differentiated with respect to the images: what attacks need
+GRADIENTS = "gradients"  # outputs are differentiable with respect to the images, as attacks need
 
 CAPABILITIES = frozenset({LOGITS, EMBED_IMAGE, EMBED_TEXT, GENERATE, CHAT, LOGLIK, GRADIENTS})
 
 
 @dataclass(frozen=True)
 class Message:
-    """What is put to a generating model: texts and images, interleaved.
+    """The input of a generative model: texts and images, interleaved.
 
     Attributes:
-        parts: Texts (str) and images (tensors [3, H, W] in [0, 1], or paths), in the order in which they are read.
-        role: Who says it: ``"user"``, ``"assistant"`` or ``"system"``.
-        sample: The id of the sample that it is about, for models that replay what was said before.
+        parts: Texts (str) and images (tensors [3, H, W] in [0, 1], or paths), in order.
+        role: The speaker: ``"user"``, ``"assistant"`` or ``"system"``.
+        sample: The id of its sample, for models that replay recorded answers.
     """
 
     parts: Sequence[Any]
@@ -44,8 +44,8 @@ class GenerationConfig:
     """How text is generated.
 
     Attributes:
-        max_new_tokens: The most tokens to generate.
-        temperature: 0 takes the likeliest token each time.
+        max_new_tokens: The maximum number of tokens to generate.
+        temperature: 0 always takes the most likely token.
         stop: Strings at which generation ends.
     """
 
@@ -55,12 +55,12 @@ class GenerationConfig:
 
 
 NO_ANSWER = "missing"  # a finish reason
-FAILED = "error"  # how the finish reason of an answer that could not be given begins
+FAILED = "error"  # the prefix of the finish reason of a failed answer
 
 
 @dataclass(frozen=True)
 class Generation:
-    """What a model said.
+    """The answer of a model.
 
     Attributes:
         text: The text, without the prompt.
@@ -110,7 +110,7 @@ class Generates(Protocol):
 
 @runtime_checkable
 class Chats(Protocol):
-    """Answers the last of several turns."""
+    """Answers the last turn of a conversation."""
 
     def chat(self, turns: Sequence[Sequence[Message]], config: GenerationConfig) -> list[Generation]:
         """One generation for each conversation."""
@@ -119,7 +119,7 @@ class Chats(Protocol):
 
 @runtime_checkable
 class ScoresText(Protocol):
-    """Tells how likely a text is after a message."""
+    """Computes the likelihood of a text after a message."""
 
     def loglik(self, pairs: Sequence[tuple[Message, str]]) -> list[float]:
         """The log-likelihood (nats, summed over tokens) of each text given its message."""

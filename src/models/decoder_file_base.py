@@ -1,7 +1,7 @@
-"""Decoders that CLIP-CC-Bench's configuration files define: ``--plugin FILE.yaml`` registers one.
+"""Decoders defined by CLIP-CC-Bench's configuration files: ``--plugin FILE.yaml`` registers one.
 
-The section ``decoder`` alone counts here. ``path`` is relative to the folder in which CLIP-CC-Bench's lies, else to
-that one, else to the file; where there is no such folder, the type's weights come from the hub. ``max_length`` counts
+Only the section ``decoder`` is used. ``path`` is relative to the parent of CLIP-CC-Bench's folder, else to that folder,
+else to the file; if there is no such folder, the type's weights come from the hub. ``max_length`` counts
 tokens, instruction and all. ``device_map: auto`` shares a language model among all GPUs that a process sees: as testbed
 has a process for each GPU, it is for runs with one of them. A device is where the model runs whatever the run says;
 without the key it runs where the run says. ``trust_remote_code: true`` lets the code of a folder of
@@ -38,8 +38,8 @@ def register(path: Path, catalog: Catalog) -> FolderEncoder:
     """Registers the decoder of a configuration file under its name.
 
     Raises:
-        DefinitionError: If the file says something that cannot be.
-        DuplicateNameError: If another model has that name.
+        DefinitionError: If the file is invalid.
+        DuplicateNameError: If another model has this name.
     """
     # The folder of its weights, and whether code in it may run, depend on the inputs.
     make = once_for_inputs(partial(from_config, read_config(path)))
@@ -52,7 +52,7 @@ def from_config(config: ClipCcConfig) -> FolderEncoder:
     """The definition of a configuration's decoder.
 
     Raises:
-        DefinitionError: If its type is unknown, or has no use for one of the keys.
+        DefinitionError: If its type is unknown or does not support one of the keys.
     """
     given = config.decoder
     if given.type not in TYPES:
@@ -78,7 +78,7 @@ def from_config(config: ClipCcConfig) -> FolderEncoder:
 
 
 def _folder(config: ClipCcConfig) -> str | None:
-    """The absolute path of the decoder's folder; None where there is none."""
+    """The absolute path of the decoder's folder; None if there is none."""
     written = config.decoder.path
     if written is None:
         return None
@@ -89,7 +89,7 @@ def _folder(config: ClipCcConfig) -> str | None:
     hub = KINDS[config.decoder.type].hub if config.decoder.type in KINDS else source_of(written)
     if found is None and config.decoder.type != MINILM and REPOSITORY.fullmatch(hub):
         log.warning(
-            "%s: there is no folder %s; %s of the Hugging Face hub is taken", config.path, base.parent / path, hub
+            "%s: there is no folder %s; using %s from the Hugging Face hub", config.path, base.parent / path, hub
         )
     return str(found.absolute()) if found is not None else None
 

@@ -1,4 +1,4 @@
-"""Published text embedders that are language models: what each does to a text, a row of data for each."""
+"""Published text embedders that are language models: how each processes a text."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 from testbed.errors import UnsupportedError
 
-# What is asked where texts are compared with texts and neither is a question, as it was worded for E5-Mistral.
+# The instruction for comparing texts of which neither is a query, as worded for E5-Mistral.
 SYMMETRIC = "Retrieve semantically similar text."
-UNSTOPPED = SYMMETRIC.rstrip(".")  # as those of Nemotron and of Qwen3 write it in their evaluations
+UNSTOPPED = SYMMETRIC.rstrip(".")  # as in the evaluations of Nemotron and Qwen3
 EVAL_BATCH_SIZE = 8
 
 
@@ -18,17 +18,17 @@ class DecoderKind:
     """One kind of language model that embeds texts.
 
     Attributes:
-        hub: Where it is published.
-        network: The beginning of the names of its classes in transformers, such as ``"Qwen2"``.
-        model_types: What its configuration may say that it is.
-        template: What is put in front of a text, with ``{}`` for what it is told to do.
+        hub: Its repository on the hub.
+        network: The prefix of its class names in transformers, such as ``"Qwen2"``.
+        model_types: The allowed model types in its configuration.
+        template: The prefix of each text, with ``{}`` for the instruction.
         pooling: Which last hidden states make the embedding: ``"last"``, the last token's; ``"mean"``, the mean of
             all; ``"latent"``, as NV-Embed's: the mean over the text's own tokens after attention to learned vectors.
-        padding: At which side shorter texts of a batch are padded.
+        padding: The side at which shorter texts of a batch are padded.
         end: The token that ends each text; None for none.
-        causal: Whether a token sees only what comes before it.
-        task: What it is told to do unless something else is said.
-        max_length: The most tokens of a text, instruction and all.
+        causal: Whether tokens only attend to previous ones.
+        task: The default instruction.
+        max_length: The maximum number of tokens of a text, including the instruction.
     """
 
     hub: str
@@ -43,22 +43,22 @@ class DecoderKind:
     max_length: int = 32768
 
     def instruction(self, task: str | None = None) -> str:
-        """What is put in front of each text.
+        """The prefix of each text.
 
         Args:
-            task: What it is told to do; None for the usual, ``""`` for nothing in front.
+            task: The instruction; None for the default, ``""`` for no prefix.
         """
         task = self.task if task is None else task
         return self.template.replace("{}", task) if task else ""
 
     def spec(self) -> dict[str, Any]:
-        """What decides embeddings besides instruction, length and weights."""
+        """What determines embeddings besides instruction, length and weights."""
         parts = ("network", "pooling", "padding", "end", "causal")
         return {**{part: getattr(self, part) for part in parts}, "normalized": True}
 
 
 KINDS = {
-    # Its instruction's tokens are seen by the others, but not averaged.
+    # The tokens of its instruction are attended to, but not averaged.
     "nvembed": DecoderKind(
         hub="nvidia/NV-Embed-v2",
         network="Mistral",
@@ -105,7 +105,7 @@ KINDS = {
 
 
 def kind_of(name: str) -> DecoderKind:
-    """The kind of that name.
+    """The kind with this name.
 
     Raises:
         UnsupportedError: If there is none.
@@ -113,4 +113,4 @@ def kind_of(name: str) -> DecoderKind:
     try:
         return KINDS[name]
     except KeyError:
-        raise UnsupportedError(f"no kind of decoder is called {name!r}; there are {', '.join(KINDS)}") from None
+        raise UnsupportedError(f"there is no decoder type {name!r}; there are {', '.join(KINDS)}") from None

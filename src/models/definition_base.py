@@ -1,4 +1,4 @@
-"""What every definition of a model has: a name, how images reach it, its weights."""
+"""The base of model definitions: name, transform, weights."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ DTYPES = ("float32", "bfloat16", "float16")
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """How a model is to be loaded.
+    """How to load a model.
 
     Attributes:
-        device: Such as ``"cpu"`` or ``"cuda:0"``.
-        dtype: ``"float32"``, or the lower precision in which torch.autocast runs what it deems safe.
-        random_seed: None for the real weights; else the network is built untrained from this seed.
+        device: The device, such as ``"cpu"`` or ``"cuda:0"``.
+        dtype: ``"float32"``, or a lower precision for torch.autocast.
+        random_seed: None for trained weights; else the seed of an untrained network.
     """
 
     device: str = "cpu"
@@ -34,27 +34,27 @@ class LoadOptions:
 
 
 class ModelDefinition(ABC):
-    """What every model has, whatever it can do.
+    """The fields of every model.
 
     Args:
         name: Unique in the registry.
-        transform: From a PIL image to a float tensor [3, H, W] in [0, 1]; None for a model that sees no images.
-        eval_batch_size: How many images (or texts, or messages) at once fit a usual GPU.
-        normalization: Applied to images in [0, 1] right before the network.
+        transform: From a PIL image to a float tensor [3, H, W] in [0, 1]; None for a model without image input.
+        eval_batch_size: The number of images (or texts, or messages) per batch that fits a usual GPU.
+        normalization: Applied to images in [0, 1] directly before the network.
         arch: The architecture's name.
-        adversarial_batch_size: How many at once under attack; default an eighth, at least 1.
+        adversarial_batch_size: The batch size under attack; default an eighth, at least 1.
         model_type: Such as "Standard training" or "Trained with more data", for figures.
-        weights: What tells the weights apart without loading them: a file, a `WeightsSource`, or a string (an id of
-            your own making, to be changed with the weights). Default: the loaded state dict is digested.
+        weights: Identifies the weights without loading them: a file, a `WeightsSource`, or a string (your own id, to be
+            changed with the weights). Default: a digest of the loaded state dict.
         architecture: A plain description of what the loader builds; default its source code.
-        random_loader: Builds the network untrained; default the architecture ``arch`` of torchvision or timm.
-        published: Numbers that were published about it; a run says so when its own are others.
+        random_loader: Builds the untrained network; default the architecture ``arch`` of torchvision or timm.
+        published: Published numbers of the model; runs report differing results.
     """
 
     capabilities: frozenset[str] = frozenset()
-    # Whether every answer is paid for, as at a served model: stored answers are then not checked unasked.
+    # Whether answers cost money, as with a served model: stored answers are then only checked on request.
     costs_money: bool = False
-    # The number of classes of the logits, where it is known before loading.
+    # The number of logits, if known before loading.
     num_classes: int | None = None
     ADVERSARIAL_BATCH_SIZE_REDUCTION_FACTOR = 8
 
@@ -75,10 +75,10 @@ class ModelDefinition(ABC):
     ) -> None:
         seeing = self.capabilities & {LOGITS, EMBED_IMAGE}
         if not callable(transform) and (seeing or transform is not None):
-            raise DefinitionError(f"model {name!r}: transform takes an image and returns a tensor; got {transform!r}")
+            raise DefinitionError(f"model {name!r}: transform must map an image to a tensor; got {transform!r}")
         for what, size in (("eval_batch_size", eval_batch_size), ("adversarial_batch_size", adversarial_batch_size)):
             if size is not None and (not isinstance(size, int) or size < 1):
-                raise DefinitionError(f"model {name!r}: {what} is an integer larger than 0, got {size!r}")
+                raise DefinitionError(f"model {name!r}: {what} must be a positive integer, got {size!r}")
         self.name = name
         self.transform = transform
         self.eval_batch_size = eval_batch_size
@@ -92,7 +92,7 @@ class ModelDefinition(ABC):
         self.published = tuple(published)
 
     def under_name(self, name: str, **fields: Any) -> Self:
-        """This model under another name, with some other fields, such as ``transform`` or ``model_type``."""
+        """This model under another name, with some fields replaced, such as ``transform`` or ``model_type``."""
         unknown = [field for field in fields if field not in vars(self)]
         if unknown:
             raise DefinitionError(f"model {name!r}: {type(self).__name__} has no field {unknown[0]!r}")
@@ -101,10 +101,10 @@ class ModelDefinition(ABC):
         return other
 
     def batch_size(self, adversarial: bool, override: int | None = None) -> int:
-        """How many images at once: ``override``, else the definition's; under attack fewer.
+        """The batch size: ``override``, else the definition's; under attack the definition's smaller one.
 
-        An attack's many steps magnify the rounding errors of a batch's size, so that its images are the same for every
-        ``--batch-size`` only if that does not apply to them.
+        The many steps of an attack amplify rounding errors that depend on the batch size, so ``--batch-size`` does not
+        apply to attacks.
         """
         if not adversarial:
             return override or self.eval_batch_size
@@ -114,32 +114,32 @@ class ModelDefinition(ABC):
 
     @abstractmethod
     def spec(self) -> dict[str, Any]:
-        """What the model is, but for its name and its weights: part of the identity of its cells."""
+        """The model without its name and weights: part of the identity of its cells."""
 
     def random_spec(self) -> dict[str, Any]:
-        """What decides the numbers of an untrained network besides `spec` and the seed."""
+        """What determines the numbers of an untrained network besides `spec` and the seed."""
         return {} if self._random_loader is None else {"random_loader": self._random_loader}
 
     @abstractmethod
     def make_network(self) -> Any:
-        """The network with its real weights, on the CPU."""
+        """The network with trained weights, on the CPU."""
 
     @abstractmethod
     def load(self, options: LoadOptions) -> Any:
-        """The model, ready to be run: an object with the methods that its capabilities promise."""
+        """The loaded model: an object with the methods of its capabilities."""
 
     def weights(self, random_seed: int | None = None, fetch: bool = True) -> Weights | None:
-        """What the weights are, by content.
+        """The weights, identified by content.
 
         Args:
             random_seed: As in `LoadOptions`.
-            fetch: Whether to download or train them if they are not here.
+            fetch: Whether to download or train them if they are missing.
 
         Returns:
-            The weights, or None when they are not here and ``fetch`` is False.
+            The weights, or None if they are not downloaded yet and ``fetch`` is False.
 
         Raises:
-            WeightsError: If they cannot be had.
+            WeightsError: If they are not available.
         """
         if random_seed is not None:
             return Weights(f"random:{random_seed}", 0)
@@ -154,14 +154,14 @@ class ModelDefinition(ABC):
         try:
             with no_downloads():
                 return of_network(self.make_network())
-        except Exception:  # whatever the loader makes of that; the run itself will tell
+        except Exception:  # the loader may raise anything; the run itself will report it
             return None
 
     def make_random_network(self, seed: int) -> Any:
         """The network with random weights, the same for the same seed.
 
         Raises:
-            WeightsError: If nobody knows how to build it.
+            WeightsError: If there is no way to build it.
         """
         import torch
 
@@ -188,7 +188,7 @@ class ModelDefinition(ABC):
 
 
 def _architecture(arch: str) -> Any:
-    """An untrained network of torchvision or timm, or None when neither has it."""
+    """An untrained network of torchvision or timm, or None if neither has it."""
     from torchvision import models
 
     if arch in models.list_models(module=models):

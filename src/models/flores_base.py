@@ -1,4 +1,4 @@
-"""The languages of settings as FLORES-200 codes, and the tokenizers that want those: NLLB-CLIP's."""
+"""The languages of settings as FLORES-200 codes, for NLLB-CLIP's tokenizers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from testbed.errors import UnsupportedError
 
 CODE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
-# What CLIP benchmark feeds NLLB-CLIP for the languages of its data sets; its Chinese is the traditional script.
+# CLIP benchmark's codes for NLLB-CLIP; Chinese is the traditional script.
 CODES = {
     "ar": "arb_Arab",
     "bn": "ben_Beng",
@@ -53,7 +53,7 @@ CODES = {
 
 
 def flores_code(language: str) -> str:
-    """The FLORES-200 code of a language; a code is returned as it is.
+    """The FLORES-200 code of a language; a code is returned unchanged.
 
     Raises:
         UnsupportedError: If there is none.
@@ -64,7 +64,7 @@ def flores_code(language: str) -> str:
         return CODES[language]
     except KeyError:
         raise UnsupportedError(
-            f"no FLORES-200 code is known for the language {language!r}; the tokenizer knows {', '.join(CODES)}, and"
+            f"no FLORES-200 code is known for the language {language!r}; the tokenizer supports {', '.join(CODES)}, and"
             " codes such as eng_Latn"
         ) from None
 
@@ -82,7 +82,7 @@ def nllb_tokenizer(tokenizer: Any, code: str) -> Any:
     inner = tokenizer.tokenizer
     number = inner.convert_tokens_to_ids(code)
     if number is None or number == inner.unk_token_id:
-        raise UnsupportedError(f"the tokenizer does not know the language {code}")
+        raise UnsupportedError(f"the tokenizer does not support the language {code}")
     # open_clip's own set_language is undone by transformers, which goes back to src_lang at every call.
     inner.src_lang = code
     return tokenizer

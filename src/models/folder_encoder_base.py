@@ -1,4 +1,4 @@
-"""Text embedders that are read from a folder: language models of known kinds, and sentence-transformers' models."""
+"""Text embedders in a folder: language models of known kinds, and sentence-transformers' models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from testbed.models.text_encoder_base import REVISION, TextEncoder
 from testbed.models.weights_base import Weights
 
 EXTRA = "decoders"
-SMALL_BATCH_SIZE = 64  # texts at once, of models with some hundred million parameters
+SMALL_BATCH_SIZE = 64  # texts per batch for models with some hundred million parameters
 DEVICES = ("cpu", "cuda", "mps")
 
 
@@ -28,8 +28,8 @@ class FolderEncoder(TextEncoder):
     Args:
         files: The folder.
         library: The package that it needs.
-        device_map: A device in place of the run's, or how to share it among all GPUs, as accelerate calls it.
-        about: What decides embeddings besides instruction, length, weights and the folder's configuration.
+        device_map: A device instead of the run's, or accelerate's way to share it among all GPUs.
+        about: What determines embeddings besides instruction, length, weights and the folder's configuration.
         **options: See `TextEncoder`.
     """
 
@@ -43,7 +43,7 @@ class FolderEncoder(TextEncoder):
         self.about = about
 
     def spec(self) -> dict[str, Any]:
-        """What decides the embeddings besides the weights."""
+        """What determines the embeddings besides the weights."""
         self.require_library()
         self.folder.require_no_code()
         network = {"library": self.library, **self.about, "config": self.folder.configuration()}
@@ -51,11 +51,11 @@ class FolderEncoder(TextEncoder):
         return {**own, "network": network, "revision": REVISION}
 
     def weights(self, random_seed: int | None = None, fetch: bool = True) -> Weights | None:
-        """What the weights are, by content; see `ModelDefinition.weights`.
+        """The weights, identified by content; see `ModelDefinition.weights`.
 
         Raises:
             MissingExtraError: If the package that it needs is not installed.
-            WeightsError: If the folder brings code that may not be run; before anything large is fetched.
+            WeightsError: If the folder has code that may not be run; raised before large downloads.
         """
         self.require_library()
         if fetch:
@@ -63,7 +63,7 @@ class FolderEncoder(TextEncoder):
         return super().weights(random_seed, fetch)
 
     def load(self, options: LoadOptions) -> Any:
-        """The encoder, on the device that its definition names if it names one."""
+        """The encoder, on the device of its definition, if any."""
         self.require_library()
         if self.device_map is not None and _is_device(self.device_map):
             _require_device(self.name, self.device_map)
@@ -71,12 +71,12 @@ class FolderEncoder(TextEncoder):
         return super().load(options)
 
     def require_library(self) -> None:
-        """Fails where the package that it needs is not installed."""
+        """Checks that the package it needs is installed."""
         if importlib.util.find_spec(self.library.replace("-", "_")) is None:
             raise MissingExtraError(self.library, EXTRA, self.name)
 
     def sharing(self) -> str | None:
-        """How the network is to be shared among GPUs; None where it stays on one device.
+        """How to share the network among GPUs; None for one device.
 
         Raises:
             MissingExtraError: If accelerate, which does that, is not installed.
@@ -118,15 +118,15 @@ def decoder(
     text_batch_size: int | None = None,
     device_map: str | None = None,
 ) -> FolderEncoder:
-    """A language model that embeds texts, of one of `KINDS`. No code that its folder brings is run.
+    """A language model that embeds texts, of one of `KINDS`. Code in its folder is not run.
 
     Args:
         name: Unique in the registry.
         kind: A key of `KINDS`.
-        source: The absolute path of a folder, or ``owner/name`` on the hub; None for where the kind is published.
-        task: What it is told to do with a text, in the kind's words; None for the usual, ``""`` for no instruction.
-        max_length: The most tokens of a text, instruction and all; None for the kind's.
-        text_batch_size: How many texts at once.
+        source: The absolute path of a folder, or ``owner/name`` on the hub; None for the kind's repository.
+        task: The instruction, in the kind's template; None for the default, ``""`` for no instruction.
+        max_length: The maximum number of tokens of a text, including the instruction; None for the kind's.
+        text_batch_size: The number of texts per batch.
         device_map: See `FolderEncoder`.
     """
     row = KINDS[kind]
@@ -176,17 +176,17 @@ def sentence_encoder(
     text_batch_size: int | None = None,
     device_map: str | None = None,
 ) -> FolderEncoder:
-    """A model as sentence-transformers saves it: modules one after another.
+    """A model saved by sentence-transformers: a sequence of modules.
 
     Args:
-        files: Its folder, which says whether code that it brings may be run.
-        instruction: What stands in front of each text; None for what the folder says itself, if it does.
-        max_length: The most tokens of a text; None for what the folder says.
-        text_batch_size: How many texts at once.
-        device_map: A device in place of the run's. ``"auto"`` is the run's: these models are not shared among GPUs.
+        files: Its folder, with the permission to run its code.
+        instruction: The prefix of each text; None for that of the folder, if any.
+        max_length: The maximum number of tokens of a text; None for that of the folder.
+        text_batch_size: The number of texts per batch.
+        device_map: A device instead of the run's. ``"auto"`` is the run's: these models are not shared among GPUs.
 
     Raises:
-        DefinitionError: If it is to be shared among GPUs.
+        DefinitionError: If ``device_map`` shares it among GPUs.
     """
     if device_map is not None and device_map != "auto" and not _is_device(device_map):
         raise DefinitionError(
@@ -238,14 +238,14 @@ def _modules(definition: FolderEncoder, options: LoadOptions) -> Any:
 
 
 def _require_positions(definition: FolderEncoder, folder: Path) -> None:
-    """Refuses a length for which the network has no positions."""
+    """Refuses lengths beyond the network's positions."""
     try:
         positions = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("max_position_embeddings")
     except (OSError, ValueError, AttributeError):
         return
     if definition.max_length is not None and isinstance(positions, int) and definition.max_length > positions:
         raise DefinitionError(
-            f"{definition.name}: max_length is {definition.max_length}, but the model knows {positions} positions"
+            f"{definition.name}: max_length is {definition.max_length}, but the model has {positions} positions"
         )
 
 

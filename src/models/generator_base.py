@@ -18,15 +18,15 @@ class Generator(ModelDefinition):
     Args:
         name: Unique in the registry.
         generator_loader: Called without arguments, returns an object with ``generate(messages, config)``, which maps
-            a list of `Message` and a `GenerationConfig` to one `Generation` for each message. What decides an answer is
-            its message and the configuration alone, not the other messages. Where the object has ``eval()`` or
-            ``to(device)``, they are called before; what it returns then counts if it is not None. It runs without
+            a list of `Message` and a `GenerationConfig` to one `Generation` for each message. An answer must depend
+            only on its message and the configuration, not on other messages. If the object has ``eval()`` or
+            ``to(device)``, they are called first; a result other than None replaces the object. It runs without
             gradients, at the precision of the run (torch.autocast).
-        eval_batch_size: How many messages at once.
+        eval_batch_size: The number of messages per batch.
         **options: See `ModelDefinition`; ``random_loader`` returns such an object too.
 
     Attributes:
-        sees_images: Whether images have to be read for it.
+        sees_images: Whether it needs images.
     """
 
     capabilities = frozenset({GENERATE})
@@ -37,11 +37,11 @@ class Generator(ModelDefinition):
     ) -> None:
         super().__init__(name, options.pop("transform", None), eval_batch_size, **options)
         if not callable(generator_loader):
-            raise DefinitionError(f"model {name!r}: generator_loader is a function without arguments")
+            raise DefinitionError(f"model {name!r}: generator_loader must be a function without arguments")
         self.generator_loader = generator_loader
 
     def spec(self) -> dict[str, Any]:
-        """What decides the answers besides the weights."""
+        """What determines the answers besides the weights."""
         return {
             "arch": self.arch,
             "transform": self.transform,
@@ -50,11 +50,11 @@ class Generator(ModelDefinition):
         }
 
     def make_network(self) -> Any:
-        """What ``generator_loader`` returns."""
+        """The result of ``generator_loader``."""
         return self.generator_loader()
 
     def load(self, options: LoadOptions) -> LoadedGenerator:
-        """The generator, ready to answer."""
+        """The loaded generator."""
         return LoadedGenerator(self, self._network(options), options)
 
 
@@ -71,8 +71,8 @@ class LoadedGenerator:
                 generator = generator if settled is None else settled
         if not callable(getattr(generator, "generate", None)):
             raise DefinitionError(
-                f"model {definition.name!r}: generator_loader returns an object with generate(messages, config), not"
-                f" {type(generator).__name__}"
+                f"model {definition.name!r}: generator_loader must return an object with generate(messages, config),"
+                f" not {type(generator).__name__}"
             )
         self.generator = generator
 
@@ -103,7 +103,7 @@ class LoadedGenerator:
         return list(answers)
 
     def _precision(self) -> contextlib.AbstractContextManager[Any]:
-        """No gradients, the run's precision; nothing where torch is not in use."""
+        """No gradients, the run's precision; no effect if torch is not in use."""
         if "torch" not in sys.modules:
             return contextlib.nullcontext()
         import torch

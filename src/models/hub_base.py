@@ -1,4 +1,4 @@
-"""Weight files from the Hugging Face hub or a plain URL: found in their caches, fetched if need be, or explained."""
+"""Weight files from the Hugging Face hub or a plain URL: found in caches, downloaded, or explained."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = logging.getLogger("testbed")
 def hub_file(
     name: str, repository: str, files: Sequence[str], revision: str | None = None, fetch: bool = True
 ) -> Path | None:
-    """The first of some files that a repository of the Hugging Face hub has.
+    """The first existing file of some candidates in a repository of the Hugging Face hub.
 
     Args:
         name: The model, for messages.
@@ -25,7 +25,7 @@ def hub_file(
         fetch: Whether to download it if it is not in the cache.
 
     Returns:
-        The path in the hub's cache, or None when it is not there and ``fetch`` is False.
+        The path in the hub's cache, or None if it is missing and ``fetch`` is False.
 
     Raises:
         WeightsError: If it cannot be downloaded.
@@ -52,20 +52,20 @@ def hub_file(
 
 
 def url_file(name: str, url: str, path: Path, fetch: bool = True, sha256: str | None = None) -> Path | None:
-    """The file at a URL, in the place where a library looks for it.
+    """The file at a URL, in the place where a library expects it.
 
     Args:
         name: The model, for messages.
         url: The file's address.
         path: The place.
-        fetch: Whether to download it if it is not there.
-        sha256: What the digest of a downloaded file must begin with.
+        fetch: Whether to download it if it is missing.
+        sha256: The prefix of the digest that a downloaded file must have.
 
     Returns:
-        The path, or None when it is not there and ``fetch`` is False.
+        The path, or None if it is missing and ``fetch`` is False.
 
     Raises:
-        WeightsError: If it cannot be downloaded, or is not what it should be.
+        WeightsError: If it cannot be downloaded, or has another digest.
     """
     import torch
 
@@ -84,13 +84,13 @@ def url_file(name: str, url: str, path: Path, fetch: bool = True, sha256: str | 
 
 
 def hash_in_name(url: str) -> str | None:
-    """The beginning of the SHA-256 digest that published checkpoints have in their names: ``resnet18-f37072fd.pth``."""
+    """The prefix of the SHA-256 digest in the names of published checkpoints: ``resnet18-f37072fd.pth``."""
     found = re.search(r"-([a-f0-9]{8,})\.[a-z]+$", url)
     return found[1] if found else None
 
 
 def torch_hub_path(url: str) -> Path:
-    """Where torch.hub keeps the checkpoint of a URL."""
+    """The place of a URL's checkpoint in torch.hub's cache."""
     import torch
 
     return Path(torch.hub.get_dir()) / "checkpoints" / url.rpartition("/")[2]

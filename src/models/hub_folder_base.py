@@ -1,4 +1,4 @@
-"""Folders with a model's files, as ``save_pretrained`` writes them: on this machine, or in the Hugging Face cache."""
+"""Folders with a model's files, as written by ``save_pretrained``: local folders, or the Hugging Face cache."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ ADAPTER = "adapter_config.json"
 LIBRARY = "sentence_transformers."
 WANTED = ("*.json", "*.txt", "*.model", "*.safetensors")
 UNWANTED = ("onnx/*", "openvino/*", "original/*", ".*")
-# Files whose content decides embeddings besides weights and tokenizer. Others tell about training.
+# Files that determine embeddings besides weights and tokenizer. Others describe the training.
 CONFIGURATIONS = ("config.json", "config_sentence_transformers.json", "sentence_*_config.json", MODULES)
-ADDED_TOKENS = "added_tokens.json"  # what tokenizers once had besides `TOKENIZER_FILES`; transformers reads it still
+ADDED_TOKENS = "added_tokens.json"  # an older tokenizer file besides `TOKENIZER_FILES`, which transformers still reads
 
 
 def trusted_by_user(name: str) -> bool:
@@ -38,7 +38,7 @@ class HubFolder:
     Attributes:
         name: The model, for messages.
         source: The absolute path of a folder, or ``owner/name`` on the Hugging Face hub.
-        code: Whether the code that the folder brings, if any, may be run; None where nobody would run it.
+        code: Whether code in the folder may be run; None if it is never run.
     """
 
     name: str
@@ -46,17 +46,17 @@ class HubFolder:
     code: bool | None = None
 
     def folder(self, fetch: bool = True, weights: bool = True) -> Path | None:
-        """The folder, fetched if need be.
+        """The folder, downloaded if necessary.
 
         Args:
-            fetch: Whether to download it if it is not here.
-            weights: Whether the weights are needed, or its small files alone.
+            fetch: Whether to download it if it is missing.
+            weights: Whether the weights are needed, or only the small files.
 
         Returns:
-            The folder, or None when it is not here and ``fetch`` is False.
+            The folder, or None if it is missing and ``fetch`` is False.
 
         Raises:
-            WeightsError: If it cannot be had; says what to put where.
+            WeightsError: If it is not available; says what to put where.
         """
         if not REPOSITORY.fullmatch(self.source):
             folder = Path(self.source)
@@ -73,12 +73,12 @@ class HubFolder:
 
         try:
             found = Path(snapshot_download(self.source, local_files_only=True))
-        except Exception:  # whatever the hub's client makes of a cache without it
+        except Exception:  # the hub's client may raise anything if it is not cached
             return None
         return found if (found / "config.json").is_file() else None
 
     def _lacks_code(self, found: Path) -> bool:
-        """Whether code is to be run that was not fetched, as when it was not trusted before."""
+        """Whether code to run was not downloaded, because it was not trusted before."""
         references = code_references(found) if self.code else ()
         return any(not (found / f"{each.rpartition('.')[0]}.py").is_file() for each in references if "--" not in each)
 
@@ -102,10 +102,10 @@ class HubFolder:
         return Path(folder)
 
     def files(self, fetch: bool) -> Sequence[Path] | None:
-        """The weights, what the tokenizer is made from, and the code that may be run.
+        """The weights, the tokenizer files, and the code that may be run.
 
         Raises:
-            WeightsError: If they cannot be had, are in another form than safetensors, or are not all in the folder.
+            WeightsError: If they are not available, not safetensors, or not all in the folder.
         """
         folder = self.folder(fetch)
         if folder is None:
@@ -123,10 +123,10 @@ class HubFolder:
         return [*files, *sorted(folder.glob("*.py"))] if self.code else files
 
     def configuration(self) -> dict[str, Any]:
-        """What the folder's configuration files say, by their path below it, without what does not matter.
+        """The relevant content of the folder's configuration files, by their path below it.
 
         Raises:
-            WeightsError: If there are none, or one is no JSON object.
+            WeightsError: If there are none, or one is not a JSON object.
         """
         folder = self.folder(weights=False)
         assert folder is not None
@@ -139,7 +139,7 @@ class HubFolder:
         return content
 
     def _require_all_within(self, folder: Path) -> None:
-        """Refuses what would be loaded in part from elsewhere, which no identity would know."""
+        """Refuses folders that load parts from elsewhere, which the identity would miss."""
         for module in _modules(folder):
             path = str(module.get("path", ""))
             if not _is_within(path):
@@ -162,10 +162,10 @@ class HubFolder:
         )
 
     def require_no_code(self) -> None:
-        """Refuses a folder with code of its own, unless it may be run, or nobody would run it. Needs small files alone.
+        """Refuses a folder with code, unless it may be run or is never run. Needs only the small files.
 
         Raises:
-            WeightsError: If it may not, or would be fetched from yet another repository.
+            WeightsError: If the code may not be run, or is in another repository.
         """
         if self.code is None:
             return
@@ -176,9 +176,8 @@ class HubFolder:
                 raise WeightsError(f"{self.name}: its code is in another repository ({reference}), and is not run")
             if not self.code:
                 raise WeightsError(
-                    f"{self.name}: its repository brings code of its own ({reference}), which is run only where you say"
-                    f" so: read it, then set {ENV_TRUST_CODE}={self.name}, or 'trust_remote_code: true' in a decoder's"
-                    " file"
+                    f"{self.name}: its repository contains code ({reference}), which only runs with your permission:"
+                    f" read it, then set {ENV_TRUST_CODE}={self.name}, or 'trust_remote_code: true' in a decoder's file"
                 )
 
 
@@ -188,7 +187,7 @@ class PackageFolder(HubFolder):
 
     Attributes:
         source: The package and the folder below it, such as ``package/model``.
-        distribution: What pip calls the package.
+        distribution: The name of the package in pip.
     """
 
     distribution: str = ""

@@ -1,6 +1,6 @@
-"""Definitions of models: what they are called, how images reach them, how they are loaded.
+"""Definitions of models: name, transform, loader.
 
-A definition is light: it imports no torch until it is loaded, so that thousands can be registered and listed.
+Definitions do not import torch until they are loaded, so that thousands can be registered and listed.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ class Model(ModelDefinition):
 
     Args:
         name: Unique in the registry.
-        transform: From a PIL image to a float tensor [3, H, W] in [0, 1], and no further: all corruptions work there.
+        transform: From a PIL image to a float tensor [3, H, W] in [0, 1], not normalized: corruptions work there.
         classifier_loader: Called without arguments, returns the network; it maps normalized images [B, 3, H, W] to
-            logits [B, C], unless ``classify`` says how.
-        eval_batch_size: How many images at once.
+            logits [B, C], unless there is a ``classify``.
+        eval_batch_size: The number of images per batch.
         arch: The architecture's name.
         normalization: Applied between corruption and network.
-        classify: Own logic in place of the network's forward pass. It takes ``images`` (transformed, corrupted,
+        classify: A function that replaces the network's forward pass. It takes ``images`` (transformed, corrupted,
             normalized) and ``model`` (what ``classifier_loader`` returned), and if it names them also ``class_sublist``
             (classes to restrict the logits to; it then does so itself) and ``adversarial_attack`` (the setting's
             dictionary; the setting's own perturbation is then left to it). Returns logits [B, C].
-        adversarial_batch_size: How many images at once under attack; default ``eval_batch_size // 8``, at least 1.
-        num_classes: The number of logits C; settings of another number of classes are then refused before the run.
-        differentiable: Whether logits can be differentiated with respect to the images, as attacks need it.
+        adversarial_batch_size: The batch size under attack; default ``eval_batch_size // 8``, at least 1.
+        num_classes: The number of logits C; settings with another number of classes are refused before the run.
+        differentiable: Whether logits are differentiable with respect to the images, as attacks need.
         **options: See `ModelDefinition`.
     """
 
@@ -72,7 +72,7 @@ class Model(ModelDefinition):
             **options,
         )
         if not callable(classifier_loader):
-            raise DefinitionError(f"model {name!r}: classifier_loader is a function without arguments")
+            raise DefinitionError(f"model {name!r}: classifier_loader must be a function without arguments")
         self.classifier_loader = classifier_loader
         self.classify = classify
         self.classify_fn_args = _classify_arguments(name, classify)
@@ -86,11 +86,11 @@ class Model(ModelDefinition):
 
     @property
     def handles_attack(self) -> bool:
-        """Whether ``classify`` deals with the setting's attack itself."""
+        """Whether ``classify`` handles the setting's attack itself."""
         return "adversarial_attack" in self.classify_fn_args
 
     def spec(self) -> dict[str, Any]:
-        """What decides the logits besides the weights."""
+        """What determines the logits besides the weights."""
         return {
             "arch": self.arch,
             "transform": self.transform,
@@ -100,17 +100,17 @@ class Model(ModelDefinition):
         }
 
     def under_name(self, name: str, **fields: Any) -> Self:
-        """This model under another name, with some other fields."""
+        """This model under another name, with some fields replaced."""
         other = super().under_name(name, **fields)
         other.classify_fn_args = _classify_arguments(name, other.classify)
         return other
 
     def make_network(self) -> Any:
-        """What ``classifier_loader`` returns."""
+        """The result of ``classifier_loader``."""
         return self.classifier_loader()
 
     def load(self, options: LoadOptions) -> LoadedClassifier:
-        """The classifier, ready to be run."""
+        """The loaded classifier."""
         from testbed.models.runtime_base import LoadedClassifier
 
         return LoadedClassifier(self, self._network(options), options)
@@ -123,7 +123,7 @@ class ImageEncoder(ModelDefinition):
         name: Unique in the registry.
         transform: From a PIL image to a float tensor [3, H, W] in [0, 1].
         encoder_loader: Called without arguments, returns the network; it maps normalized images to embeddings [B, D].
-        eval_batch_size: How many images at once.
+        eval_batch_size: The number of images per batch.
         normalization: Applied between corruption and network.
         **options: See `ModelDefinition`.
     """
@@ -141,11 +141,11 @@ class ImageEncoder(ModelDefinition):
     ) -> None:
         super().__init__(name, transform, eval_batch_size, normalization, **options)
         if not callable(encoder_loader):
-            raise DefinitionError(f"model {name!r}: encoder_loader is a function without arguments")
+            raise DefinitionError(f"model {name!r}: encoder_loader must be a function without arguments")
         self.encoder_loader = encoder_loader
 
     def spec(self) -> dict[str, Any]:
-        """What decides the embeddings besides the weights."""
+        """What determines the embeddings besides the weights."""
         return {
             "arch": self.arch,
             "transform": self.transform,
@@ -154,11 +154,11 @@ class ImageEncoder(ModelDefinition):
         }
 
     def make_network(self) -> Any:
-        """What ``encoder_loader`` returns."""
+        """The result of ``encoder_loader``."""
         return self.encoder_loader()
 
     def load(self, options: LoadOptions) -> LoadedImageEncoder:
-        """The encoder, ready to be run."""
+        """The loaded encoder."""
         from testbed.models.runtime_base import LoadedImageEncoder
 
         return LoadedImageEncoder(self, self._network(options), options)
@@ -172,13 +172,13 @@ class DualEncoder(ModelDefinition):
         transform: From a PIL image to a float tensor [3, H, W] in [0, 1].
         encoder_loader: Called without arguments, returns (network, tokenizer): the network has ``encode_image(images)``
             (normalized images) and ``encode_text(tokens)``, the tokenizer maps a list of texts to a tensor of tokens.
-        eval_batch_size: How many images at once.
+        eval_batch_size: The number of images per batch.
         normalization: Applied between corruption and network.
-        text_batch_size: How many texts at once.
-        tokenizer_for: For a tokenizer that wants to know the language of the texts: called with the tokenizer and the
+        text_batch_size: The number of texts per batch.
+        tokenizer_for: For a tokenizer that depends on the language of the texts: called with the tokenizer and the
             language's code, returns the tokenizer for texts of that language (it may be the same one, changed).
         language_code: From a setting's language (``"en"``, ``"jp"``) to the code that ``tokenizer_for`` is given;
-            default as it is. Raises `UnsupportedError` for a language that the tokenizer does not know.
+            default unchanged. Raises `UnsupportedError` for an unsupported language.
         **options: See `ModelDefinition`; ``random_loader`` returns a pair as ``encoder_loader`` does.
     """
 
@@ -199,25 +199,25 @@ class DualEncoder(ModelDefinition):
     ) -> None:
         super().__init__(name, transform, eval_batch_size, normalization, **options)
         if not callable(encoder_loader):
-            raise DefinitionError(f"model {name!r}: encoder_loader is a function without arguments")
+            raise DefinitionError(f"model {name!r}: encoder_loader must be a function without arguments")
         if language_code is not None and tokenizer_for is None:
-            raise DefinitionError(f"model {name!r}: language_code is of no use without tokenizer_for")
+            raise DefinitionError(f"model {name!r}: language_code requires tokenizer_for")
         self.encoder_loader = encoder_loader
         self.text_batch_size = text_batch_size
         self.tokenizer_for = tokenizer_for
         self.language_code = language_code
 
     def text_language(self, language: str | None) -> str | None:
-        """What a language means to this model's texts: part of the identity of their embeddings.
+        """The language code for this model's texts: part of the identity of their embeddings.
 
         Args:
-            language: As settings name it, such as ``"en"`` or ``"jp"``; None means English.
+            language: The setting's language, such as ``"en"`` or ``"jp"``; None means English.
 
         Returns:
-            The code that the tokenizer is given, or None where the tokenizer is the same for all languages.
+            The code for the tokenizer, or None if the tokenizer is the same for all languages.
 
         Raises:
-            UnsupportedError: If the tokenizer does not know the language.
+            UnsupportedError: If the tokenizer does not support the language.
         """
         if self.tokenizer_for is None:
             return None
@@ -225,7 +225,7 @@ class DualEncoder(ModelDefinition):
         return code if self.language_code is None else self.language_code(code)
 
     def spec(self) -> dict[str, Any]:
-        """What decides the embeddings besides the weights."""
+        """What determines the embeddings besides the weights."""
         spec = {
             "arch": self.arch,
             "transform": self.transform,
@@ -239,7 +239,7 @@ class DualEncoder(ModelDefinition):
         return self.encoder_loader()
 
     def load(self, options: LoadOptions) -> LoadedDualEncoder:
-        """The two encoders, ready to be run."""
+        """The loaded encoders."""
         from testbed.models.runtime_base import LoadedDualEncoder
 
         if options.random_seed is not None:
@@ -251,7 +251,8 @@ class DualEncoder(ModelDefinition):
             network, tokenizer = pair
         except (TypeError, ValueError):
             raise DefinitionError(
-                f"model {self.name!r}: encoder_loader returns a pair (network, tokenizer), not {type(pair).__name__}"
+                f"model {self.name!r}: encoder_loader must return a pair (network, tokenizer), not"
+                f" {type(pair).__name__}"
             ) from None
         return LoadedDualEncoder(self, network, tokenizer, options)
 

@@ -1,4 +1,4 @@
-"""Numbers that were published about a model, to hold its evaluations against."""
+"""Published numbers of a model, to compare its evaluations with."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Published:
-    """A number that somebody published about a model.
+    """A published number of a model.
 
     Attributes:
-        eval_setting: On what, such as ``"val"``.
-        metric: Which number, such as ``"top1"``.
-        value: A fraction where the metric is a rate.
-        source: Who published it, for people.
+        eval_setting: The setting, such as ``"val"``.
+        metric: The metric, such as ``"top1"``.
+        value: The value; a fraction for rates.
+        source: Its publication, for messages.
     """
 
     eval_setting: str

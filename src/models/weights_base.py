@@ -1,4 +1,4 @@
-"""What a model's weights are, told by content; and clear words when they cannot be had."""
+"""Identifies a model's weights by content, and explains why they are not available."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Weights:
     """A model's weights.
 
     Attributes:
-        id: What tells them apart by content, such as ``sha256:…`` of a file, ``state:…`` of a loaded network, or
+        id: Their content, such as ``sha256:…`` of a file, ``state:…`` of a loaded network, or
             ``random:0`` for an untrained network made from seed 0.
-        size_bytes: How much memory they take, about.
+        size_bytes: Their approximate size in memory.
     """
 
     id: str
@@ -37,20 +37,20 @@ class Weights:
 
 
 class WeightsSource(Protocol):
-    """Knows a model's weight files, and fetches them if need be."""
+    """A model's weight files, downloaded if necessary."""
 
     def files(self, fetch: bool) -> Sequence[Path] | None:
-        """The files, fetched first if they are missing and ``fetch``; None when they are missing and it is not.
+        """The files, downloaded if they are missing and ``fetch`` is set; None if they are missing and it is not.
 
         Raises:
-            WeightsError: If they cannot be had; says which file to put where.
+            WeightsError: If they are not available; says which file to put where.
         """
         ...
 
 
 @dataclass(frozen=True)
 class LocalFiles:
-    """Weights in files that must be there."""
+    """Weights in existing files."""
 
     paths: tuple[Path, ...]
 
@@ -63,7 +63,7 @@ class LocalFiles:
 
 
 def of_files(paths: Sequence[Path]) -> Weights:
-    """Weights told by the content of their files."""
+    """Weights identified by the content of their files."""
     from testbed.data.content import remembered_digest
 
     digests = sorted(remembered_digest(path) for path in paths)
@@ -72,7 +72,7 @@ def of_files(paths: Sequence[Path]) -> Weights:
 
 
 def of_state(state: Mapping[str, Any]) -> Weights:
-    """Weights told by the names, types, shapes and bytes of the entries of a state dict."""
+    """Weights identified by the names, types, shapes and bytes of a state dict."""
     import torch
 
     from testbed.identity import describe
@@ -92,10 +92,10 @@ def of_state(state: Mapping[str, Any]) -> Weights:
 
 
 def of_network(network: Any) -> Weights:
-    """Weights of a loaded network: of its state dict and its structure, or of whatever fields another object has.
+    """Weights of a loaded network: from its state dict and structure, or from the fields of another object.
 
     Args:
-        network: What a loader returns. Of a tuple, such as (network, tokenizer), every part counts.
+        network: The result of a loader. All parts of a tuple, such as (network, tokenizer), are included.
     """
     from testbed.identity import digest
     from testbed.models.structure_base import companion_digest, structure_digest
@@ -118,7 +118,7 @@ def _has_state(thing: Any) -> bool:
 
 
 class _Tee(io.StringIO):
-    """Keeps what is written, and passes it on."""
+    """Records what is written, and passes it on."""
 
     def __init__(self, stream: Any) -> None:
         super().__init__()
@@ -135,19 +135,19 @@ class _Tee(io.StringIO):
 
 
 def plain(error: BaseException) -> str:
-    """The first line of an error's message, without terminal colours and torch's advice to run what it loads."""
+    """The first line of an error message, without terminal colours and torch's advice on unsafe loading."""
     if "weights_only" in str(error) and type(error).__name__ == "UnpicklingError":
-        return "it holds more than tensors, and is not opened, since opening it could run code"
+        return "it contains more than tensors and is not opened, because that could run code"
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip()
     return (text.splitlines() or ["no reason given"])[0]
 
 
 @contextlib.contextmanager
 def loading(name: str) -> Iterator[None]:
-    """Turns what loaders raise into a `WeightsError` of one line that says which file to put where.
+    """Turns errors of loaders into a one-line `WeightsError` that says which file to put where.
 
-    Only what torch.hub prints tells where it downloads from and to; that is where the two are taken from. What loaders
-    print goes to the standard error: the standard output is for results.
+    The source and target of torch.hub's downloads are taken from its output. Output of loaders goes to the standard
+    error, because the standard output is for results.
     """
     said = _Tee(sys.stderr)
     try:
@@ -173,7 +173,7 @@ def no_downloads() -> Iterator[None]:
     def refuse(self: socket.socket, address: Any) -> None:
         if threading.get_ident() != owner:
             return connect(self, address)
-        raise ConnectionRefusedError("downloads are not allowed now")
+        raise ConnectionRefusedError("downloads are disabled here")
 
     quiet = io.StringIO()
     socket.socket.connect = refuse  # type: ignore[method-assign, assignment]
@@ -183,14 +183,14 @@ def no_downloads() -> Iterator[None]:
         with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
             yield
     finally:
-        del socket.socket.connect  # the one that it inherits, in C, is seen again
+        del socket.socket.connect  # restores the inherited method, in C
         if hub is not None:
             hub.HF_HUB_OFFLINE = offline  # type: ignore[attr-defined]
 
 
 @contextlib.contextmanager
 def only_weights() -> Iterator[None]:
-    """Makes torch.load take nothing but tensors, whatever its caller says: some libraries still let it run code."""
+    """Restricts torch.load to tensors: some libraries still let it run code."""
     name = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
     before = os.environ.get(name)
     os.environ[name] = "1"
@@ -204,7 +204,7 @@ def only_weights() -> Iterator[None]:
 
 
 def cannot_fetch(name: str, url: str, place: Path | str, reason: str) -> WeightsError:
-    """The error for weights that are neither here nor to be had."""
+    """The error for missing weights that cannot be downloaded."""
     return WeightsError(
         f"{name}: its weights cannot be downloaded ({reason}). On a machine with network access get {url}"
         f" and put it at {place}; or use --random-weights to run the architecture untrained"
@@ -212,7 +212,7 @@ def cannot_fetch(name: str, url: str, place: Path | str, reason: str) -> Weights
 
 
 def require_host(name: str, url: str, place: Path | str) -> None:
-    """Finds out within seconds whether a download can work at all; the hubs' own clients retry for most of a minute.
+    """Checks within seconds that a download is possible; the hubs' own clients retry for most of a minute.
 
     Raises:
         WeightsError: If the host (or the proxy before it) does not answer.
@@ -231,7 +231,7 @@ def require_host(name: str, url: str, place: Path | str) -> None:
 
 
 def _unreachable(host: str, port: int) -> str | None:
-    """Why a host does not answer, or None when it does. A thread asks, since looking up its name may hang."""
+    """Why a host does not answer, or None if it does. Uses a thread, because the name lookup may hang."""
     answers: list[str | None] = []
 
     def probe() -> None:
@@ -250,11 +250,11 @@ def _unreachable(host: str, port: int) -> str | None:
 def load_state_dict(path: Path) -> dict[str, Any]:
     """The state dict in a checkpoint file (safetensors, or torch's format read with weights_only=True).
 
-    Unwraps what training scripts wrap it in: ``state_dict``, ``model_ema``, ``model`` and the like; the prefixes that
+    Unwraps the containers of training scripts: ``state_dict``, ``model_ema``, ``model`` and the like; the prefixes that
     DataParallel and torch.compile put before every name.
 
     Raises:
-        WeightsError: If the file is missing or holds none.
+        WeightsError: If the file is missing or has none.
     """
     import torch
 
@@ -277,7 +277,7 @@ def load_state_dict(path: Path) -> dict[str, Any]:
             break
     tensors = isinstance(loaded, Mapping) and any(isinstance(value, torch.Tensor) for value in loaded.values())
     if not tensors:
-        raise WeightsError(f"the checkpoint {path} holds no state dict (a mapping of names to tensors)")
+        raise WeightsError(f"the checkpoint {path} has no state dict (a mapping of names to tensors)")
     state = dict(loaded)
     while prefix := next((each for each in WRAPPERS if all(name.startswith(each) for name in state)), None):
         state = {name.removeprefix(prefix): value for name, value in state.items()}
@@ -285,10 +285,10 @@ def load_state_dict(path: Path) -> dict[str, Any]:
 
 
 def fit_state_dict(network: Any, state: Mapping[str, Any], what: str) -> None:
-    """Loads a state dict into a network; every name and shape must fit.
+    """Loads a state dict into a network; all names and shapes must match.
 
     Raises:
-        WeightsError: With the first names that do not.
+        WeightsError: If some do not; lists the first.
     """
     import torch
 

@@ -5,8 +5,8 @@
     registry.add_model(Model(...))
     registry.add_eval_setting(EvalSetting(...))
 
-Every file in ``src/models/`` and ``src/eval_settings/`` that does so is found by itself; other packages join through
-the entry-point group ``testbed.plugins``, single files through ``--plugin FILE``.
+Every file in ``src/models/`` and ``src/eval_settings/`` that does so is found automatically. Other packages use the
+entry-point group ``testbed.plugins``, single files ``--plugin FILE``.
 """
 
 from testbed.registry.catalog import Catalog

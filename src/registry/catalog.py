@@ -1,4 +1,4 @@
-"""The catalog: the registries of models and of eval settings, their collections, and how they get filled."""
+"""The catalog: the registries of models and of eval settings, their collections, and loading definitions."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Collections:
         self._members: dict[str, list[Members]] = {}
 
     def snapshot(self) -> dict[str, list[Members]]:
-        """What is there now, for `restore`."""
+        """The current state, for `restore`."""
         return {name: list(members) for name, members in self._members.items()}
 
     def restore(self, snapshot: dict[str, list[Members]]) -> None:
-        """Forgets what was added since a snapshot."""
+        """Removes what was added since a snapshot."""
         self._members = snapshot
 
     def add(self, name: str, members: Members) -> None:
-        """Adds members to a collection, making it if it is new; several files may add to one."""
+        """Adds members to a collection, creating it if necessary; several files may add to one."""
         check_name(f"collection of {self.noun}s", name, "add_collection")
         self._members.setdefault(name, []).append(members)
 
@@ -56,11 +56,11 @@ class Collections:
 
 
 class Catalog:
-    """Models, eval settings and collections, discovered when they are first asked for.
+    """Models, eval settings and collections, discovered on first use.
 
     Args:
-        rooms: Packages whose files define things; None takes testbed's own rooms.
-        entry_points: Whether installed packages may join through the group ``testbed.plugins``.
+        rooms: Packages with definition files; None: testbed's own.
+        entry_points: Whether to load installed plug-ins of the group ``testbed.plugins``.
     """
 
     def __init__(self, rooms: Sequence[str] | None = None, entry_points: bool = True) -> None:
@@ -84,7 +84,7 @@ class Catalog:
         """Registers a model under its name, and in the given collections.
 
         Raises:
-            DuplicateNameError: If another definition has that name; the message names both places.
+            DuplicateNameError: If another definition has this name; the message names both places.
         """
         _expect(model, "capabilities", "add_model", "a Model")
         self.models.add(model.name, model)
@@ -96,7 +96,7 @@ class Catalog:
         """Registers an eval setting under its name, and in the given collections.
 
         Raises:
-            DuplicateNameError: If another definition has that name; the message names both places.
+            DuplicateNameError: If another definition has this name; the message names both places.
         """
         _expect(eval_setting, "dataset", "add_eval_setting", "an EvalSetting")
         self.eval_settings.add(eval_setting.name, eval_setting)
@@ -105,11 +105,11 @@ class Catalog:
         return eval_setting
 
     def add_model_family(self, family: Family[ModelDefinition]) -> None:
-        """Registers many models that follow one rule, without building any."""
+        """Registers many models that follow one rule, without building them."""
         self.models.add_family(family)
 
     def add_eval_setting_family(self, family: Family[EvalSetting]) -> None:
-        """Registers many eval settings that follow one rule, without building any."""
+        """Registers many eval settings that follow one rule, without building them."""
         self.eval_settings.add_family(family)
 
     def add_model_collection(self, name: str, members: Members) -> None:
@@ -123,49 +123,49 @@ class Catalog:
     # Asking -------------------------------------------------------------------------------------------------------
 
     def get_model(self, name: str) -> ModelDefinition:
-        """The model of that name; an unknown one raises with suggestions."""
+        """The model with this name; for an unknown name, the error suggests others."""
         self.load()
         return self.models.get(name)
 
     def get_eval_setting(self, name: str) -> EvalSetting:
-        """The eval setting of that name; an unknown one raises with suggestions."""
+        """The eval setting with this name; for an unknown name, the error suggests others."""
         self.load()
         return self.eval_settings.get(name)
 
     def model_names(self) -> list[str]:
-        """The names of all models. Builds none."""
+        """The names of all models, without building them."""
         self.load()
         return self.models.names()
 
     def eval_setting_names(self) -> list[str]:
-        """The names of all eval settings. Builds none."""
+        """The names of all eval settings, without building them."""
         self.load()
         return self.eval_settings.names()
 
     def contains_model(self, name: str) -> bool:
-        """Whether a model of that name is registered."""
+        """Whether a model with this name is registered."""
         self.load()
         return name in self.models
 
     def contains_eval_setting(self, name: str) -> bool:
-        """Whether an eval setting of that name is registered."""
+        """Whether an eval setting with this name is registered."""
         self.load()
         return name in self.eval_settings
 
     def spec(self) -> dict[str, Any]:
-        """Nothing: a function that asks the registry is not another one for what else is registered."""
+        """Nothing: a function that uses the registry does not depend on what else is registered."""
         return {}
 
     # Filling ------------------------------------------------------------------------------------------------------
 
     def load(self, plugins: Iterable[str | Path] = ()) -> Catalog:
-        """Reads the rooms and the installed plug-ins once, then the given plug-in files that were not read yet.
+        """Loads the definition files and installed plug-ins once, then the given plug-in files that are not loaded yet.
 
         Raises:
             PluginError: If a file or a plug-in cannot be loaded, with its name and the reason.
         """
         if self._state == "empty":
-            self._state = "loading"  # definition files may ask the registry while they load
+            self._state = "loading"  # definition files may use the registry while they load
             try:
                 self._load_rooms()
                 self._load_entry_points()
@@ -193,14 +193,14 @@ class Catalog:
     def _load_entry_points(self) -> None:
         for entry_point in discovery.entry_points() if self._entry_points else ():
             if entry_point in self._entered:
-                continue  # loaded before another one failed
+                continue  # loaded before another failed
             with self._all_or_nothing():
                 discovery.load_entry_point(entry_point, self)
             self._entered.append(entry_point)
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """Forgets what was registered within when it fails, so that it can be mended and loaded again."""
+        """Undoes registrations on failure, so that a fixed file can be loaded again."""
         parts: list[Any] = [self.models, self.eval_settings, self.model_collections, self.eval_setting_collections]
         snapshots = [part.snapshot() for part in parts]
         try:
@@ -211,7 +211,7 @@ class Catalog:
             raise
 
     def load_full_registry(self) -> Catalog:
-        """The name that ImageNet-testbed gave to `load`."""
+        """ImageNet-testbed's name of `load`."""
         return self.load()
 
 

@@ -1,4 +1,4 @@
-"""Finding definitions: the files of a room, installed plug-ins, and single files given on the command line."""
+"""Finds definitions: the files of a package, installed plug-ins, and files given on the command line."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ ENTRY_POINT_GROUP = "testbed.plugins"
 ENV_NO_PLUGINS = "TESTBED_NO_PLUGINS"
 DECODER_FILES = (".yaml", ".yml")
 
-# What the files of ImageNet-testbed import, and the packages of ours that carry the same names.
+# Imports in files of ImageNet-testbed, and our packages with the same names.
 ORIGINAL_NAMES = {"registry": "testbed.registry", "models": "testbed.models", "eval_settings": "testbed.eval_settings"}
 
 
 def room_modules(room: str) -> list[str]:
-    """The definition modules of a room: every ``.py`` file that is neither private nor a base."""
+    """The definition modules of a package: every ``.py`` file that is neither private nor a base."""
     package = importlib.import_module(room)
     stems = {path.stem for folder in package.__path__ for path in Path(folder).glob("*.py")}
     return [f"{room}.{stem}" for stem in sorted(stems) if not stem.startswith("_") and not stem.endswith("_base")]
@@ -47,7 +47,7 @@ def import_definitions(module: str) -> None:
 
 
 def entry_points() -> Iterable[importlib.metadata.EntryPoint]:
-    """The installed plug-ins, unless they are switched off."""
+    """The installed plug-ins, unless they are disabled."""
     if os.environ.get(ENV_NO_PLUGINS):
         return ()
     return importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
@@ -56,7 +56,7 @@ def entry_points() -> Iterable[importlib.metadata.EntryPoint]:
 def load_entry_point(entry_point: importlib.metadata.EntryPoint, catalog: Catalog) -> None:
     """Loads an installed plug-in: a module, which registers what it defines, or a function that takes the catalog."""
     package = entry_point.dist.name if entry_point.dist else "an unknown package"
-    remedy = f"; uninstall it, or set {ENV_NO_PLUGINS}=1 to go on without plug-ins"
+    remedy = f"; uninstall it, or set {ENV_NO_PLUGINS}=1 to continue without plug-ins"
     what = f"the plug-in {entry_point.name!r} of {package}"
     own_sources.install()
     with clear_faults(what, _origin(entry_point.module), remedy), reading.watch(reading.SHARED):
@@ -69,14 +69,12 @@ def load_plugin_file(path: Path) -> ModuleType:
     """Runs a definition file; files written for ImageNet-testbed run unchanged.
 
     Raises:
-        PluginError: If the file is missing or fails, with the line at which it did.
+        PluginError: If the file is missing or fails; names the line.
     """
     if not path.is_file():
         raise PluginError(f"--plugin {path}: there is no such file")
     if path.suffix != ".py":
-        raise PluginError(
-            f"--plugin {path}: not a Python file (its name should end in .py; or in .yaml, for a decoder)"
-        )
+        raise PluginError(f"--plugin {path}: not a Python file; the name must end in .py (or in .yaml for a decoder)")
     own_sources.install()  # for the modules that it imports
     name = f"testbed_plugin_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     loader = own_sources.SourceLoader(name, str(path))
@@ -94,10 +92,10 @@ def load_plugin_file(path: Path) -> ModuleType:
 
 
 def load_decoder_file(path: Path, catalog: Catalog) -> None:
-    """Registers the text embedder that a configuration file of CLIP-CC-Bench describes.
+    """Registers the text embedder of a CLIP-CC-Bench configuration file.
 
     Raises:
-        DefinitionError: If the file is missing or says something that cannot be.
+        DefinitionError: If the file is missing or invalid.
     """
     from testbed.models import decoder_file_base
 
@@ -121,12 +119,12 @@ def _origin(module: str) -> str | None:
 
 @contextmanager
 def clear_faults(what: str, file: str | None, remedy: str = "") -> Iterator[None]:
-    """Turns whatever a definition file raises into one line that says what failed and where.
+    """Turns any error of a definition file into one line that says what failed and where.
 
     Args:
         what: What is being loaded.
-        file: Its file, where it is one: the line that is named is the last one of it.
-        remedy: What to do about it.
+        file: Its file, if it is one; the message names the last line of this file in the traceback.
+        remedy: How to fix it.
     """
     try:
         yield
@@ -140,7 +138,7 @@ def clear_faults(what: str, file: str | None, remedy: str = "") -> Iterator[None
 
 
 def _place(error: BaseException, file: str | None) -> str:
-    """The line of the file at which it went wrong; of the last file on the way when none is given."""
+    """The line of the file that failed; without a file, of the last file in the traceback."""
     if isinstance(error, SyntaxError) and error.filename:
         return f" ({error.filename}:{error.lineno})"
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "importlib" not in frame.filename]
@@ -153,7 +151,7 @@ def _place(error: BaseException, file: str | None) -> str:
 
 
 class _OriginalNames(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds ``registry``, ``models…`` and ``eval_settings…`` in testbed: as the same modules, not as second copies."""
+    """Finds ``registry``, ``models…`` and ``eval_settings…`` in testbed, as the same modules rather than copies."""
 
     def __init__(self) -> None:
         self._specs: dict[str, Any] = {}
@@ -173,16 +171,16 @@ class _OriginalNames(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system has put the spec of the borrowed name into the module.
+        # The import system has replaced the module's spec by that of the alias.
         name = module.__spec__.name if module.__spec__ is not None else ""
         module.__spec__ = self._specs.pop(name, module.__spec__)
 
 
 @contextmanager
 def original_names() -> Iterator[None]:
-    """Lets ``registry``, ``models…`` and ``eval_settings…`` mean testbed's, as they did in ImageNet-testbed.
+    """Lets ``registry``, ``models…`` and ``eval_settings…`` refer to testbed's modules, as in ImageNet-testbed.
 
-    Whatever modules had those names before have them again afterwards, and those imported meanwhile are forgotten.
+    Afterwards, previous modules with these names are restored, and those imported meanwhile are removed.
     """
     before = {name: module for name, module in sys.modules.items() if _original(name)}
     for name in before:

@@ -1,7 +1,7 @@
-"""The model names that torchvision, timm and open_clip know, told without importing them here.
+"""The model names of torchvision, timm and open_clip, without importing these here.
 
-Those libraries must be imported to be asked, which takes seconds and brings torch in. So they are asked once per
-version, in a process of their own, and the answer is kept in the cache folder.
+Listing the names requires importing the libraries, which takes seconds and imports torch. This is done once per version
+in a separate process, and the result is cached in a file.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ import open_clip
 answer = {name: open_clip.list_pretrained_tags_by_model(name) for name in open_clip.list_models()}
 """,
 }
-_FORMAT = 2  # changes when the questions do
-_SENTINEL = "testbed-answer:"  # libraries may print things while they are imported
+_FORMAT = 2  # changes with the questions
+_SENTINEL = "testbed-answer:"  # libraries may print during import
 _PATIENCE_SECONDS = 300
 
 
 @cache
 def library_names(distribution: str) -> dict[str, list[str]]:
-    """Each architecture of a library with the names of its pretrained weights, the default ones first.
+    """The architectures of a library with the names of their pretrained weights, the default ones first.
 
     Args:
         distribution: ``"torchvision"``, ``"timm"`` or ``"open_clip_torch"``.
 
     Returns:
-        Architecture → names of weights; empty when the library is not installed.
+        Architecture → names of weights; empty if the library is not installed.
 
     Raises:
         PluginError: If the library is installed but cannot be imported.
@@ -69,12 +69,12 @@ def library_names(distribution: str) -> dict[str, list[str]]:
         try:
             write_atomically(path, json.dumps(known).encode())
         except OSError:
-            pass  # then it is asked again the next time
+            pass  # not cached
     return known
 
 
 def _remembered(path: Path) -> dict[str, list[str]] | None:
-    """What a file says; None when there is none, or when it says something else."""
+    """The cached names; None if there are none or the file is invalid."""
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -91,7 +91,7 @@ def _is_answer(known: Any) -> bool:
 def _ask(distribution: str) -> dict[str, list[str]]:
     script = f"{_QUESTIONS[distribution]}\nimport json\nprint({_SENTINEL!r} + json.dumps(answer))"
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONWARNINGS": "ignore", "CUDA_VISIBLE_DEVICES": ""}
-    # -P: not what lies in the working folder under the library's name, but what is installed.
+    # -P: import the installed library, not a module with its name in the working folder.
     command = [sys.executable, "-P", "-c", script]
     try:
         asked = subprocess.run(
@@ -100,10 +100,10 @@ def _ask(distribution: str) -> dict[str, list[str]]:
     except subprocess.TimeoutExpired:
         raise PluginError(f"{distribution} did not list its models within {_PATIENCE_SECONDS} s") from None
     if asked.returncode != 0:
-        last = asked.stderr.strip().splitlines()[-1:] or ["it says nothing"]
+        last = asked.stderr.strip().splitlines()[-1:] or ["no error message"]
         raise PluginError(f"{distribution} is installed but cannot list its models: {last[0]}")
     answer = json.loads(asked.stdout.rpartition(_SENTINEL)[2])
     if not _is_answer(answer):
-        raise PluginError(f"{distribution} lists its models in a form that is not known: {str(answer)[:80]}")
+        raise PluginError(f"{distribution} lists its models in an unknown format: {str(answer)[:80]}")
     known: dict[str, list[str]] = answer
     return known

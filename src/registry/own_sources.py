@@ -1,7 +1,8 @@
-"""Importing the user's own files from their source, never from byte code.
+"""Imports the user's own files from source, never from byte code.
 
-Python takes cached byte code for that of a file with an equal size and time of change. A file that was copied with its
-times (``cp -p``, ``rsync -t``), or edited twice within a second, would be described by its new text and run by its old.
+Python reuses cached byte code if the size and the modification time of a file are the same. A file that was copied with
+its times (``cp -p``, ``rsync -t``), or edited twice within a second, would be described by its new text but run by its
+old byte code.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from testbed.sourcecode import is_own
 
 
 class SourceLoader(SourceFileLoader):
-    """Compiles a file each time that it is imported."""
+    """Compiles a file on every import."""
 
     def get_code(self, fullname: str) -> Any:
         """The code of the module."""
@@ -27,10 +28,10 @@ class OwnSources(MetaPathFinder):
     """Finds what `PathFinder` finds, and has the user's own files compiled."""
 
     def __init__(self) -> None:
-        self._libraries: set[str] = set()  # top-level packages whose modules are nobody's own
+        self._libraries: set[str] = set()  # top-level packages that are libraries
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """The module's spec; None where the other finders are to look."""
+        """The module's spec; None to let other finders search."""
         top = fullname.partition(".")[0]
         if top in self._libraries:
             return None
@@ -45,7 +46,7 @@ class OwnSources(MetaPathFinder):
 
 
 def install() -> None:
-    """Lets modules be found so from now on in this process."""
+    """Activates the finder in this process."""
     if any(isinstance(finder, OwnSources) for finder in sys.meta_path):
         return
     place = next((at for at, finder in enumerate(sys.meta_path) if finder is PathFinder), len(sys.meta_path))

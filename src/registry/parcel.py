@@ -1,4 +1,4 @@
-"""Sending objects to another process when their classes are defined in plug-in files.
+"""Sends objects whose classes are defined in plug-in files to another process.
 
 Python's own way of sending an object names the module of its class, which the other process must be able to import. A
 plug-in file is no such module until it has been loaded there; a parcel loads the plug-ins before it is opened, and does
@@ -15,7 +15,7 @@ from testbed.inputs import Inputs, active, using
 
 
 class Parcel:
-    """Any object, to be unpacked where it arrives.
+    """Any object, unpickled in the receiving process.
 
     Args:
         value: The object.

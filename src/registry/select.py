@@ -1,8 +1,8 @@
-"""From what a user writes after ``--models`` or ``--eval-settings`` to a list of names.
+"""Resolves the arguments of ``--models`` and ``--eval-settings`` to a list of names.
 
 Each word is a name, a pattern with ``*``, ``?`` or ``[…]``, a collection, or a text file with one of these per line.
-An architecture with a pattern of checkpoints, ``ViT-B-32,runs/*.pt``, is one model for each file, and so is the
-prefix of a family that takes files with a pattern of them, ``replay:runs/*.json``.
+An architecture with a pattern of checkpoints, ``ViT-B-32,runs/*.pt``, gives one model per file, and so does the prefix
+of a family of files with a pattern, ``replay:runs/*.json``.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ WILDCARDS = "*?["
 
 
 def select(registry: Registry[Any], collections: Collections, words: Iterable[str]) -> list[str]:
-    """Resolves words to canonical names, each once, in the order in which they were asked for.
+    """Resolves words to canonical names, each once, in the given order.
 
     Raises:
-        UnknownNameError: If a word is none of a name, a pattern that matches, a collection or a file.
+        UnknownNameError: If a word is not a name, a matching pattern, a collection or a file.
     """
     chosen: dict[str, None] = {}
     for word in words:
@@ -40,7 +40,7 @@ def _resolve(registry: Registry[Any], collections: Collections, word: str, withi
         raise DefinitionError(f"the {registry.noun} list {word!r} contains itself: {' → '.join([*within, word])}")
     canonical = registry.canonical(word)
     if canonical is not None and _has_wildcards(word) and not _names_a_path(word):
-        # Families that take any path take a pattern for one.
+        # Families that accept any path would accept a pattern as one.
         return _listed(registry, word) or _files(registry, word) or matching(registry, word)
     if canonical is not None:
         if word in collections:
@@ -60,7 +60,7 @@ def _resolve(registry: Registry[Any], collections: Collections, word: str, withi
 
 
 def matching(registry: Registry[Any], pattern: str) -> list[str]:
-    """The listed names that a shell pattern matches, in natural order.
+    """The names that match a shell pattern, in natural order.
 
     Raises:
         UnknownNameError: If it matches none.
@@ -81,7 +81,7 @@ def _listed(registry: Registry[Any], pattern: str) -> list[str]:
 def _files(registry: Registry[Any], word: str) -> list[str]:
     """The names of an architecture (or a prefix) with each file that a pattern matches, in natural order.
 
-    None without a pattern; after a prefix, only a pattern of files with some suffix is one.
+    None without a pattern; after a prefix, patterns must have a file suffix.
 
     Raises:
         UnknownNameError: If no file matches it.
@@ -102,7 +102,7 @@ def _files(registry: Registry[Any], word: str) -> list[str]:
 
 
 def _names_a_path(word: str) -> bool:
-    """Whether what follows the first comma or colon is there as it is written, brackets and all."""
+    """Whether the part after the first comma or colon is an existing path, brackets included."""
     path = re.split("[,:]", word, maxsplit=1)[-1]
     return os.path.exists(os.path.expanduser(path))
 
@@ -112,7 +112,7 @@ def _has_wildcards(word: str) -> bool:
 
 
 def read_names(path: Path) -> list[str]:
-    """The names in a text file: one per line; blank lines and what follows ``#`` at the start of a word are ignored."""
+    """The names in a text file: one per line; ignores blank lines, and comments after ``#`` at the start of a word."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -120,14 +120,14 @@ def read_names(path: Path) -> list[str]:
     lines = (re.split(r"\s#", line)[0].strip() for line in text.splitlines())
     names = [line for line in lines if line and not line.startswith("#")]
     if not names:
-        raise UnknownNameError(f"the file of names {path} names nothing; write one name per line")
+        raise UnknownNameError(f"the file of names {path} has no names; write one per line")
     return names
 
 
 def _is_file(word: str) -> bool:
     try:
         return Path(word).is_file()
-    except (OSError, ValueError):  # too long for a file's name, say
+    except (OSError, ValueError):  # for example too long for a file name
         return False
 
 

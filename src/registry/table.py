@@ -1,4 +1,4 @@
-"""One generic table of named definitions: a name, its definition, and where it was written."""
+"""A generic table of named definitions and the places where they are written."""
 
 from __future__ import annotations
 
@@ -17,30 +17,29 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Family(Protocol[T_co]):
-    """Many definitions that follow one rule, made when they are asked for.
+    """Many definitions that follow one rule, built on demand.
 
-    A family's definitions give way to an explicit one of the same name: whoever writes ``resnet50`` in a file means
-    that one.
+    An explicit definition takes precedence over a family's definition of the same name.
     """
 
     name: str
 
     def names(self) -> Iterable[str]:
-        """The names to list. Must build no definition and import no heavy library."""
+        """The names to list. Must not build definitions or import heavy libraries."""
         ...
 
     def canonical(self, name: str) -> str | None:
-        """The one name under which this family knows ``name``, or None when it is not this family's."""
+        """This family's canonical form of ``name``, or None if it does not belong to the family."""
         ...
 
     def build(self, name: str) -> T_co:
-        """The definition behind a canonical name."""
+        """Builds the definition of a canonical name."""
         ...
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a definition was written."""
+    """The place where a definition is written."""
 
     file: str
     line: int
@@ -50,7 +49,7 @@ class Source:
 
 
 def natural_key(name: str) -> list[tuple[int, int | str]]:
-    """Sorts ``a2`` before ``a10``, and without regard to case (but the same way each time)."""
+    """Sorts ``a2`` before ``a10``, and ignores case (deterministically)."""
     parts: list[tuple[int, int | str]] = [
         (0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", name.lower()) if part
     ]
@@ -58,7 +57,7 @@ def natural_key(name: str) -> list[tuple[int, int | str]]:
 
 
 def caller_source(skip: Callable[[str], bool]) -> Source:
-    """The nearest place on the call stack whose module name is not skipped."""
+    """The nearest place on the call stack outside of skipped modules."""
     frame = sys._getframe(1)
     while frame.f_back is not None and skip(str(frame.f_globals.get("__name__", ""))):
         frame = frame.f_back
@@ -69,7 +68,7 @@ class Registry(Generic[T]):
     """Named definitions of one kind, such as models.
 
     Args:
-        noun: What one definition is called in messages, such as ``"model"``.
+        noun: The word for a definition in messages, such as ``"model"``.
         listing: The command that lists the names, for messages.
     """
 
@@ -85,8 +84,8 @@ class Registry(Generic[T]):
         """Registers one definition.
 
         Raises:
-            DefinitionError: If the name is not a usable one.
-            DuplicateNameError: If the name is taken by another explicit definition; names both places.
+            DefinitionError: If the name is not valid.
+            DuplicateNameError: If another explicit definition has the name; names both places.
         """
         self._add(name, lambda: item, source or caller_source(lambda module: module.startswith("testbed.registry")))
         return item
@@ -114,7 +113,7 @@ class Registry(Generic[T]):
         self._sources[name] = source
 
     def add_family(self, family: Family[T]) -> Family[T]:
-        """Registers a family of definitions, none of which is built."""
+        """Registers a family of definitions, without building them."""
         if family.name in self._families:
             raise DuplicateNameError(
                 f"two families of {self.noun}s are named {family.name!r}: {type(self._families[family.name])} and"
@@ -124,7 +123,7 @@ class Registry(Generic[T]):
         return family
 
     def canonical(self, name: str) -> str | None:
-        """The one name for ``name``, or None when nobody knows it. Builds nothing."""
+        """The canonical form of ``name``, or None if it is unknown. Builds nothing."""
         if name in self._items:
             return name
         claims = [(family, known) for family in self._families.values() if (known := family.canonical(name))]
@@ -137,10 +136,10 @@ class Registry(Generic[T]):
         return claims[0][1] if claims else None
 
     def get(self, name: str) -> T:
-        """The definition of that name, built now if a family has it.
+        """The definition with this name; builds definitions of families.
 
         Raises:
-            UnknownNameError: With the nearest names.
+            UnknownNameError: If there is none; suggests the nearest names.
         """
         if name in self._items:
             return self._items[name]()
@@ -156,11 +155,11 @@ class Registry(Generic[T]):
         return self._built[key]
 
     def unknown(self, name: str, others: Iterable[str] = ()) -> UnknownNameError:
-        """The error for a name that nobody knows: what a family has to say about it, else the nearest names.
+        """The error for an unknown name: a family's explanation, else the nearest names.
 
         Args:
             name: The name.
-            others: Names of other things that could have been meant.
+            others: Other names that could be meant.
         """
         for family in self._families.values():
             explain = getattr(family, "explain", None)
@@ -169,14 +168,14 @@ class Registry(Generic[T]):
         return unknown_name(self.noun, name, [*self.names(), *others], "the registry", self.listing)
 
     def names(self) -> list[str]:
-        """Every listed name, in natural order."""
+        """All listed names, in natural order."""
         names = set(self._items)
         for family in self._families.values():
             names.update(family.names())
         return sorted(names, key=natural_key)
 
     def source(self, name: str) -> str:
-        """Where the definition of that name was written: ``file:line``, or the family's name."""
+        """The place of a definition: ``file:line``, or the family's name."""
         canonical = self.canonical(name)
         if canonical in self._sources:
             return str(self._sources[canonical])
@@ -186,7 +185,7 @@ class Registry(Generic[T]):
         raise unknown_name(self.noun, name, self.names(), "the registry", self.listing)
 
     def origin(self, name: str) -> str | None:
-        """The file that the definition of that name was written in, or the family's; None where it has none."""
+        """The file of a definition, or of its family; None if it has none."""
         canonical = self.canonical(name)
         if canonical in self._sources:
             return self._sources[canonical].file
@@ -212,11 +211,11 @@ class Registry(Generic[T]):
 
 
 def check_name(noun: str, name: object, source: Source | Path | str) -> None:
-    """Refuses names that a command line, a file of names or a pattern could not carry."""
+    """Refuses names that cannot be used on a command line, in a file of names or in a pattern."""
     if not isinstance(name, str) or not name:
         raise DefinitionError(f"a {noun} at {source} has the name {name!r}; a name is a non-empty string")
     if any(character.isspace() or not character.isprintable() for character in name):
-        raise DefinitionError(f"the {noun} name {name!r} at {source} has white space in it; names are single words")
+        raise DefinitionError(f"the {noun} name {name!r} at {source} contains white space; names are single words")
     if any(character in "*?[" for character in name) or name.startswith(("-", "#")):
         raise DefinitionError(
             f"the {noun} name {name!r} at {source} would be read as a pattern, an option or a comment;"

@@ -1,4 +1,4 @@
-"""Cells as the store knows them."""
+"""Descriptions of cells for the store."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from testbed.runner.options import RunOptions
 def cell_record(
     cell: Cell, options: RunOptions, environment: dict[str, Any], derived_from: int | None = None
 ) -> CellRecord:
-    """What the store needs to know to begin an evaluation of a cell.
+    """What the store records when an evaluation of a cell begins.
 
     Args:
         cell: The cell.
-        options: The run's.
+        options: The options of the run.
         environment: Versions and hardware.
-        derived_from: The evaluation whose outputs it takes.
+        derived_from: The evaluation whose outputs it reuses.
     """
     opened = cell.opened_setting
     limit = options.limit
@@ -43,7 +43,7 @@ def cell_record(
 
 
 def columns_of(cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The columns of the model's and the setting's rows; empty for a definition that cannot be made."""
+    """The columns of the model's and the setting's rows; empty for a definition that could not be opened."""
     model = cell.opened_model.definition if cell.opened_model else None
     setting = cell.opened_setting.setting if cell.opened_setting else None
     return (

@@ -1,4 +1,4 @@
-"""The cells of a run: each model on each setting, what is known of it, and what is to be done about it."""
+"""The cells of a run: each model on each setting, and the action planned for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from testbed.tasks.task_base import get_task
 
 
 class Action(StrEnum):
-    """What is to be done about a cell."""
+    """What a run does with a cell."""
 
     DONE = "done"
     DERIVE = "derive"
@@ -33,8 +33,8 @@ class OpenedModel:
     """A model whose weights are known.
 
     Attributes:
-        weights: None when they are not here yet (a dry run fetches nothing).
-        identity: A digest of definition and weights; None when the weights are not here yet.
+        weights: None if not downloaded yet (a dry run downloads nothing).
+        identity: A digest of definition and weights; None if the weights are not downloaded yet.
         files: The source files of the definition.
     """
 
@@ -51,7 +51,7 @@ class OpenedSetting:
 
     Attributes:
         source_key: Equal for settings that read the same data set.
-        positions: The positions of the source that are evaluated, in order.
+        positions: The evaluated positions of the source, in order.
         dataset: The samples at these positions.
         files: The source files of the data set's definition.
     """
@@ -66,11 +66,11 @@ class OpenedSetting:
 
 @dataclass(frozen=True)
 class Need:
-    """Image embeddings that a cell takes from the store.
+    """Image embeddings that a cell reads from the store.
 
     Attributes:
-        opened: The setting whose images they are of, and its samples.
-        source: The stored evaluation that has them, or the cell of this run that will.
+        opened: The setting whose images are embedded, and its samples.
+        source: The stored evaluation with the embeddings, or the cell of this run that computes them.
     """
 
     opened: OpenedSetting
@@ -102,21 +102,20 @@ class Cell:
     """One model on one setting.
 
     Attributes:
-        action: What is to be done.
-        reason: Why it is unsupported or has failed; for a run, what is worth knowing.
-        fingerprint: The digest of everything that decides its numbers.
-        forward: The digest of everything that decides the outputs of a sample.
-        identity: What the digests were made of.
-        stored: The evaluation that is stored, complete or not.
-        source: For a cell that is derived or scored, the stored evaluation or the cell of this run whose outputs it
-            takes.
+        action: What the run does with it.
+        reason: Why it is unsupported or failed; for a run, a remark.
+        fingerprint: The digest of everything that determines its numbers.
+        forward: The digest of everything that determines the outputs of a sample.
+        identity: The content of the digests.
+        stored: The stored evaluation, complete or not.
+        source: For a derived or scored cell, the stored evaluation or the cell of this run whose outputs it reuses.
         partly: For a cell that is run, stored evaluations that have the outputs of some of its samples.
-        needs: The image embeddings that it takes instead of seeing images, by role.
-        scorer: For a cell that is scored by a model, that model.
-        encoder: For a cell that is scored with embeddings of texts, who embeds them.
-        kept: Whether what is stored of it is used even if stored evaluations are to be run again: nobody asked for it.
+        needs: The image embeddings that it reads instead of images, by role.
+        scorer: The judge, for a cell that is scored by a model.
+        encoder: The model that embeds texts, for a cell that is scored with such embeddings.
+        kept: Reuse stored outputs despite ``--override``: an implicit dependency.
         files: The source files of its definitions.
-        older: A stored evaluation of the same names whose identity an older scheme describes.
+        older: A stored evaluation with the same names whose identity has an older scheme.
     """
 
     model: str
@@ -150,13 +149,13 @@ class Cell:
 
     @property
     def generates(self) -> bool:
-        """Whether its model answers messages."""
+        """Whether its model generates text."""
         assert self.opened_setting is not None
         return isinstance(get_task(self.opened_setting.setting.task), GenerationTask)
 
     @property
     def model_identity(self) -> str:
-        """The digest of model, weights and precision, by which what is prepared for it is found."""
+        """The digest of model, weights and precision: the key of cached artifacts of the model."""
         return model_identity(self.identity)
 
 
@@ -166,6 +165,6 @@ def weights_identity(description: Mapping[str, Any], weights: str | None) -> str
 
 
 def model_identity(identity: Mapping[str, Any]) -> str:
-    """The digest of model, weights and precision in what a cell's fingerprint was made of."""
+    """The digest of model, weights and precision in the identity of a cell."""
     model = identity["model"]
     return digest([weights_identity(model["spec"], model["weights"]), identity["dtype"]])

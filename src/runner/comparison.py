@@ -10,16 +10,16 @@ import numpy as np
 
 from testbed.db.entities import Certificate, DatasetInfo, SampleInfo
 
-# Up to which difference, relative to the largest number of a sample's outputs, two outputs are equal: what other batch
-# sizes, processors and releases of a library move. A changed definition moves outputs by more.
+# Two outputs are equal up to this difference, relative to the largest number of a sample's outputs. Batch sizes,
+# processors and library releases cause differences of this size; a changed definition causes larger ones.
 TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
 
 
 class Comparison:
-    """Outputs of samples, stored and recomputed, compared one by one.
+    """Compares stored and recomputed outputs sample by sample.
 
     Args:
-        tolerance: Up to which relative difference two outputs are equal.
+        tolerance: The largest relative difference at which two outputs are equal.
     """
 
     def __init__(self, tolerance: float) -> None:
@@ -33,9 +33,9 @@ class Comparison:
         """Compares the outputs of a sample: two arrays, or two JSON values.
 
         Args:
-            before: The stored one.
-            now: The recomputed one.
-            answers: Whether the largest number is the answer, which may flip.
+            before: The stored output.
+            now: The recomputed output.
+            answers: Whether the largest number is the answer, so that flips are counted.
         """
         self.samples += 1
         if not isinstance(before, np.ndarray) or not isinstance(now, np.ndarray):
@@ -48,7 +48,7 @@ class Comparison:
             self.flips = (self.flips or 0) + bool(flipped)
 
     def add_texts(self, before: Any, now: Any) -> None:
-        """Compares embeddings [n, D] of texts, from which the metrics are computed together with the outputs."""
+        """Compares embeddings [n, D] of texts, which the metrics depend on besides the outputs."""
         for old, new in zip(before, now, strict=True):
             if not self._equal(old, new):
                 self.same_metrics = False
@@ -59,7 +59,7 @@ class Comparison:
         return difference <= self.tolerance
 
     def certificate(self) -> Certificate:
-        """What came out."""
+        """The outcome."""
         return Certificate(
             samples=self.samples,
             differing=self.differing,
@@ -71,10 +71,10 @@ class Comparison:
 
 
 def relative_difference(before: Any, now: Any) -> float:
-    """The largest difference of two arrays, relative to their largest finite number; infinite where shapes differ.
+    """The largest difference of two arrays, relative to their largest finite number; infinite if shapes differ.
 
-    Numbers that are NaN, or the same infinity, in both are equal; those that are so in one alone are infinitely far
-    apart.
+    NaN equals NaN and infinity equals the same infinity; a number that is non-finite in only one array makes the
+    difference infinite.
     """
     if before.shape != now.shape:
         return math.inf
@@ -89,9 +89,9 @@ def relative_difference(before: Any, now: Any) -> float:
 
 
 def places_in(dataset: DatasetInfo, samples: Sequence[SampleInfo]) -> list[int | None]:
-    """For each sample its position in another data set; the same sample has the same name and content.
+    """For each sample its position in another data set; samples are the same if id and content are.
 
-    Embedded images are named by their content.
+    The ids of embedded images are their content digests.
     """
     there: dict[tuple[str, str], int] = {}
     for position, sample in enumerate(dataset.samples):

@@ -1,4 +1,4 @@
-"""Which of the stored evaluations that a plan builds on may be outdated, though their identity is today's."""
+"""Finds stored evaluations that a plan reuses and that may be outdated, although their identity is today's."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ NO_RECORD = "the store does not say which files and versions it was computed fro
 
 @dataclass
 class Doubt:
-    """A stored evaluation that a cell would take, and whose record is not today's.
+    """A stored evaluation that a cell would reuse and whose record differs from today.
 
     Attributes:
-        cell: The cell, as today's definitions have it.
-        evaluation: What it would take.
-        record: What the evaluation was computed from.
+        cell: The cell, from today's definitions.
+        evaluation: The evaluation that it would reuse.
+        record: The files and versions that the evaluation was computed from.
         differences: What has changed since.
-        metrics: Whether the cell takes the metrics, too; else only the outputs.
-        adopt: Whether the evaluation's identity was described by an older scheme, and is to become the cell's.
+        metrics: Whether the cell also reuses the metrics, not only the outputs.
+        adopt: Whether the evaluation's identity has an older scheme and is to be replaced by the cell's.
     """
 
     cell: Cell
@@ -39,21 +39,21 @@ class Doubt:
 
     @property
     def own(self) -> bool:
-        """Whether something changed that defines this very cell, not only what many cells share."""
+        """Whether something specific to this cell changed, not only something that many cells share."""
         return any(each.own for each in self.differences)
 
 
 def find_doubts(
     plan: Plan, store: Store, today: Today, trusted: Set[int], valid: dict[int, dict[str, Any]]
 ) -> list[Doubt]:
-    """The evaluations that a plan builds on and whose records are not today's.
+    """The evaluations that a plan reuses and whose records differ from today.
 
     Args:
         plan: The plan.
-        store: Has the records.
-        today: Files and versions as they are now.
-        trusted: Evaluations that are taken as they are.
-        valid: Evaluation id → its record that holds today; is filled in.
+        store: The results store.
+        today: Today's files and versions.
+        trusted: Evaluations to reuse unchecked.
+        valid: Evaluation id → its record that is valid today; filled in by this function.
     """
     doubts = {(id(each.cell), each.evaluation.id): each for each in _used(plan) if each.evaluation.id not in trusted}
     doubts = _with_outputs(doubts, store)
@@ -77,21 +77,21 @@ def find_doubts(
 
 
 def _with_outputs(doubts: dict[Any, Doubt], store: Store) -> dict[Any, Doubt]:
-    """Without evaluations that were begun and have stored nothing yet."""
+    """Drops evaluations that have begun but stored nothing yet."""
     begun = [each.evaluation.id for each in doubts.values() if each.evaluation.status != "complete"]
     ranges = store.stored_ranges(begun) if begun else {}
     return {key: each for key, each in doubts.items() if ranges.get(each.evaluation.id, True)}
 
 
 def representatives(doubts: Sequence[Doubt], suspects: Set[str]) -> list[Doubt]:
-    """The doubts to look at: all that are about a cell's own files, and of the others one for each model.
+    """The doubts to check: all about a cell's own files, and one per model for the others.
 
-    A library or testbed itself changed for all cells alike. Each model is looked at on another setting, so that many
-    settings are seen.
+    A change of a library or of testbed itself affects all cells alike. Each model is checked on a different setting, to
+    cover many settings.
 
     Args:
-        doubts: All.
-        suspects: Models of which all cells are looked at, since one turned out to be outdated.
+        doubts: All doubts.
+        suspects: Models whose cells are all checked, because one of them turned out to be outdated.
     """
     chosen = [each for each in doubts if each.own or each.cell.model in suspects]
     shared: dict[str, list[Doubt]] = defaultdict(list)
@@ -102,12 +102,12 @@ def representatives(doubts: Sequence[Doubt], suspects: Set[str]) -> list[Doubt]:
 
 
 def _used(plan: Plan) -> Iterator[Doubt]:
-    """Each cell of a plan with the stored evaluation that it takes."""
+    """Each cell of a plan with the stored evaluation that it reuses."""
     for cell in [*plan.cells, *plan.others]:
         if cell.action is Action.DONE and cell.stored is not None:
             yield Doubt(cell, cell.stored, metrics=True)
         elif cell.action is Action.RUN and cell.stored is not None:
-            if cell.stored.status in ("running", "failed"):  # else it is computed anew, whatever is stored
+            if cell.stored.status in ("running", "failed"):  # otherwise it is recomputed in any case
                 yield Doubt(cell, cell.stored)
         elif isinstance(cell.source, Evaluation):
             yield Doubt(cell, cell.source)
@@ -118,9 +118,9 @@ def _used(plan: Plan) -> Iterator[Doubt]:
 
 
 def _adoptable(cell: Cell, older: Evaluation) -> bool:
-    """Whether a cell can take over an evaluation whose identity is of an older scheme: it ran on the same samples.
+    """Whether a cell can adopt an evaluation whose identity has an older scheme: it ran on the same samples.
 
-    What was computed from stored embeddings or scored by a model is computed anew, from these embeddings and captions.
+    Evaluations computed from stored embeddings or scored by a model are recomputed from these.
     """
     opened = cell.opened_setting
     if opened is None or cell.needs or opened.setting.scoring is not None:

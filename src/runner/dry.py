@@ -1,4 +1,4 @@
-"""The plan of a run that is not made."""
+"""The plan of a run, for ``--dry-run``."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class PlannedPass:
     """A pass that a run would make.
 
     Attributes:
-        one_pass: The pass; the ids of its evaluations mean nothing.
-        samples: How many samples, or texts, it has in all; None where that is known only when others are stored.
+        one_pass: The pass; the ids of its evaluations are placeholders.
+        samples: The total number of samples or texts; None if it depends on outputs that are not stored yet.
         to_do: How many of them a run would compute; the others are stored.
     """
 
@@ -63,12 +63,12 @@ def _make_plan(catalog: Catalog, options: RunOptions, models: Sequence[str], set
 
 
 def planned_passes(plan: Plan, store: Store | None, options: RunOptions) -> list[PlannedPass]:
-    """The passes that a run of a plan would make, with what is left to do in each.
+    """The passes of a plan, with the remaining work in each.
 
     Args:
         plan: The plan.
-        store: Where it is stored; None for a store that does not exist yet.
-        options: The run's.
+        store: The results store; None if it does not exist yet.
+        options: The options of the run.
     """
     cells, judged = computed_and_judged(plan)
     numbered = list(zip(cells, count(1), strict=False))
@@ -87,7 +87,7 @@ def planned_passes(plan: Plan, store: Store | None, options: RunOptions) -> list
 
 
 def _stored_ranges(cells: Sequence[tuple[Cell, int]], store: Store) -> Mapping[int, Sequence[tuple[int, int]]]:
-    """What earlier runs that were interrupted have stored of cells, by their numbers."""
+    """The ranges of samples that interrupted runs have stored, by the number of the cell."""
     found = {}
     for cell, number in cells:
         if cell.stored is not None and cell.opened_setting is not None:

@@ -1,4 +1,4 @@
-"""What may move a number without being part of a cell's identity: recorded with every evaluation."""
+"""What may affect numbers without being part of a cell's identity; recorded with every evaluation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LIBRARIES = ("torch", "torchvision", "timm", "open_clip_torch", "numpy", "pillow
 
 
 def environment(resources: Resources, batch_size: int | None) -> dict[str, Any]:
-    """Versions, hardware, and how the run was set up."""
+    """Versions, hardware and the setup of the run."""
     return {
         "testbed": __version__,
         "python": platform.python_version(),

@@ -1,4 +1,4 @@
-"""A worker in this very process: for tests, notebooks and debuggers."""
+"""A worker in this process, for tests, notebooks and debuggers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from testbed.work.worker import Worker
 
 
 class InlineChannel:
-    """A channel by plain calls."""
+    """A channel that calls functions directly."""
 
     def __init__(self, scheduler: Scheduler, events: Events, progress: Progress) -> None:
         self._scheduler = scheduler
@@ -25,7 +25,7 @@ class InlineChannel:
         self._done: list[tuple[int, int]] = []
 
     def next_pass(self) -> int | None:
-        """The pass to turn to."""
+        """The next pass."""
         self.settle()
         answer = self._scheduler.next_pass(0)
         return None if isinstance(answer, Wait) else answer
@@ -36,19 +36,19 @@ class InlineChannel:
         return self._scheduler.next_shard(0, pass_id)
 
     def shard_begun(self, shard_id: int) -> None:
-        """Of no interest: nobody would be left to replace this process."""
+        """Does nothing: there is no other process to replace this one."""
 
     def shard_done(self, shard_id: int, stored_bytes: int) -> None:
-        """Told by the writing thread; dealt with in the main one, by `settle`."""
+        """Called by the writer thread; handled in the main thread by `settle`."""
         self._done.append((shard_id, stored_bytes))
 
     def settle(self) -> None:
-        """Deals with what the writing thread told."""
+        """Handles the messages of the writer thread."""
         while self._done:
             self._events.shard_done(*self._done.pop(0))
 
     def progress(self, pass_id: int, images: int) -> None:
-        """So many images of a pass were computed."""
+        """Reports the number of images computed in a pass."""
         self._progress.advance(pass_id, images)
 
     def cell_failed(self, evaluation_id: int, reason: str) -> None:

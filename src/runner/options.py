@@ -1,4 +1,4 @@
-"""What a run is asked to do."""
+"""The options of a run."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from testbed.paths import ENV_PAYLOADS
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The options of a run; those of the command line, but for names and output.
+    """The options of a run: those of the command line, except for names and output.
 
     Attributes:
-        db_url: The store; None takes the default.
-        payload_url: Where outputs go (fsspec); None takes the default, an empty text the database.
+        db_url: The store; None: the default.
+        payload_url: Where outputs are stored (fsspec); None: the default; an empty string: the database.
         plugins: Definition files to load.
-        limit: At most so many samples of each setting, evenly spread.
-        batch_size: Images at once; None takes each model's own number.
-        data_workers: Data-loading processes for each evaluation process; None chooses.
-        gpus: Ids of the GPUs to use; None takes all visible ones.
-        cpu_processes: Evaluation processes where there is no GPU; None chooses.
+        limit: The maximum number of samples of each setting, evenly spread.
+        batch_size: Images per batch; None: each model's own batch size.
+        data_workers: Data-loading processes for each evaluation process; None: automatic.
+        gpus: Ids of the GPUs to use; None: all visible ones.
+        cpu_processes: Evaluation processes on the CPU; None: automatic.
         dtype: Precision of the models: float32, bfloat16 or float16.
-        seed: Seed of perturbations, of words that a model draws, and of random weights.
-        random_weights: Whether to build architectures untrained.
-        strict: Whether an unreadable sample ends the run instead of counting as wrong.
+        seed: Seed for perturbations, sampling and random weights.
+        random_weights: Whether to build untrained architectures.
+        strict: Whether an unreadable sample stops the run instead of counting as wrong.
         share_passes: Whether cells that read the same pixels are computed in one pass.
         trust: Whether stored evaluations are taken as they are, even if files or versions changed since.
         verify: How much of each stored evaluation is computed again and compared: a number of samples, or a share such
@@ -63,7 +63,7 @@ class RunOptions:
 
     @property
     def random_seed(self) -> int | None:
-        """The seed of random weights; None for the real ones."""
+        """The seed of random weights; None for trained weights."""
         return self.seed if self.random_weights else None
 
     def settled(self) -> RunOptions:

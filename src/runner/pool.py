@@ -1,4 +1,4 @@
-"""Workers in processes of their own, wherever these are: who asks gets an answer, who dies is replaced."""
+"""Manages workers in separate processes: answers their requests and restarts those that die."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from testbed.registry.parcel import Parcel
 from testbed.runner.progress import Progress
 from testbed.runner.scheduler import Scheduler, Wait
 
-# Deaths in a row without a shard done, after which a worker is not restarted: so many while shards are computed, where
-# the cell that kills its workers is given up in the end, and a quarter of that before any is.
+# A worker is not restarted after this many consecutive deaths without a finished shard. A death without a shard
+# counts as IDLE_DEATH deaths; while shards are computed, the cell that kills its workers is given up eventually.
 MAX_DEATHS = 12
 IDLE_DEATH = 4
-STOP_SECONDS = 60.0  # how long workers may take to store what they have computed, when the user interrupts
+STOP_SECONDS = 60.0  # how long workers may take to store their outputs after an interrupt
 
 
 class Events(Protocol):
-    """What the run does when workers tell it something."""
+    """How the run reacts to messages of workers."""
 
     def shard_done(self, shard_id: int, stored_bytes: int) -> None:
         """The outputs of a shard are stored."""
@@ -39,7 +39,7 @@ class Events(Protocol):
 
 @dataclass(frozen=True)
 class Told:
-    """What a worker asks or tells: a method of `Pool`, without its ``_on_``, and arguments."""
+    """A message of a worker: the name of a method of `Pool` without ``_on_``, and its arguments."""
 
     slot: int
     kind: str
@@ -51,7 +51,7 @@ class Ended:
     """A worker has ended.
 
     Attributes:
-        cause: Why, when it was not because all was done; else None.
+        cause: The cause of an abnormal end; None if all work was done.
     """
 
     slot: int
@@ -59,28 +59,28 @@ class Ended:
 
 
 class Transport(Protocol):
-    """Starts workers and carries messages. A slot is a number from 0 up, with a device; one worker works at it."""
+    """Starts workers and transports messages. A slot is an index with a device and one worker."""
 
     devices: list[str]
 
     def start(self, slot: int) -> None:
-        """Starts a worker at a slot."""
+        """Starts a worker in a slot."""
         ...
 
     def wait(self, seconds: float | None = None) -> Iterable[Told | Ended]:
-        """What has come from workers; waits until something has, or for so long."""
+        """Messages from workers; waits for one, or until the timeout."""
         ...
 
     def send(self, slot: int, answer: Any) -> None:
-        """Answers a worker that asked. One that has died meanwhile is told of by `wait`."""
+        """Answers a request of a worker. If it has died in the meantime, `wait` reports that."""
         ...
 
     def ask_to_stop(self) -> None:
-        """Tells all workers to stop when their batch is done."""
+        """Tells all workers to stop after their current batch."""
         ...
 
     def close(self) -> None:
-        """Ends all workers that have not ended by themselves, at once."""
+        """Kills all workers that are still running."""
         ...
 
 
@@ -88,11 +88,11 @@ class Pool:
     """Runs a job on the workers of a transport.
 
     Args:
-        job: What to do.
-        transport: Where the workers are.
-        scheduler: Who does what.
-        events: Told what happens.
-        progress: Told how far it is.
+        job: The job.
+        transport: Starts the workers.
+        scheduler: Assigns shards to workers.
+        events: Receives the events of the run.
+        progress: Receives the progress.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Pool:
         """Works until all shards are done.
 
         Raises:
-            RunError: If no worker can go on.
+            RunError: If no worker can continue.
             KeyboardInterrupt: After the workers have ended, when the user interrupts.
         """
         try:
@@ -135,7 +135,7 @@ class Pool:
             )
 
     def _serve(self, seconds: float | None = None) -> None:
-        """Deals with what has come from workers."""
+        """Handles messages from workers."""
         for message in self.transport.wait(seconds):
             if isinstance(message, Ended):
                 self._ended(message)
@@ -144,7 +144,7 @@ class Pool:
                 handler(message.slot, *message.arguments)
 
     def _stop_gently(self) -> None:
-        """Lets the workers store what they have computed, while they are listened to. A second Ctrl-C ends them."""
+        """Lets the workers store their outputs, and handles their messages meanwhile. A second Ctrl-C kills them."""
         self._stopping = True
         self.transport.ask_to_stop()
         self._wake()
@@ -157,7 +157,7 @@ class Pool:
         self._waiting.discard(slot)
         self.transport.start(slot)
 
-    # What workers ask and tell ------------------------------------------------------------------------------------
+    # Messages of workers ------------------------------------------------------------------------------------------
 
     def _on_job(self, slot: int) -> None:
         self.transport.send(slot, self._parcel)
@@ -204,17 +204,17 @@ class Pool:
         self.progress.note(f"a worker on {self.transport.devices[slot]} failed: {reason}")
 
     def _wake(self) -> None:
-        """Asks again for workers that were waiting for something to do."""
+        """Retries the requests of idle workers."""
         for slot in sorted(self._waiting):
             self._on_next_pass(slot)
 
     def _ended(self, message: Ended) -> None:
-        """A worker has ended: because all is done, or because it died and must be replaced."""
+        """Handles the end of a worker: all work is done, or it died and must be restarted."""
         slot = message.slot
         self._working.discard(slot)
         self._waiting.discard(slot)
         holds = self.scheduler.holds_shards(slot)
-        cause = message.cause or ("it ended itself" if holds else None)
+        cause = message.cause or ("it exited early" if holds else None)
         if cause is None or self._stopping:
             return
         self._deaths[slot] += 1 if holds else IDLE_DEATH

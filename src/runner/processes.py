@@ -1,4 +1,4 @@
-"""Workers as processes of this machine: one for each GPU, or some on the CPU."""
+"""Workers as processes on this machine: one per GPU, or several on the CPU."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from testbed.runner.progress import Progress
 from testbed.runner.scheduler import Scheduler
 from testbed.work.channel import PipeChannel
 
-END_SECONDS = 10.0  # a process that has said its last word needs a moment to end
+END_SECONDS = 10.0  # how long a process may take to exit after closing its pipe
 
 
 class ProcessExecutor:
@@ -48,10 +48,10 @@ class ProcessExecutor:
 
 
 class Processes:
-    """Starts workers as spawned processes and talks to them through pipes.
+    """Starts workers as spawned processes and communicates with them through pipes.
 
     Args:
-        devices: One process for each.
+        devices: One process is started per device.
     """
 
     def __init__(self, devices: list[str]) -> None:
@@ -63,13 +63,13 @@ class Processes:
         self._ahead: set[int] = set()
 
     def start_ahead(self) -> None:
-        """Starts a process at every slot before there is a job for it: to import torch takes seconds."""
+        """Starts a process in every slot before its job is ready, since importing torch takes seconds."""
         for slot in range(len(self.devices)):
             self.start(slot)
             self._ahead.add(slot)
 
     def start(self, slot: int) -> None:
-        """Starts a process; it asks for its job when it is up, so that starting many waits for none."""
+        """Starts a process without waiting for it; the process asks for its job when it is ready."""
         if slot in self._ahead:
             self._ahead.discard(slot)
             return
@@ -82,7 +82,7 @@ class Processes:
         self._processes[slot], self._connections[slot] = process, ours
 
     def wait(self, seconds: float | None = None) -> Iterator[Told | Ended]:
-        """What has come through the pipes; a pipe's end is its process's end."""
+        """Messages from the pipes; a closed pipe means that its process has ended."""
         slots = {connection: slot for slot, connection in self._connections.items()}
         for ready in multiprocessing.connection.wait(list(slots), seconds):
             slot = slots[ready]
@@ -94,16 +94,16 @@ class Processes:
                 yield Told(slot, kind, tuple(arguments))
 
     def send(self, slot: int, answer: Any) -> None:
-        """Answers a worker; that one has died is found by the end of its pipe."""
+        """Answers a worker; if it has died, its closed pipe shows that later."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError, KeyError):
             self._connections[slot].send(answer)
 
     def ask_to_stop(self) -> None:
-        """Sets the event that workers look at after each batch."""
+        """Sets the event that workers check after each batch."""
         self._stop.set()
 
     def close(self) -> None:
-        """Ends all processes that are still there."""
+        """Kills all processes that are still running."""
         self._stop.set()
         for connection in self._connections.values():
             connection.close()
@@ -118,14 +118,14 @@ class Processes:
         self._connections.pop(slot).close()
         process = self._processes.pop(slot)
         process.join(END_SECONDS)
-        if process.is_alive():  # its end of the pipe is closed, but something keeps it
+        if process.is_alive():  # it has closed its pipe but does not exit
             process.kill()
             process.join()
         return Ended(slot, _cause(process.exitcode))
 
 
 def _cause(code: int | None) -> str | None:
-    """What an exit code says about how a process ended; None when it ended as it should."""
+    """The cause of a process's end, from its exit code; None for a normal exit."""
     if code == 0:
         return None
     if code is not None and code < 0:
@@ -141,23 +141,23 @@ def _cause(code: int | None) -> str | None:
 
 
 def worker_main(connection: Any, stop: Any, device: str) -> None:
-    """What a worker's process does."""
+    """The main function of a worker process."""
     from testbed.work.start import work
 
-    # Ctrl-C reaches all processes, and so does a batch system's SIGTERM; the run tells its workers to stop.
+    # Ctrl-C and a batch system's SIGTERM reach all processes; the run itself tells its workers to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _end_with_parent()
     try:
         sound = work(PipeChannel(connection, stop), device)
     except (BrokenPipeError, EOFError, ConnectionResetError):
-        os._exit(0)  # the run has gone
+        os._exit(0)  # the run has ended
     if not sound:
         raise SystemExit(1)
 
 
 def _end_with_parent() -> None:
-    """Ends this process when the one that started it is gone, be it by kill -9."""
+    """Ends this process when its parent ends, even by kill -9."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return

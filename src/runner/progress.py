@@ -1,4 +1,4 @@
-"""Telling how a run goes: live bars on a terminal, lines elsewhere."""
+"""Progress reports: live bars on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ LINE_SECONDS = 10.0
 
 
 class Progress(Protocol):
-    """What a run tells while it goes on."""
+    """Receives the progress of a run."""
 
     def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
-        """A pass has so many samples (or texts) in all, of which so many are to be computed.
+        """Announces a pass with its total number of samples (or texts) and the number to compute.
 
-        Told again of a pass over texts when more of them have become known.
+        Called again for a pass over texts when more texts become known.
         """
         ...
 
     def advance(self, pass_id: int, images: int) -> None:
-        """So many images more were computed."""
+        """Reports that more images were computed."""
         ...
 
     def note(self, text: str) -> None:
-        """Something worth a line."""
+        """A message for the user."""
         ...
 
     def close(self) -> None:
@@ -34,7 +34,7 @@ class Progress(Protocol):
 
 
 class SilentProgress:
-    """Tells nothing, but for notes, which it keeps."""
+    """Prints nothing and collects notes."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -46,7 +46,7 @@ class SilentProgress:
         """Nothing."""
 
     def note(self, text: str) -> None:
-        """Keeps the note."""
+        """Collects the note."""
         self.notes.append(text)
 
     def close(self) -> None:
@@ -54,11 +54,11 @@ class SilentProgress:
 
 
 class LineProgress:
-    """Lines on a stream: every ten seconds, or after so many samples, and when a pass ends.
+    """Lines on a stream: every ten seconds or every ``interval`` samples, and when a pass ends.
 
     Args:
-        stream: Where to.
-        interval: After how many samples; None goes by the time.
+        stream: The output stream.
+        interval: The number of samples between lines; None: every ten seconds.
     """
 
     def __init__(self, stream: Any, interval: int | None = None) -> None:
@@ -67,11 +67,11 @@ class LineProgress:
         self._passes: dict[int, _Count] = {}
 
     def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
-        """Says what the pass is about."""
+        """Registers the pass."""
         self._passes.setdefault(one_pass.id, _Count(one_pass.label, str(one_pass.reads))).total += to_do
 
     def advance(self, pass_id: int, images: int) -> None:
-        """Counts, and says so now and then."""
+        """Counts, and prints a line when one is due."""
         count = self._passes[pass_id]
         count.done += images
         now = time.monotonic()
@@ -107,7 +107,7 @@ class _Count:
 
 
 class RichProgress:
-    """A live bar for each pass, with images per second and the time that is left."""
+    """A live bar for each pass, with images per second and the remaining time."""
 
     def __init__(self, console: Any) -> None:
         from rich import progress as rich_progress
@@ -128,7 +128,7 @@ class RichProgress:
         self._bars.start()
 
     def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
-        """Adds a bar; what is stored already counts as done."""
+        """Adds a bar; stored samples count as done."""
         if one_pass.id not in self._ids:
             self._ids[one_pass.id] = self._bars.add_task(one_pass.label, total=0, rate="", start=False)
             self._counts[one_pass.id] = _Count(one_pass.label, str(one_pass.reads))

@@ -1,7 +1,7 @@
-"""Holding the numbers of a run against published ones.
+"""Compares the numbers of a run with published ones.
 
-Most wrong numbers in this field come from a wrong preprocessing, and differ by little enough to be believed. Published
-are those that the model's definition carries and those that were imported into the store for the same cell.
+Most wrong numbers in this field come from wrong preprocessing, and the difference is often too small to notice.
+Published numbers come from the model's definition and from results imported into the store for the same cell.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from testbed.models.published_base import Published
 from testbed.registry.catalog import Catalog
 
 CONFIDENCE = 0.95
-WHOLE = 1e-6  # how far rounding may put a number of samples from a whole one
+WHOLE = 1e-6  # the largest rounding error of a number of samples
 
 
 def disagreements(store: Store, catalog: Catalog, evaluation_id: int) -> list[str]:
     """A line for each published number that lies outside the interval of an evaluation's own.
 
     Args:
-        store: Has the evaluation, complete, and what was imported.
-        catalog: Has the model's definition, if it still is defined.
+        store: The results store, with the complete evaluation and imported results.
+        catalog: The registry, with the model's definition if it still exists.
         evaluation_id: The evaluation. Untrained models have no published numbers.
     """
     evaluation = store.evaluation(evaluation_id)
@@ -44,7 +44,7 @@ def _carried(catalog: Catalog, model: str, setting: str) -> list[Published]:
 
 
 def _imported(store: Store, model: str, setting: str) -> Iterable[Published]:
-    """What was imported for a cell: only the last import counts."""
+    """The imported results of a cell, from the latest import only."""
     imported = [each for each in store.evaluations([model], [setting]) if each.origin == "imported"]
     if not imported:
         return
@@ -55,7 +55,7 @@ def _imported(store: Store, model: str, setting: str) -> Iterable[Published]:
 
 
 def _disagreement(own: Result, published: Published) -> str | None:
-    """What to say about a rate whose interval leaves the published one out; None when there is nothing."""
+    """A line about a rate whose interval excludes the published value; None if it includes it."""
     interval = _interval(own)
     if own.value is None or interval is None or interval[0] <= published.value <= interval[1]:
         return None
@@ -63,13 +63,13 @@ def _disagreement(own: Result, published: Published) -> str | None:
     return (
         f"{own.model} on {own.eval_setting}: {own.metric} is {100 * own.value:.2f} % ({100 * low:.2f} to"
         f" {100 * high:.2f} with {100 * CONFIDENCE:.0f} % confidence, n = {own.n:,}), but"
-        f" {100 * published.value:.2f} % is published ({published.source}): look at the preprocessing, the weights and"
+        f" {100 * published.value:.2f} % is published ({published.source}); check the preprocessing, the weights and"
         " the data"
     )
 
 
 def _interval(own: Result) -> tuple[float, float] | None:
-    """Wilson's interval of a share of samples; of other rates, as means over classes, that of the standard error."""
+    """Wilson's interval for a share of samples; for other rates (means over classes), from the standard error."""
     if own.value is None or not own.n or own.unit != FRACTION:
         return None
     from testbed.metrics.statistics import Z, wilson

@@ -1,4 +1,4 @@
-"""What the evaluations of a run were computed from: put together from what its processes read, and stored."""
+"""Records of the files and versions that evaluations were computed from, collected from what the processes read."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ class Records:
     """The records of a run's cells.
 
     Args:
-        store: Where they go.
-        today: Files and versions as they are now.
+        store: The results store.
+        today: Today's files and versions.
     """
 
     def __init__(self, store: Store, today: Today) -> None:
         self.store = store
         self.today = today
-        self.valid: dict[int, Record] = {}  # evaluation id → its stored record that holds today
+        self.valid: dict[int, Record] = {}  # evaluation id → its stored record that is valid today
         self._made: dict[int, Record] = {}  # evaluation id → the record that was stored for it
         self._cells: dict[int, Cell] = {}
-        self._reads = 0  # how much had been read when `_owned` was made
+        self._reads = 0  # the number of noted reads when `_owned` was computed
         self._owned: dict[str, set[tuple[str, str]]] = {}
         self._modules: set[str] = set()
-        self._lock = threading.Lock()  # cells are finished in a thread of its own
+        self._lock = threading.Lock()  # cells are finished in a separate thread
         self._contents: dict[tuple[frozenset[str], frozenset[str]], Record] = {}
 
     def of(self, cell: Cell, earlier: Mapping[str, Any] | None = None) -> Record:
-        """The record of a cell, as far as its code has run.
+        """The record of a cell, from what its code has read so far.
 
         Args:
             cell: The cell.
-            earlier: A record of its outputs, where only a few of them were computed again: what the others read counts.
+            earlier: An earlier record to include, if only some of the outputs were recomputed.
         """
         with self._lock:
             names, variables = self._parts(cell)
@@ -53,7 +53,7 @@ class Records:
             return self._contents[key]
 
     def begin(self, cells: Mapping[int, Cell]) -> None:
-        """Stores what evaluations are computed from before they are complete, as far as that is known."""
+        """Stores preliminary records of evaluations that are not complete yet."""
         fresh = {}
         for evaluation_id, cell in cells.items():
             record = self.of(cell)
@@ -62,15 +62,15 @@ class Records:
         self.store.add_records(fresh, metrics=False)
 
     def complete(self, evaluation_id: int, cell: Cell) -> None:
-        """Stores what a complete evaluation was computed from."""
+        """Stores the record of a complete evaluation."""
         self._made[evaluation_id] = self.of(cell)
         self._cells[evaluation_id] = cell
         self.store.add_records({evaluation_id: self._made[evaluation_id]}, replace=True)
 
     def settle(self) -> list[str]:
-        """Marks the files that changed while the run read them; returns their names.
+        """Marks files that changed during the run; returns their names.
 
-        Which content the outputs are of is not known then, so a record that has such a file never holds.
+        The outputs may come from either version of such a file, so a record with one is never valid.
         """
         changed = self.today.changed_since()
         for evaluation_id, cell in self._cells.items():
@@ -82,7 +82,7 @@ class Records:
         return sorted(changed)
 
     def _parts(self, cell: Cell) -> tuple[set[str], set[str]]:
-        """The names of the files and of the variables that a cell depends on."""
+        """The names of the files and environment variables that a cell depends on."""
         self._refresh()
         owners = [reading.SHARED, *_owners(cell)]
         reads = [read for owner in owners for read in self._owned.get(owner, ())]
@@ -111,7 +111,7 @@ class Records:
 
 
 def _owners(cell: Cell) -> set[str]:
-    """For whom something is read that this cell depends on."""
+    """The owners of the reads that this cell depends on."""
     owners = {reading.model(cell.model), reading.setting(cell.setting)}
     scoring = cell.opened_setting.setting.scoring if cell.opened_setting is not None else None
     if scoring is not None:

@@ -1,4 +1,4 @@
-"""How a run ended."""
+"""The outcome of a run."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from testbed.runner.trust import Checked
 
 @dataclass
 class Outcome:
-    """How a cell ended.
+    """The outcome of a cell.
 
     Attributes:
         status: ``stored`` (before this run), ``complete``, ``derived``, ``scored``, ``unsupported``, ``failed`` or
             ``stopped``.
-        evaluation_id: Its evaluation, where it has one.
+        evaluation_id: Its evaluation, if it has one.
     """
 
     model: str
@@ -27,13 +27,13 @@ class Outcome:
 
 @dataclass
 class Report:
-    """How a run ended.
+    """The outcome of a run.
 
     Attributes:
-        stored_bytes: How many bytes of outputs were stored.
-        reused: How many samples × cells were not computed, since an earlier run had stored their outputs.
+        stored_bytes: The number of bytes of outputs stored.
+        reused: The number of samples × cells reused from an earlier run.
         disagreements: Lines about numbers of this run that differ from published ones.
-        checks: What checks of stored evaluations gave.
+        checks: The outcomes of checks of stored evaluations.
     """
 
     plan: Plan
@@ -51,7 +51,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether every cell that can be had is there."""
+        """Whether every supported cell has a result that no check contradicts."""
         replaced = {each.evaluation_id for each in self.of("stored")}
         contradicted = [each for each in self.checks if each.result == "differs" and each.evaluation in replaced]
         return not self.interrupted and not self.of("failed", "stopped") and not contradicted

@@ -20,10 +20,10 @@ from testbed.tasks.task_base import get_task
 
 @dataclass(frozen=True)
 class Rescored:
-    """What became of an evaluation.
+    """The outcome of rescoring an evaluation.
 
     Attributes:
-        status: ``"rescored"``, ``"current"`` (its metrics are today's already), ``"skipped"`` or ``"failed"``.
+        status: ``"rescored"``, ``"current"`` (its metrics are up to date), ``"skipped"`` or ``"failed"``.
         reason: Why it was skipped or failed.
         evaluation: The id of the evaluation with today's metrics.
     """
@@ -42,21 +42,20 @@ def rescore(
     eval_settings: Sequence[str] = (),
     tell: Callable[[Rescored], None] = lambda rescored: None,
 ) -> list[Rescored]:
-    """Computes today's scores and metrics of the evaluations that count, from their stored outputs.
+    """Computes today's scores and metrics of the reported evaluations from their stored outputs.
 
-    An evaluation whose metrics were defined otherwise is left as it is; beside it comes one that is derived from its
-    outputs, and counts from now on. The definition of the setting is looked up by its name; of the model none is
-    needed.
+    An evaluation with outdated metrics is not changed; a new evaluation is derived from its outputs and reported from
+    now on. The setting's definition is looked up by name; the model's definition is not needed.
 
     Args:
-        store: Open to write.
-        catalog: Has the settings.
+        store: The results store, open for writing.
+        catalog: The registry, with the settings.
         models: Names or patterns of stored models; none means all.
         eval_settings: Names or patterns of stored settings; none means all.
-        tell: Called with each evaluation that is done with.
+        tell: Called with each outcome.
 
     Raises:
-        UnknownNameError: If a name or pattern fits nothing that is stored.
+        UnknownNameError: If a name or pattern matches nothing in the store.
     """
     cells: dict[tuple[str, str], list[Evaluation]] = {}
     for each in store.evaluations():
@@ -75,13 +74,13 @@ def rescore(
 
 
 def _metrics_hold(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> bool:
-    """Whether an evaluation's metrics are those of today's code, though its definition is the same."""
+    """Whether the metrics of an evaluation with today's definition also match today's code."""
     records = store.records([evaluation.id])[evaluation.id]
     if any(each.metrics and not today.differences(each.content) for each in records):
         return True
     try:
         scores, metrics = compute_scores(store, catalog, evaluation.id)
-    except Exception:  # a setting's own metrics_fn may raise anything: scoring anew will say what
+    except Exception:  # a setting's own metrics_fn may raise anything; rescoring will report it
         return False
     return same_scores(store, evaluation.id, scores, metrics)
 
@@ -92,9 +91,9 @@ def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Toda
 
     identity = store.identity(evaluation)
     if evaluation.dataset_id is None or not {"view", "samples"} <= set(identity) or not evaluation.forward_fingerprint:
-        return ended("skipped", "it has no outputs that say how they came about")
+        return ended("skipped", "it has no outputs with a full identity")
     if not catalog.contains_eval_setting(evaluation.eval_setting):
-        return ended("skipped", "the setting is not in the registry; --plugin FILE names a file that defines it")
+        return ended("skipped", "the setting is not in the registry; load its definition with --plugin FILE")
     try:
         setting = catalog.get_eval_setting(evaluation.eval_setting)
         view = describe_fields(get_task(setting.task).view_spec(setting)) | kept_scorer(identity)
@@ -103,7 +102,7 @@ def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Toda
     if digest(view) == digest(identity["view"]):
         if _metrics_hold(store, catalog, evaluation, today):
             return ended("current", evaluation_id=evaluation.id)
-        store.set_aside(evaluation.id, ["today's code makes other metrics of the same outputs"], outputs=False)
+        store.set_aside(evaluation.id, ["today's code computes different metrics from the same outputs"], outputs=False)
     record = CellRecord(
         model=evaluation.model,
         eval_setting=evaluation.eval_setting,
@@ -128,5 +127,5 @@ def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Toda
 
 
 def counts(done: Sequence[Rescored]) -> dict[str, int]:
-    """How many evaluations ended how."""
+    """The number of evaluations by outcome."""
     return dict(Counter(each.status for each in done))

@@ -1,4 +1,4 @@
-"""What a run computes on: devices, data workers, threads."""
+"""The resources of a run: devices, data workers, threads."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from testbed.errors import RunError
 from testbed.runner.options import RunOptions
 
 MAX_DATA_WORKERS = 8
-_GPU_FILES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # NVIDIA's, AMD's, and Windows' for its Linux subsystem
+_GPU_FILES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # NVIDIA, AMD, and WSL
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What a run computes on.
+    """The resources of a run.
 
     Attributes:
-        devices: One for each evaluation process.
+        devices: One per evaluation process.
         data_workers: Data-loading processes for each of them.
         threads: Threads of torch in each of them.
     """
@@ -29,10 +29,10 @@ class Resources:
 
 
 def choose_resources(options: RunOptions) -> Resources:
-    """What is asked for, else what there is.
+    """Chooses the requested resources, or by default all that are available.
 
     Raises:
-        RunError: If a GPU is asked for that is not there.
+        RunError: If a requested GPU does not exist.
     """
     devices = choose_devices(options)
     share = max(1, cores() // len(devices))
@@ -46,16 +46,14 @@ def choose_devices(options: RunOptions) -> list[str]:
     """The devices of a run, one for each evaluation process.
 
     Raises:
-        RunError: If a GPU is asked for that is not there.
+        RunError: If a requested GPU does not exist.
     """
     if options.gpus:
         visible = visible_gpus()
         absent = [gpu for gpu in options.gpus if gpu >= visible]
         if absent:
             found = f"{visible} (numbered from 0)" if visible else "none"
-            raise RunError(
-                f"GPU {absent[0]} is asked for; torch sees {found}. Without --gpus a run takes what there is"
-            )
+            raise RunError(f"--gpus {absent[0]}: torch sees {found}. Omit --gpus to use what is available")
         return [f"cuda:{gpu}" for gpu in options.gpus]
     if options.cpu_processes is None and (visible := visible_gpus()):
         return [f"cuda:{gpu}" for gpu in range(visible)]
@@ -63,7 +61,7 @@ def choose_devices(options: RunOptions) -> list[str]:
 
 
 def visible_gpus() -> int:
-    """How many GPUs torch can use. Where the machine has no such device, torch is not imported to find out."""
+    """The number of GPUs that torch can use. Does not import torch if the machine has no GPU."""
     if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
         return 0
     if platform.system() == "Linux" and not any(map(os.path.exists, _GPU_FILES)):

@@ -1,4 +1,4 @@
-"""Who does what next: hands shards to workers, takes back those of workers that died, lets passes wait for others.
+"""Assigns shards to workers, requeues the shards of dead workers, and delays passes that depend on others.
 
 Pure bookkeeping, no I/O.
 """
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from testbed.graph.passes import Pass, Reads, Shard
 
-# A shard that was under way when its worker died is tried again; alone with one cell it is given up after so many.
+# A shard whose worker died is retried; a shard of one cell is given up after this many attempts.
 MAX_ATTEMPTS = 3
-# From this many on, a shard of several cells is split, so that one that kills workers does not take others along.
+# After this many attempts a shard of several cells is split, so that a cell that kills workers does not affect others.
 SPLIT_AFTER = 2
 
 
@@ -26,7 +26,7 @@ class GivenUp:
 
 
 class Wait:
-    """Nothing to do now, but there may be when a shard is done or a worker dies."""
+    """No work now, but there may be some when a shard is done or a worker dies."""
 
 
 WAIT = Wait()
@@ -36,9 +36,9 @@ class Scheduler:
     """The shards of a run.
 
     Args:
-        passes: The passes, in the order in which they should be begun.
-        shards: Their shards; those of some passes are added when what they read is stored.
-        waits: Pass id → the evaluations whose outputs it reads and that are still to be computed.
+        passes: The passes, in the order in which they should begin.
+        shards: Their shards; those of some passes are added later, when their inputs are stored.
+        waits: Pass id → the evaluations whose outputs it reads and that are not complete yet.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Scheduler:
         self.passes = {each.id: each for each in passes}
         self._waiting: dict[int, deque[Shard]] = {each.id: deque() for each in passes}
         self._under_way: dict[int, tuple[int, Shard]] = {}  # shard id → (worker, shard)
-        self._begun: dict[int, int] = {}  # worker → the shard that it computes; others it has only taken ahead
+        self._begun: dict[int, int] = {}  # worker → the shard in progress; it may have taken others in advance
         self._open: Counter[int] = Counter()  # evaluation id → its shards that are not done
         self._failed: set[int] = set()
         self._lacking = {pass_id: set(evaluations) for pass_id, evaluations in (waits or {}).items() if evaluations}
@@ -57,7 +57,7 @@ class Scheduler:
         self.add(shards)
 
     def add(self, shards: Iterable[Shard]) -> None:
-        """Adds shards to be done."""
+        """Adds shards."""
         for shard in shards:
             self._next_id = max(self._next_id, shard.id + 1)
             self._waiting[shard.pass_id].append(shard)
@@ -65,7 +65,7 @@ class Scheduler:
                 self._open[evaluation_id] += 1
 
     def next_pass(self, worker: int) -> int | Wait | None:
-        """The pass that an idle worker should turn to; None when all is done.
+        """The next pass for an idle worker; None if all is done.
 
         Prefers passes that no worker has started, then those of models that the worker has loaded.
         """
@@ -85,7 +85,7 @@ class Scheduler:
         return chosen
 
     def next_shard(self, worker: int, pass_id: int) -> Shard | None:
-        """The next shard of a pass for a worker; None when none is left."""
+        """The next shard of a pass for a worker; None if none is left."""
         waiting = self._waiting[pass_id]
         if not self._prune(waiting):
             return None
@@ -98,27 +98,27 @@ class Scheduler:
         self._begun[worker] = shard_id
 
     def holds_shards(self, worker: int) -> bool:
-        """Whether a worker has taken shards whose outputs are not stored."""
+        """Whether a worker has shards whose outputs are not stored yet."""
         return any(owner == worker for owner, _ in self._under_way.values())
 
     def cells_of(self, shard_id: int) -> tuple[int, ...]:
-        """The evaluations that a shard under way is for."""
+        """The evaluations that a shard in progress belongs to."""
         return self._under_way[shard_id][1].cells
 
     def shard_done(self, shard_id: int) -> list[int]:
-        """Notes a shard whose outputs are stored; returns the evaluations that have no open shard left."""
+        """Marks a shard as stored; returns the evaluations without remaining shards."""
         _, shard = self._under_way.pop(shard_id)
         self.shards_done += 1
         return self._close(shard)
 
     def completed(self, evaluation_id: int) -> None:
-        """Notes that all outputs of an evaluation are stored: passes that waited for it alone may begin."""
+        """Marks all outputs of an evaluation as stored, so that passes waiting only for it may begin."""
         for lacking in self._lacking.values():
             lacking.discard(evaluation_id)
         self._lacking = {pass_id: lacking for pass_id, lacking in self._lacking.items() if lacking}
 
     def cell_failed(self, evaluation_id: int) -> list[int]:
-        """Notes that a cell cannot be finished; its shards are dropped. Returns the cells that waited for it."""
+        """Marks a cell as failed and drops its shards; returns the cells that depend on it."""
         self._failed.add(evaluation_id)
         hopeless = [pass_id for pass_id, lacking in self._lacking.items() if evaluation_id in lacking]
         for pass_id in hopeless:
@@ -127,9 +127,9 @@ class Scheduler:
         return [each for each in cells if each not in self._failed]
 
     def worker_lost(self, worker: int) -> list[GivenUp]:
-        """Takes back the shards of a worker that died; returns the cells that are given up.
+        """Requeues the shards of a dead worker; returns the cells that are given up.
 
-        Only the shard that it computed is held against its cells.
+        Only the shard that it was computing counts as a failed attempt.
         """
         lost = [shard for owner, shard in self._under_way.values() if owner == worker]
         begun = self._begun.pop(worker, None)
@@ -152,11 +152,11 @@ class Scheduler:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing is waiting and nothing is under way."""
+        """Whether no shard is waiting or in progress."""
         return not self._under_way and not any(self._prune(shards) for shards in self._waiting.values())
 
     def fresh_id(self) -> int:
-        """An id that no shard has."""
+        """A new shard id."""
         self._next_id += 1
         return self._next_id - 1
 
@@ -185,7 +185,7 @@ class Scheduler:
         return parts
 
     def _prune(self, shards: deque[Shard]) -> bool:
-        """Drops failed cells from the first shard, and shards that have none left; whether any shard is left."""
+        """Drops failed cells from the first shard, and shards without cells; returns whether a shard is left."""
         while shards:
             cells = tuple(cell for cell in shards[0].cells if cell not in self._failed)
             if cells:

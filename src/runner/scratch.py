@@ -1,4 +1,4 @@
-"""A run that computes samples of stored evaluations again, in a store that is thrown away."""
+"""A run that recomputes samples of stored evaluations in a temporary store."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from testbed.runner.run import Run
 
 
 class ScratchRun(Run):
-    """Computes outputs, and scores none.
+    """Computes outputs without scoring them.
 
     Args:
-        catalog: Has today's definitions.
-        options: How to run.
-        store: The scratch store.
-        progress: Told how it goes.
-        check: Where the stored evaluations are.
+        catalog: The registry, with today's definitions.
+        options: The options of the run.
+        store: The temporary store.
+        progress: Receives the progress.
+        check: The store with the evaluations to check.
     """
 
     def __init__(self, catalog: Catalog, options: RunOptions, store: Store, progress: Progress, check: Check) -> None:
@@ -49,4 +49,4 @@ class ScratchRun(Run):
         self.executor.close()
 
     def _record_open(self, begun: Iterable[tuple[Cell, int]]) -> None:
-        """Nothing: this store is read by nobody else."""
+        """Does nothing: nobody else reads this store."""

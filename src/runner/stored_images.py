@@ -1,4 +1,4 @@
-"""Image embeddings that are stored, read for the samples of some data set."""
+"""Reads stored image embeddings for the samples of a data set."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def embedded_images(store: Store, evaluation_id: int, dataset_id: int) -> Embedd
     """The stored embeddings of the samples of a data set, in their order.
 
     Args:
-        store: Where they are.
-        evaluation_id: The evaluation that has them, perhaps among others and in another order.
+        store: The results store.
+        evaluation_id: The evaluation with the embeddings, possibly with others and in a different order.
         dataset_id: The data set.
 
     Raises:
@@ -36,11 +36,11 @@ def embedded_images(store: Store, evaluation_id: int, dataset_id: int) -> Embedd
 
 
 def embedded_images_of(store: Store, forward: str, dataset_id: int) -> EmbeddedImages:
-    """The same, from whichever stored evaluation has them.
+    """The same, from any stored evaluation that has them all.
 
     Args:
-        store: Where they are.
-        forward: What decides the embeddings: the forward fingerprint of such evaluations.
+        store: The results store.
+        forward: The forward fingerprint of the evaluations to search.
         dataset_id: The data set.
 
     Raises:
@@ -52,8 +52,8 @@ def embedded_images_of(store: Store, forward: str, dataset_id: int) -> EmbeddedI
         except CorruptOutputError:
             raise
         except StoreError:
-            continue  # it has other images, or not all of them
+            continue  # it lacks some of the images
     raise LackingEmbeddingsError(
-        "the scorer's embeddings of the images are not in the store; run eval.py with the same model and setting, which"
-        " makes them again"
+        "the judge's image embeddings are missing from the store; run eval.py with the same model and setting to"
+        " compute them"
     )

@@ -1,4 +1,4 @@
-"""Whether a run may take stored evaluations as they are: what is in doubt is checked on a few samples first."""
+"""Decides whether a run may reuse stored evaluations; checks doubtful ones on a few samples first."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from testbed.runner.records import Records
 
 @dataclass(frozen=True)
 class Checked:
-    """What a check of a stored evaluation gave.
+    """The outcome of a check of a stored evaluation.
 
     Attributes:
         evaluation: Its id.
         because: What had changed since it was computed; empty under ``--verify``.
         result: ``"equal"``, ``"differs"`` (then a run computes a new evaluation), or ``"not checked"``.
-        certificate: The comparison, where there was one.
+        certificate: The comparison, if there was one.
         reason: Why it was not checked.
     """
 
@@ -42,16 +42,16 @@ class Checked:
 
 
 class Trust:
-    """Settles what is in doubt before a run computes anything.
+    """Resolves doubts about stored evaluations before a run computes anything.
 
     Args:
-        catalog: Has today's definitions.
-        store: Open to write.
-        options: The run's.
-        records: The run's; also say which stored records hold today.
-        progress: Told what goes on.
+        catalog: The registry, with today's definitions.
+        store: The results store, open for writing.
+        options: The options of the run.
+        records: The records of the run, with the stored records that are valid today.
+        progress: Receives notes.
         cell_record: Makes the store's description of a cell, to adopt an evaluation for it.
-        environment: Recorded with certificates.
+        environment: The environment to record with certificates.
     """
 
     def __init__(
@@ -72,12 +72,12 @@ class Trust:
         self.cell_record = cell_record
         self.environment = environment
         self.checks: list[Checked] = []
-        self._settled: set[int] = set()  # evaluations that need no further look
+        self._settled: set[int] = set()  # evaluations that need no further check
         self._unchecked: dict[int, str] = {}  # evaluation id → why its check failed
         self._suspects: set[str] = set()
 
     def settle(self, planner: Planner, pairs: Sequence[tuple[str, str]]) -> Plan:
-        """The plan, after every stored evaluation that it builds on was found to be today's."""
+        """The plan, in which every stored evaluation that it reuses is checked or trusted."""
         plan = planner.plan_pairs(pairs)
         if not self.options.trust and self._bring_back(self._doubts(plan)):
             plan = planner.plan_pairs(pairs)
@@ -90,11 +90,11 @@ class Trust:
 
     @property
     def suspects(self) -> frozenset[str]:
-        """The models some of whose stored outputs turned out to be outdated."""
+        """Models with outdated stored outputs."""
         return frozenset(self._suspects)
 
     def verify(self, plan: Plan, amount: Amount) -> None:
-        """Compares stored evaluations with recomputed samples though nothing has changed, and certifies the outcome."""
+        """Compares stored evaluations with recomputed samples, even if nothing has changed, and stores the outcome."""
         doubts = [Doubt(cell, cell.stored) for cell in plan.of(Action.DONE) if cell.stored is not None]
         if not doubts:
             return
@@ -113,11 +113,11 @@ class Trust:
         found = find_doubts(plan, self.store, self.records.today, self._settled, self.records.valid)
         for doubt in [each for each in found if _costs_money(each.cell)]:
             self._settled.add(doubt.evaluation.id)
-            self._add(doubt, "not checked", reason="asking the model again costs money; --verify does it")
+            self._add(doubt, "not checked", reason="running the model again costs money; --verify does so")
         return [each for each in found if each.evaluation.id not in self._settled]
 
     def _bring_back(self, doubts: Sequence[Doubt]) -> bool:
-        """Takes evaluations that were set aside and are of today's files again: somebody went back to a version."""
+        """Restores evaluations that were set aside but match today's files, as after going back a version."""
         taken = 0
         for doubt in [each for each in doubts if each.metrics and not each.adopt]:
             cell = doubt.cell
@@ -129,7 +129,7 @@ class Trust:
                     taken += 1
                     break
         if taken:
-            self.progress.note(f"{_count(taken, 'earlier evaluation')} of today's files and versions taken again")
+            self.progress.note(f"reusing {_count(taken, 'earlier evaluation')} from the same files and versions")
         return taken > 0
 
     def _take_on_trust(self, doubts: Sequence[Doubt]) -> bool:
@@ -141,7 +141,7 @@ class Trust:
         return any(doubt.adopt for doubt in doubts)
 
     def _look(self, doubts: Sequence[Doubt]) -> bool:
-        """Checks doubts on a few samples; returns whether the store has changed, so that the plan must be made anew."""
+        """Checks doubts on a few samples; returns whether the store changed, so that a new plan is needed."""
         chosen = representatives(doubts, self._suspects)
         differences = [difference for doubt in chosen for difference in doubt.differences]
         self.progress.note(f"checking {_count(len(chosen), 'stored evaluation')} ({described(differences)})")
@@ -170,7 +170,7 @@ class Trust:
         return replace(certificate, because=because, environment=self.environment)
 
     def _apply(self, doubt: Doubt, certificate: Certificate) -> bool:
-        """Brings evaluations up to date with what a check gave; returns whether plans must be made anew."""
+        """Applies the outcome of a check to the store; returns whether a new plan is needed."""
         evaluation, because = doubt.evaluation, certificate.because
         if certificate.differing:
             self._settled.update(self.store.set_aside(evaluation.id, because))
@@ -181,7 +181,7 @@ class Trust:
         return doubt.adopt or not certificate.equal
 
     def _note_records(self, results: Sequence[tuple[Doubt, Certificate]], doubts: Sequence[Doubt]) -> None:
-        """Notes under which files and versions evaluations were found to hold today."""
+        """Records that evaluations are valid with today's files and versions."""
         whole: dict[int, dict[str, Any]] = {}
         outputs: dict[int, dict[str, Any]] = {}
         shared = {doubt.cell.model for doubt, _ in results if not doubt.own} - self._suspects
@@ -192,7 +192,7 @@ class Trust:
                 (whole if metrics else outputs)[doubt.evaluation.id] = record
                 if doubt.evaluation.root != doubt.evaluation.id:
                     outputs.setdefault(doubt.evaluation.root, record)
-        for doubt in doubts:  # what changed for all cells has been checked for one of the model
+        for doubt in doubts:  # a change that affects all cells was checked on one cell of the model
             if not doubt.own and doubt.cell.model in shared and doubt.evaluation.id not in self._settled:
                 assert doubt.record is not None
                 record = self.records.today.record_of(doubt.record["files"], doubt.record["variables"])
@@ -203,15 +203,15 @@ class Trust:
         self.store.add_records(whole)
 
     def _same_metrics(self, doubt: Doubt) -> bool:
-        """Whether today's code makes the stored metrics of the stored outputs."""
+        """Whether today's code computes the stored metrics from the stored outputs."""
         try:
             scores, metrics = compute_scores(self.store, self.catalog, doubt.evaluation.id)
-        except Exception:  # a setting's own metrics_fn may raise anything: scoring anew will say what
+        except Exception:  # a setting's own metrics_fn may raise anything; rescoring will report it
             return False
         return same_scores(self.store, doubt.evaluation.id, scores, metrics)
 
     def _refuse_unchecked(self, plan: Plan) -> None:
-        """A cell whose stored evaluation could not be checked has failed; nothing of it is lost."""
+        """Marks cells whose stored evaluation could not be checked as failed; nothing is deleted."""
         for cell in [*plan.cells, *plan.prerequisites]:
             cell.partly = [each for each in cell.partly if each.id not in self._unchecked]
             if cell.action in (Action.FAILED, Action.UNSUPPORTED):
@@ -223,8 +223,8 @@ class Trust:
             if reasons:
                 cell.action = Action.FAILED
                 cell.reason = (
-                    f"what is stored for it may be outdated, and samples of it cannot be computed again: {reasons[0]};"
-                    " --trust takes it as it is, --override runs it again"
+                    f"its stored outputs may be outdated and cannot be checked: {reasons[0]}; --trust reuses them,"
+                    " --override runs it again"
                 )
 
     def _recomputation(self) -> Recomputation:
@@ -239,9 +239,9 @@ class Trust:
 
 
 def _metrics_in_doubt(doubt: Doubt) -> bool:
-    """Whether the metrics could be others though the outputs are equal.
+    """Whether the metrics could differ even if the outputs are equal.
 
-    Metrics of testbed's own follow from the outputs, as long as testbed and the libraries are the same.
+    testbed's own metrics depend only on the outputs as long as testbed and the libraries are the same.
     """
     opened = doubt.cell.opened_setting
     assert opened is not None

@@ -1,4 +1,4 @@
-"""Captioning: a model says in words what an image (or a video) shows. What it said is stored; scorers come after."""
+"""Captioning: a model describes an image (or a video) in words. Captions are stored; judges score them later."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCORER = "captioning@1"
 
 
 class Captioning(GenerationTask):
-    """An image, and perhaps a prompt, to a caption."""
+    """Generates a caption from an image and an optional prompt."""
 
     name = "captioning"
 
@@ -35,12 +35,12 @@ class Captioning(GenerationTask):
         """``"generate"``.
 
         Raises:
-            UnsupportedError: If the model cannot, or the setting's perturbation asks for what a captioner has not.
+            UnsupportedError: If the model does not generate text, or the setting's perturbation needs more than images.
         """
         if setting.adversarial_attack is not None or setting.perturbation_needs_model:
-            raise UnsupportedError(f"{setting.name} attacks a classifier; a captioner is none")
+            raise UnsupportedError(f"{setting.name} attacks a classifier; captioners are not supported")
         if setting.perturbation_fn_gpu is not None and "targets" in gpu_call(setting.perturbation_fn_gpu).arguments:
-            raise UnsupportedError(f"the perturbation of {setting.name} asks for targets, which captions have not")
+            raise UnsupportedError(f"the perturbation of {setting.name} needs targets; captioning has none")
         return super().route(model, setting)
 
     def forward_spec(
@@ -64,7 +64,7 @@ class Captioning(GenerationTask):
         return spec
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
-        """Nothing but the scorer."""
+        """Only the scorer."""
         return {"scorer": SCORER}
 
     def message(self, setting: EvalSetting, sample: str, image: Any | None) -> Message:
@@ -75,7 +75,7 @@ class Captioning(GenerationTask):
     def score(
         self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
-        """How many samples have a caption, and how long captions are.
+        """The coverage and the length of captions.
 
         Returns:
             The scores ``status`` (0 a caption, 1 none, 2 a blank one, 3 an error) and ``words`` (of each caption); the
@@ -96,16 +96,16 @@ class Captioning(GenerationTask):
 
 
 def require_some(status: Array, outputs: Outputs, setting: EvalSetting) -> None:
-    """Checks that there is a caption at all.
+    """Checks that at least one sample has a caption.
 
     Raises:
-        DataError: If there is none.
+        DataError: If none has.
     """
     if ((status != MISSING) & (status != ERROR)).any():
         return
     first = ", ".join(sample.id for sample in outputs.samples[:3])
     said = next((str(value["finish_reason"]) for value in outputs.values if value is not None), "unreadable")
-    hint = "; are the names of the predictions those of the data set?" if (status == MISSING).all() else ""
+    hint = "; check that the ids of the predictions match the data set" if (status == MISSING).all() else ""
     raise DataError(
         f"{setting.name}: none of the {len(status)} samples ({first}, …) has a caption; the first one: {said}{hint}"
     )

@@ -1,4 +1,4 @@
-"""Classification: logits from a classifier, or zero-shot from a dual encoder; the same outputs, the same metrics."""
+"""Classification: logits from a classifier, or zero-shot from a dual encoder; with the same outputs and metrics."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ BY_ZERO_SHOT = "zero-shot"
 
 
 class Classification(Task):
-    """Images to one of C classes."""
+    """Assigns images to one of C classes."""
 
     name = "classification"
     output_kind = "logits"
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
-        """``"logits"`` for a classifier, ``"zero-shot"`` for a dual encoder where the setting has templates."""
+        """``"logits"`` for a classifier, ``"zero-shot"`` for a dual encoder if the setting has templates."""
         if LOGITS in model.capabilities:
             _check_classes(model, setting)
             route = BY_LOGITS
         elif {EMBED_IMAGE, EMBED_TEXT} <= model.capabilities:
             if not setting.has_templates and not head_files():
                 raise UnsupportedError(
-                    f"{setting.name} has no prompt templates, which {model.name} needs to classify zero-shot"
+                    f"{setting.name} has no prompt templates; {model.name} needs them for zero-shot classification"
                 )
             route = BY_ZERO_SHOT
         else:
@@ -87,7 +87,7 @@ class Classification(Task):
         return {IMAGES: setting.name} if kept and self.route(model, setting) == BY_ZERO_SHOT else {}
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
-        """The classes that count, how they are put together, and the metric."""
+        """The evaluated classes, their groups, and the metric."""
         metric = {"own": setting.metrics_fn} if setting.metrics_fn is not None else {"scorer": SCORER}
         spec = {"class_sublist": setting.class_sublist, "metric": metric}
         groups = setting.class_groups
@@ -123,7 +123,7 @@ task = Classification()
 
 
 class ClassifierCell(BoundCell):
-    """A classifier on a setting. All its logits are kept: the restriction to some classes is a matter of scoring."""
+    """A classifier on a setting. All logits are stored; scoring restricts them to the setting's classes."""
 
     def __init__(self, loaded: LoadedClassifier, setting: EvalSetting) -> None:
         own = loaded.definition.handles_class_sublist and setting.class_sublist is not None
@@ -139,7 +139,7 @@ class ClassifierCell(BoundCell):
         return logits
 
     def outputs(self, features: torch.Tensor) -> torch.Tensor:
-        """The logits as they are."""
+        """The logits, unchanged."""
         return features
 
     def attacked_model(self) -> ImageClassifier:
@@ -148,7 +148,7 @@ class ClassifierCell(BoundCell):
 
 
 class ZeroShotCell(BoundCell):
-    """A dual encoder on a setting; cells that differ in their prompts alone share the image embeddings."""
+    """A dual encoder on a setting; cells that differ only in their prompts share the image embeddings."""
 
     feature_key = "image-embeddings"
 
@@ -187,17 +187,17 @@ def viewed_logits(
     restricted: bool,
     what: str,
 ) -> np.ndarray[Any, Any]:
-    """Logits as metrics see them: float array [n, classes that targets index into].
+    """Logits as metrics see them: float array [n, classes that targets index].
 
     Args:
-        logits: Float array [n, C], as the model gave them.
-        class_sublist: The classes that count, if not all do.
-        class_groups: The classes (of those that count) that are put together by their largest logit.
+        logits: Float array [n, C], the model's output.
+        class_sublist: The evaluated classes, if not all are.
+        class_groups: Groups of the evaluated classes; the logit of a group is its largest one.
         restricted: Whether the model has restricted the logits to the sublist itself.
         what: The setting, for messages.
 
     Raises:
-        DataError: If there are not so many logits.
+        DataError: If there are fewer logits.
     """
     if class_sublist is not None and not restricted:
         logits = restrict(logits, class_sublist, what)
@@ -208,11 +208,11 @@ def restrict(logits: np.ndarray[Any, Any], class_sublist: Sequence[int], what: s
     """The logits [n, C] of some classes, in the order of the list.
 
     Raises:
-        DataError: If there are not so many.
+        DataError: If there are fewer.
     """
     if max(class_sublist) >= logits.shape[1]:
         raise DataError(
-            f"{what} restricts the logits to classes up to {max(class_sublist)}, but the model gives {logits.shape[1]}"
+            f"{what} restricts the logits to classes up to {max(class_sublist)}, but there are {logits.shape[1]} logits"
         )
     return logits[:, list(class_sublist)]
 
@@ -230,15 +230,15 @@ def _grouped(logits: np.ndarray[Any, Any], groups: Sequence[Sequence[int]], what
 def _check_classes(model: ModelDefinition, setting: EvalSetting) -> None:
     wanted, given = setting.num_classes, model.num_classes
     if wanted is not None and given is not None and wanted != given and setting.metrics_fn is None:
-        raise UnsupportedError(f"{setting.name} is about {wanted} classes; {model.name} gives {given} logits")
+        raise UnsupportedError(f"{setting.name} has {wanted} classes; {model.name} returns {given} logits")
 
 
 def with_wrong_rows(
     logits: np.ndarray[Any, Any], targets: Sequence[Any], unreadable: Sequence[int]
 ) -> np.ndarray[Any, Any]:
-    """A copy of the logits in which samples that could not be read are wrong for any metric that ranks classes.
+    """A copy of the logits in which unreadable samples are wrong for any metric that ranks classes.
 
-    Their rows, NaN so far, become 0 with −inf at the target: a metric of one's own may well take NaN for the maximum.
+    Their NaN rows become 0, with −inf at the target, because a custom metric may treat NaN as the maximum.
     """
     import numpy as np
 
@@ -254,7 +254,7 @@ def with_wrong_rows(
 def _own_metrics(
     logits: np.ndarray[Any, Any], outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
 ) -> tuple[list[Score], list[Metric]]:
-    """What the setting's ``metrics_fn`` makes of torch tensors, as ImageNet-testbed gives it."""
+    """The result of the setting's ``metrics_fn``, called with torch tensors as in ImageNet-testbed."""
     import numpy as np
     import torch
 

@@ -1,4 +1,4 @@
-"""Scores and metrics of classification: from logits and targets, without a model."""
+"""Scores and metrics of classification, from logits and targets."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def score_classes(
 ) -> tuple[list[Score], list[Metric]]:
     """Accuracies, calibration and proper scores.
 
-    A target is a class index, or a list of those that are right; a sample whose list is empty does not count.
+    A target is a class index, or a list of true classes; samples with an empty list do not count.
 
     Args:
-        logits: Float array [n, C]; a sample with a NaN among its logits is wrong, and has no probabilities.
+        logits: Float array [n, C]; a sample with a NaN logit is wrong and has no probabilities.
         samples: The n samples.
         class_names: A name for each class, for the slices.
         what: The setting, for messages.
 
     Returns:
-        Per-sample scores (NaN where a sample does not count), and metrics: top1, top5 and, where every sample has one
-        right class, mean_per_class_recall, nll, brier, ece, and top1 of each class as a slice.
+        Per-sample scores (NaN for samples that do not count), and metrics: top1, top5 and, if every sample has one true
+        class, mean_per_class_recall, nll, brier, ece, and top1 of each class as a slice.
 
     Raises:
-        DataError: If a target is something else, or there is no logit for it.
+        DataError: If a target is invalid, or there is no logit for it.
     """
     labels = [right_classes(sample, logits.shape[1], what) for sample in samples]
     counted = np.asarray([bool(each) for each in labels], dtype=bool)
@@ -55,33 +55,33 @@ def score_classes(
 
 
 def right_classes(sample: SampleInfo, classes: int, what: str) -> list[int]:
-    """The right classes of a sample, checked.
+    """The true classes of a sample, checked.
 
     Args:
         sample: The sample.
-        classes: How many there are.
+        classes: The number of classes.
         what: The setting, for messages.
 
     Raises:
-        DataError: If its target is no class index or list of them.
+        DataError: If its target is not a class index or a list of these.
     """
     given = sample.target if isinstance(sample.target, list) else [sample.target]
     for label in given:
         if type(label) is not int:
             raise DataError(
-                f"{what}: a class index, or a list of them, is expected as the target of {sample.id}, got"
+                f"{what}: expected a class index, or a list of these, as the target of {sample.id}, got"
                 f" {sample.target!r}"
             )
         if not 0 <= label < classes:
             raise DataError(
-                f"{what}: the sample {sample.id} has the target {label}, but there are {classes} logits; the setting"
-                " wants another class_sublist, a metrics_fn of its own, or another model"
+                f"{what}: the sample {sample.id} has the target {label}, but there are {classes} logits; fix"
+                " class_sublist, give the setting a metrics_fn, or use another model"
             )
     return given
 
 
 def _top_k(ranks: Array, counted: Array, classes: int) -> tuple[list[Score], list[Metric]]:
-    """Whether the samples that count are right, from the ranks of their targets [their number]."""
+    """Whether the counted samples are right, from the ranks of their targets."""
     scores, metrics = [], []
     for k in TOP_K:
         if k > classes:
@@ -95,7 +95,7 @@ def _top_k(ranks: Array, counted: Array, classes: int) -> tuple[list[Score], lis
 
 
 def _spread(values: Array, counted: Array) -> Array:
-    """Values of the samples that count as values of all samples; NaN for the others."""
+    """Expands values of the counted samples to all samples; NaN for the others."""
     if counted.all():
         return values.astype(np.uint8) if values.dtype == bool else values.astype(np.float32)
     spread = np.full(len(counted), np.nan, dtype=np.float32)
@@ -104,7 +104,7 @@ def _spread(values: Array, counted: Array) -> Array:
 
 
 def _probabilities(logits: Array, targets: Array, correct: Array, scores: list[Score]) -> list[Metric]:
-    """What the class probabilities are worth; adds per-sample scores to those there are."""
+    """Metrics of the class probabilities; adds their per-sample scores to the given ones."""
     known = np.asarray(np.isfinite(logits).all(axis=1))
     found = proper_scores(logits[known], targets[known])
     gaps = calibration_gaps(found.confidence, correct[known])
@@ -130,14 +130,14 @@ def _per_class(correct: Array, targets: Array, class_names: Sequence[str] | None
         means.append(value)
         variances.append((stderr or 0.0) ** 2)
         slices.append(Metric("top1", value, len(of_class), stderr, slice=name, scorer=SCORER))
-    # The classes are independent, so the variances of their means add up; a class of one sample tells nothing of its.
+    # The classes are independent, so the variances of their means add up; one sample gives no variance.
     stderr = float(np.sqrt(np.sum(variances))) / len(means) if min(sizes) > 1 else None
     mean = Metric("mean_per_class_recall", float(np.mean(means)), len(correct), stderr, scorer=SCORER)
     return [mean, *slices]
 
 
 def slice_names(classes: Sequence[int], class_names: Sequence[str] | None) -> list[str]:
-    """``class/NAME`` for each class; with its number where names are missing or not different."""
+    """``class/NAME`` for each class; with its number if names are missing or not unique."""
     names = [str(label) for label in classes]
     if class_names is not None and max(classes, default=-1) < len(class_names):
         counts = Counter(class_names)

@@ -1,4 +1,4 @@
-"""What tasks of generating models share: messages in, texts out, and what became of each sample."""
+"""The base of tasks for generative models: messages in, texts out, and a status for each sample."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KIND = "text"  # of outputs: for each sample {"text": str or None, "finish_reaso
 
 
 class GenerationTask(Task):
-    """A model is shown messages and answers in text."""
+    """A model receives messages and answers in text."""
 
     output_kind = KIND
 
@@ -33,19 +33,19 @@ class GenerationTask(Task):
 
     @abstractmethod
     def message(self, setting: EvalSetting, sample: str, image: Any | None) -> Message:
-        """What the model is shown about a sample.
+        """The message for a sample.
 
         Args:
             setting: The setting.
             sample: The sample's id.
-            image: Its RGB image; None where the data set has none.
+            image: Its RGB image; None if the data set has none.
         """
 
     def config(self, setting: EvalSetting) -> GenerationConfig:
-        """How text is generated: what the setting's task option ``generation`` says.
+        """How text is generated, from the setting's task option ``generation``.
 
         Raises:
-            DefinitionError: If it says something unknown.
+            DefinitionError: If it has unknown fields.
         """
         return options_as(GenerationConfig, setting, "generation")
 
@@ -55,17 +55,17 @@ class GenerationTask(Task):
 
 
 def output_of(generation: Generation) -> dict[str, Any]:
-    """A generation as it is stored."""
+    """A generation as stored."""
     return {"text": generation.text, "finish_reason": generation.finish_reason}
 
 
 def failure(reason: str) -> dict[str, Any]:
-    """What is stored where a model could not answer."""
+    """The stored output if a model could not answer."""
     return {"text": None, "finish_reason": f"{FAILED}: {reason}"}
 
 
 def texts_and_status(values: Iterable[Any]) -> tuple[list[str | None], Array]:
-    """What was said about each sample.
+    """The text and the status of each sample.
 
     Args:
         values: The stored outputs; None for a sample that could not be read.

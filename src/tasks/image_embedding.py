@@ -1,4 +1,4 @@
-"""Image embeddings, stored as they are: what retrieval, selection, probes and other prompts take instead of images."""
+"""Image embeddings, stored for retrieval, selection, probes and other prompts, which use them instead of images."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ImageEmbedding(Task):
         """``"embed_image"``."""
         require(model, {EMBED_IMAGE}, setting)
         if setting.adversarial_attack is not None or setting.perturbation_needs_model:
-            raise UnsupportedError(f"{setting.name} attacks a classifier; image embeddings are none")
+            raise UnsupportedError(f"{setting.name} attacks a classifier; image embeddings are not supported")
         return EMBED_IMAGE
 
     def forward_spec(
@@ -47,7 +47,7 @@ class ImageEmbedding(Task):
         return spec
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
-        """Nothing but the scorer."""
+        """Only the scorer."""
         return {"scorer": SCORER}
 
     def bind(self, loaded: Any, setting: EvalSetting, context: PrepareContext) -> BoundCell:
@@ -57,7 +57,7 @@ class ImageEmbedding(Task):
     def score(
         self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
-        """The mean length of the embeddings: not a result, but a sign of a broken model where it is 0 or not finite."""
+        """The mean length of the embeddings; 0 or a non-finite value indicates a broken model."""
         import numpy as np
 
         from testbed.metrics.statistics import mean_and_stderr
@@ -85,7 +85,7 @@ class EmbeddingCell(BoundCell):
         return embeddings
 
     def outputs(self, features: torch.Tensor) -> torch.Tensor:
-        """The embeddings as they are."""
+        """The embeddings, unchanged."""
         return features
 
     def attacked_model(self) -> Any:

@@ -1,4 +1,4 @@
-"""Linear probing: a linear classifier of image embeddings, fitted on another split, scored as any classifier is."""
+"""Linear probing: a linear classifier of image embeddings, fitted on another split and scored like any classifier."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ TRAIN, VALIDATION = "train", "validation"
 
 
 class LinearProbe(Classification):
-    """Embeddings to logits by a linear layer that is fitted on the embeddings of a training split."""
+    """Maps embeddings to logits by a linear layer fitted on the embeddings of a training split."""
 
     name = "linear_probe"
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
-        """``"embeddings"``, for all that embed images."""
+        """``"embeddings"``, for all models that embed images."""
         require(model, {EMBED_IMAGE}, setting)
         image_embedding.task.route(model, setting)
         if TRAIN not in setting.task_options:
-            raise DefinitionError(f"{setting.name}: task_options['train'] names the setting that a probe is fitted on")
+            raise DefinitionError(f"{setting.name}: task_options['train'] must name the setting to fit the probe on")
         probe_spec(setting)
         return "embeddings"
 
     def image_settings(self, model: ModelDefinition, setting: EvalSetting) -> dict[str, str]:
-        """Its own, those that are trained on, and those that the weight decay is chosen on."""
+        """Its own images, the training images, and those of the validation split."""
         roles = {IMAGES: setting.name, TRAIN: setting.task_options[TRAIN]}
         if setting.task_options.get(VALIDATION):
             roles[VALIDATION] = setting.task_options[VALIDATION]
@@ -47,7 +47,7 @@ class LinearProbe(Classification):
     def forward_spec(
         self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
     ) -> dict[str, Any]:
-        """What decides the embeddings of its own images, and how the probe is fitted."""
+        """What determines the embeddings of its own images, and how the probe is fitted."""
         spec = image_embedding.task.forward_spec(model, setting, class_names, seed)
         return {**spec, "task": self.name, "probe": probe_spec(setting).spec()}
 
@@ -86,7 +86,7 @@ def probe_spec(setting: EvalSetting) -> ProbeSpec:
     """How a setting's probe is fitted.
 
     Raises:
-        DefinitionError: If that says something unknown or impossible.
+        DefinitionError: If its fields are unknown or invalid.
     """
     try:
         return ProbeSpec(**setting.task_options.get("probe", {}))
@@ -95,7 +95,7 @@ def probe_spec(setting: EvalSetting) -> ProbeSpec:
 
 
 def prepared_probe(setting: EvalSetting, context: PrepareContext, device: str) -> Probe:
-    """The probe, fitted once for a model and its samples and then found again by its content."""
+    """The probe, fitted once for a model and its samples and then cached by its content."""
     import numpy as np
     import torch
 
@@ -133,7 +133,7 @@ def _content(images: EmbeddedImages) -> list[list[Any]]:
 
 
 def _num_classes(setting: EvalSetting, context: PrepareContext, train: EmbeddedImages) -> int:
-    """How many logits the probe gives: one for each class name, else for each class up to the last that occurs."""
+    """The number of logits of the probe: one per class name, else one per class up to the last that occurs."""
     known = setting.num_classes or (len(context.class_names) if context.class_names else None)
     if known is not None:
         return known

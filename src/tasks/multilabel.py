@@ -1,4 +1,4 @@
-"""Multi-label classification: several classes, or none, apply to an image."""
+"""Multi-label classification: an image has several classes, or none."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class MultiLabel(Classification):
-    """Logits as in classification, from a classifier or zero-shot; a ranking of the images for each class."""
+    """Logits as in classification, from a classifier or zero-shot, which rank the images for each class."""
 
     name = "multilabel"
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
-        """The classes that count, and the scorer."""
+        """The evaluated classes, and the scorer."""
         if setting.metrics_fn is not None:
             raise DefinitionError(f"{setting.name}: metrics_fn is for classification, not for multi-label settings")
         return {**super().view_spec(setting), "metric": {"scorer": SCORER}}

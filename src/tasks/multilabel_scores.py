@@ -1,4 +1,4 @@
-"""Metrics of multi-label classification: from logits and targets, without a model."""
+"""Metrics of multi-label classification, from logits and targets."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ def score_labels(
 
     Args:
         logits: Float array [n, C]; a sample that could not be read is NaN, and ranked last for every class.
-        samples: The n samples, each with the list of the classes that apply as its target; it may be empty.
+        samples: The n samples, each with the list of its classes as its target, possibly empty.
         class_names: A name for each class, for the slices.
         what: The setting, for messages.
 
     Returns:
-        No scores of single samples (a precision is about all of them), and metrics: mean_average_precision as CLIP
-        benchmark has it, where a class without samples counts as 0; mean_average_precision_present over the classes
+        No per-sample scores (a precision involves all samples), and metrics: mean_average_precision as in CLIP
+        benchmark, where a class without samples counts as 0; mean_average_precision_present over the classes
         that have samples; and average_precision of each of these as a slice, with the number of its samples as n.
 
     Raises:
-        DataError: If a target is something else, or there is no logit for it.
+        DataError: If a target is invalid, or there is no logit for it.
     """
     for sample in samples:
         if not isinstance(sample.target, list):
             raise DataError(
-                f"{what}: a list of class indices is expected as the target of {sample.id}, got {sample.target!r}"
+                f"{what}: expected a list of class indices as the target of {sample.id}, got {sample.target!r}"
             )
     labels = label_matrix([right_classes(sample, logits.shape[1], what) for sample in samples], logits.shape[1])
     precisions = average_precisions(logits, labels)

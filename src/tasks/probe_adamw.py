@@ -1,4 +1,4 @@
-"""Linear classifiers trained by AdamW, one for each weight decay, all of them at once."""
+"""Linear classifiers trained by AdamW, one for each weight decay, in parallel."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from testbed.tasks.probe_spec import ProbeSpec
 
 _BETAS = (0.9, 0.999)  # AdamW's defaults
 _EPS = 1e-8
-# Numbers that the classifiers trained at once have together, and of logits on the way to accuracies: some tens of
-# megabytes each, beyond which training more at once is no faster.
+# The numbers of all classifiers trained in parallel, and of logits while computing accuracies: some tens of megabytes
+# each. Beyond that, more parallel training is no faster.
 _MOST_NUMBERS = 2**23
 
 
@@ -29,8 +29,8 @@ def initial_classifier(width: int, classes: int, generator: torch.Generator) -> 
 def epoch_order(count: int, generator: torch.Generator) -> torch.Tensor:
     """A permutation of the samples, int64 [count] on the CPU.
 
-    Draws what a shuffling DataLoader draws for an epoch, so that a seed gives CLIP benchmark's order: a seed for its
-    workers, then one for its sampler.
+    Draws the same numbers as a shuffling DataLoader for an epoch (a seed for its workers, then one for its sampler), so
+    that a seed gives CLIP benchmark's order.
     """
     _, seed = (int(torch.empty((), dtype=torch.int64).random_(generator=generator)) for _ in range(2))
     return torch.randperm(count, generator=torch.Generator().manual_seed(seed))
@@ -41,9 +41,9 @@ def train_adamw(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Trains a linear classifier for each weight decay: cross-entropy, AdamW, cosine without warm-up.
 
-    All begin with the same weights and see the same batches, so they differ in the weight decay alone. They share
-    matrix products, and no number of one reaches another: whether others are trained beside it changes a classifier by
-    no more than the rounding of those products.
+    All start with the same weights and see the same batches, so they differ only in the weight decay. They share matrix
+    products but are independent: training others in parallel changes a classifier only by the rounding of these
+    products.
 
     Args:
         features: Float32 [n, D].
@@ -53,8 +53,8 @@ def train_adamw(
         spec: Seed, lr, epochs and batch size.
 
     Returns:
-        Weights [W, C, D] and biases [W, C], float32 on that device. A weight decay too high for the learning rate ends
-        in infinite or NaN values.
+        Weights [W, C, D] and biases [W, C], float32 on that device. A weight decay that is too high for the learning
+        rate leads to infinite or NaN values.
     """
     size = min(len(weight_decays), _at_once(features.shape[1], classes, spec.batch_size))
     parts = [
@@ -87,14 +87,14 @@ def accuracies(
 
 
 def _at_once(width: int, classes: int, batch_size: int) -> int:
-    """How many classifiers are trained at once."""
+    """The number of classifiers to train in parallel."""
     return max(1, _MOST_NUMBERS // (classes * max(width + 1, batch_size)))
 
 
 def _train(
     features: torch.Tensor, targets: torch.Tensor, classes: int, weight_decays: Sequence[float], spec: ProbeSpec
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """What `train_adamw` does, for classifiers that fit in memory together."""
+    """`train_adamw` for classifiers that fit into memory together."""
     (count, width), device, candidates = features.shape, features.device, len(weight_decays)
     generator = torch.Generator().manual_seed(spec.seed)
     weight, bias = initial_classifier(width, classes, generator)
@@ -114,7 +114,7 @@ def _train(
 
 
 def _kept(rates: Sequence[float], weight_decays: Sequence[float]) -> torch.Tensor:
-    """The share of its weights that the weight decay leaves a classifier, float32 [steps, W, 1]."""
+    """The factor by which the weight decay shrinks the weights, float32 [steps, W, 1]."""
     exact = torch.tensor(rates, dtype=torch.float64)[:, None] * torch.tensor(weight_decays, dtype=torch.float64)
     return (1 - exact).float()[:, :, None]
 
@@ -123,8 +123,8 @@ class _Classifiers:
     """W linear classifiers with their gradients and moments: all weights, then all biases, in one vector.
 
     Args:
-        weight: What each begins with, [C, D].
-        bias: Likewise, [C].
+        weight: The initial weights of each, [C, D].
+        bias: The initial bias of each, [C].
         candidates: W.
     """
 
@@ -149,7 +149,7 @@ class _Classifiers:
         """The gradient of the mean cross-entropy of a batch [B, D], [B]."""
         size = len(features)
         logits = torch.addmm(self.biases[:, None], self.weights, features.T)
-        # Classes in the middle, samples last: softmax then runs along the memory, however few classes there are.
+        # Classes in the middle, samples last, so that softmax is fast even for few classes.
         errors = logits.view(self.candidates, -1, size).softmax(1)
         errors -= torch.zeros_like(errors[0]).scatter_(0, targets[None], 1.0)
         errors = errors.view(-1, size)
@@ -157,7 +157,7 @@ class _Classifiers:
         torch.mean(errors, 1, out=self.bias_gradient)
 
     def step(self, lr: float, keep: torch.Tensor, number: int) -> None:
-        """AdamW's step of that number, counted from 1; its weight decay leaves the share ``keep`` [W, 1]."""
+        """AdamW's step with this number, from 1; weight decay multiplies the weights by ``keep`` [W, 1]."""
         self.weights.view(self.candidates, -1).mul_(keep)
         self.biases.view(self.candidates, -1).mul_(keep)
         first, second = _BETAS

@@ -1,4 +1,4 @@
-"""Linear probes on stored embeddings: fitted, searched for the best weight decay, and applied."""
+"""Linear probes on stored embeddings: fitting, the search for the best weight decay, and prediction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from testbed.tasks.probe_spec import (
     weight_decays,
 )
 
-_BLOCK = 2**14  # rows that are converted at a time
+_BLOCK = 2**14  # rows converted at a time
 
 
 @dataclass
@@ -57,20 +57,19 @@ def fit_probe(
 ) -> Probe:
     """Fits a linear probe.
 
-    With validation samples, of their own or a share of the training samples, the weight decay is searched for on them,
-    and the probe is then fitted on both together, or on the training samples alone if these are few-shot. Without, it
-    is that of `default_weight_decay`.
+    With validation samples (a validation split or a share of the training samples), the weight decay is chosen on them.
+    The probe is then fitted on both together, or only on the training samples if these are few-shot. Otherwise the
+    weight decay is that of `default_weight_decay`.
 
-    A proportion is taken off for validation before shots are; shots are taken from what is left, whether or not a
-    sample's features are finite.
+    The validation share is split off first. Shots are drawn from the rest, including samples with non-finite features.
 
     Args:
-        features: Float [n, D], of any precision; a row with a NaN or an infinite value is left out.
+        features: Float [n, D], of any precision; rows with a NaN or infinite value are dropped.
         targets: Class indices [n].
         num_classes: C; a class need not occur, unless the spec asks for shots.
-        spec: How.
-        validation: Features [m, D] and targets [m] to choose the weight decay on.
-        device: Where to compute. The random numbers are the same everywhere.
+        spec: How to fit it.
+        validation: Features [m, D] and targets [m] of a validation split, to choose the weight decay.
+        device: The device. Random numbers do not depend on it.
 
     Raises:
         DataError: If shapes or targets do not fit, a class has too few samples for the shots, or no row is left.
@@ -83,13 +82,13 @@ def fit_probe(
 
 
 def probe_logits(features: torch.Tensor, probe: Probe) -> torch.Tensor:
-    """Features [m, D] of any precision to float32 logits [m, C], on the device of the features.
+    """Maps features [m, D] of any precision to float32 logits [m, C], on the device of the features.
 
-    In float64, where the device has it, so that the size of a batch does not show in them. A row that is not finite
-    gives logits that are not.
+    Computed in float64 if the device supports it, so that the batch size has no effect. Non-finite rows give non-finite
+    logits.
 
     Raises:
-        DataError: If D is not the probe's.
+        DataError: If D differs from the probe's.
     """
     _check_shape("the features to be classified", features)
     if features.shape[1] != len(probe.weight):
@@ -108,13 +107,13 @@ def probe_logits(features: torch.Tensor, probe: Probe) -> torch.Tensor:
 
 @dataclass
 class _Data:
-    """The samples that count, on the device: first those to train on, then those to validate on.
+    """The used samples, on the device: the training samples, then the validation samples.
 
     Args:
         features: Float32 [n + m, D].
         targets: Int64 [n + m].
         train: n.
-        dropped: Rows of either that were left out.
+        dropped: The number of dropped rows of each.
     """
 
     features: torch.Tensor
@@ -132,10 +131,10 @@ class _Data:
         validation: tuple[torch.Tensor, Sequence[int] | torch.Tensor] | None,
         device: str,
     ) -> _Data:
-        """Splits, takes the shots, leaves out what is not finite, converts and normalizes."""
+        """Splits, draws the shots, drops non-finite rows, converts and normalizes."""
         if validation is not None and spec.val_proportion is not None:
             raise DefinitionError(
-                "a linear probe was given a validation set and val_proportion; leave out one of the two"
+                "a linear probe was given a validation split and val_proportion; give only one of them"
             )
         labels = _checked("training", features, targets, num_classes)
         train = torch.arange(len(labels))
@@ -158,7 +157,7 @@ class _Data:
     def _gather(
         cls, parts: list[tuple[str, torch.Tensor, torch.Tensor, torch.Tensor]], spec: ProbeSpec, device: str
     ) -> _Data:
-        """One table out of rows of two."""
+        """Gathers rows of two tables."""
         usable = [rows[_finite(table, rows)] for _, table, _, rows in parts]
         for (name, _, _, rows), kept in zip(parts, usable, strict=True):
             if len(rows) and not len(kept):
@@ -184,13 +183,13 @@ class _AdamW:
         self.data, self.num_classes, self.spec = data, num_classes, spec
 
     def accuracies(self, decays: list[float]) -> list[float]:
-        """Validation accuracies of some weight decays, trained together."""
+        """Validation accuracies of some weight decays, trained in parallel."""
         data, count = self.data, self.data.train
         trained = train_adamw(data.features[:count], data.targets[:count], self.num_classes, decays, self.spec)
         return accuracies(data.features[count:], data.targets[count:], *trained)
 
     def fit(self, decay: float, count: int) -> tuple[torch.Tensor, torch.Tensor, dict[str, Any]]:
-        """The classifier of the first samples: weights [C, D], bias [C], how it went."""
+        """Fits the first samples: weights [C, D], bias [C], information about the fit."""
         data = self.data
         weights, biases = train_adamw(data.features[:count], data.targets[:count], self.num_classes, [decay], self.spec)
         return weights[0].cpu(), biases[0].cpu(), {}
@@ -213,7 +212,7 @@ class _LBFGS:
         return found
 
     def fit(self, decay: float, count: int) -> tuple[torch.Tensor, torch.Tensor, dict[str, Any]]:
-        """The classifier of the first samples: weights [C, D], bias [C], how it went."""
+        """Fits the first samples: weights [C, D], bias [C], information about the fit."""
         data = self.data
         weight, bias, iterations, converged = fit_lbfgs(
             data.features[:count], data.targets[:count], self.num_classes, decay
@@ -252,20 +251,20 @@ def _search(classifier: _AdamW | _LBFGS, data: _Data, spec: ProbeSpec) -> Probe:
 def _checked(
     name: str, features: torch.Tensor, targets: Sequence[int] | torch.Tensor, num_classes: int
 ) -> torch.Tensor:
-    """The targets as int64 [n] on the CPU, if they and the features [n, D] fit."""
+    """The targets as int64 [n] on the CPU, after checking that they match the features [n, D]."""
     _check_shape(f"the {name} features of a linear probe", features)
     labels = check_targets(targets, num_classes)  # type: ignore[arg-type]
     if len(labels) != len(features):
         raise DataError(f"a linear probe was given {len(features)} {name} features and {len(labels)} targets")
     if not labels:
-        raise DataError(f"a linear probe needs {name} samples, and there are none")
+        raise DataError(f"a linear probe needs {name} samples; there are none")
     return torch.tensor(labels, dtype=torch.int64)
 
 
 def _check_shape(what: str, features: torch.Tensor) -> None:
     if features.ndim != 2 or not features.shape[1] or not features.is_floating_point():
         raise DataError(
-            f"{what} are floating-point numbers [samples, width], got {str(features.dtype).removeprefix('torch.')}"
+            f"{what} must be floating-point numbers [samples, width], got {str(features.dtype).removeprefix('torch.')}"
             f" {list(features.shape)}"
         )
 
@@ -288,7 +287,7 @@ def _finite(table: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
 
 
 def _converted(table: torch.Tensor, rows: torch.Tensor, normalize: bool) -> torch.Tensor:
-    """Some rows as float32, of length 1 if wanted; a row of zeros stays what it is."""
+    """Some rows as float32, optionally normalized to length 1, except rows of zeros."""
     values = table[rows.to(table.device)].float()
     if not normalize:
         return values

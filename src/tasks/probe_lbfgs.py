@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 _MOST_ITERATIONS = 1000  # CLIP's max_iter
-# scikit-learn's, of the largest entry of the gradient of the mean loss. On the digits 1e-5 and 1e-6 were slower and let
-# rounding decide more of the search.
+# scikit-learn's tolerance for the largest entry of the gradient of the mean loss. On the digits, 1e-5 and 1e-6 were
+# slower and made the search depend more on rounding.
 _GRADIENT_TOLERANCE = 1e-4
 _LINE_SEARCH = 50  # scikit-learn's
 _MOST_NUMBERS = 2**24  # float64 numbers of features or logits at a time
@@ -19,18 +19,18 @@ def fit_lbfgs(
 ) -> tuple[torch.Tensor, torch.Tensor, int, bool]:
     """Minimizes the sum of the cross-entropies plus half the penalty times the squared weights; the bias is free.
 
-    The optimum is that of scikit-learn's LogisticRegression with C = 1 / penalty, and the search for it begins at zero
-    and ends as there. Computed in float64 where the device has it.
+    The optimum, the start at zero and the stopping criterion are those of scikit-learn's LogisticRegression with
+    C = 1 / penalty. Computed in float64 if the device supports it.
 
     Args:
         features: Float32 [n, D].
-        targets: Class indices, int64 [n], on the same device. A class that is missing gets a bias so low that it is
-            not predicted.
+        targets: Class indices, int64 [n], on the same device. A missing class gets a very low bias, so that it
+            is not predicted.
         classes: C.
         penalty: L2 strength, at least 0.
 
     Returns:
-        Weights [C, D] and bias [C], float32 on the CPU; the number of iterations; whether that was enough.
+        Weights [C, D] and bias [C], float32 on the CPU; the number of iterations; whether it converged.
     """
     import numpy as np
     from scipy.optimize import minimize
@@ -62,7 +62,7 @@ class _Objective:
         self.targets, self.classes, self.penalty = targets, classes, penalty
         count, width = features.shape
         self.rows = max(1, _MOST_NUMBERS // max(width, classes))
-        # Converted once where it fits, else block by block at every evaluation.
+        # Converted once if it fits into memory, else block by block at every evaluation.
         self.features = features.to(self.exact) if count <= self.rows else features
 
     def __call__(self, vector: Any) -> tuple[float, Any]:

@@ -1,4 +1,4 @@
-"""What a linear probe is fitted with: the protocol's numbers, the shots, the validation split, the search."""
+"""The specification of linear probes: hyperparameters, shots, validation split, search."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from testbed.errors import DataError, DefinitionError
 
-REVISION = 1  # of how probes are fitted; raised when the same features, targets and spec give another probe
+REVISION = 1  # of how probes are fitted; raised if the same features, targets and spec give a different probe
 METHODS = ("adamw", "lbfgs")
 _COARSE_STEP = 16
 _SPANS = (8, 4, 2, 1)
 _MOST_NAMED = 10  # classes that a message lists
-_SHOTS, _VALIDATION = 0, 1  # streams of random numbers that have nothing to do with each other
+_SHOTS, _VALIDATION = 0, 1  # independent streams of random numbers
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,14 @@ class ProbeSpec:
 
     Args:
         method: ``"adamw"``, the protocol of CLIP benchmark, or ``"lbfgs"``, the logistic regression of CLIP.
-        fewshot_k: Training samples of each class; None takes all.
-        seed: Of the shots, the validation split, the initial weights and the order of the samples.
+        fewshot_k: Training samples per class; None: all.
+        seed: The seed of the shots, the validation split, the initial weights and the order of the samples.
         lr: The highest learning rate of AdamW; it falls to zero along a cosine.
-        epochs: Of AdamW.
-        batch_size: Of AdamW.
+        epochs: The epochs of AdamW.
+        batch_size: The batch size of AdamW.
         normalize: Whether features are scaled to length 1.
-        val_proportion: The share of the training samples that the weight decay is chosen on, between 0 and 1. None
-            takes a validation set of its own where there is one, and searches nothing where there is none.
+        val_proportion: The share of the training samples, between 0 and 1, to choose the weight decay on. None: use the
+            validation split if there is one, else do not search.
 
     Raises:
         DefinitionError: If a value is out of range.
@@ -59,7 +59,7 @@ class ProbeSpec:
             _check_proportion(self.val_proportion)
 
     def spec(self) -> dict[str, Any]:
-        """Plain values that decide the probe: those of the method, and the revision of the code."""
+        """The values that determine the probe: the parameters of its method, and the revision of the code."""
         found: dict[str, Any] = {
             "probe": self.method,
             "revision": REVISION,
@@ -76,14 +76,14 @@ class ProbeSpec:
 def few_shot(targets: Sequence[int], k: int, seed: int, num_classes: int) -> list[int]:
     """Positions of k samples of each class, in ascending order.
 
-    They are the first k of each class in a random permutation that depends on the number of targets and the seed alone,
-    so the shots of k are among those of a larger k.
+    They are the first k of each class in a random permutation that depends only on the number of targets and the seed,
+    so the shots of a smaller k are a subset of those of a larger k.
 
     Args:
         targets: Class indices.
-        k: Samples of each class.
+        k: The number of samples per class.
         seed: From 0 to 2³² - 1.
-        num_classes: How many classes there are; each must have k samples.
+        num_classes: The number of classes; each must have k samples.
 
     Raises:
         DefinitionError: If k or the seed is out of range.
@@ -114,8 +114,8 @@ def split_validation(count: int, proportion: float, seed: int) -> tuple[list[int
     """Positions to train on and positions to choose the weight decay on, each in ascending order.
 
     Args:
-        count: How many samples there are.
-        proportion: The share of the second, between 0 and 1; rounded to samples, at least one on either side.
+        count: The number of samples.
+        proportion: The share of validation samples, between 0 and 1; rounded so that each part has at least one.
         seed: From 0 to 2³² - 1.
 
     Raises:
@@ -138,10 +138,10 @@ def check_targets(targets: Sequence[int], num_classes: int) -> list[int]:
 
     Args:
         targets: A sequence, an array or a tensor of class indices.
-        num_classes: They are less than this.
+        num_classes: The number of classes; targets must be less.
 
     Raises:
-        DataError: If a target is no integer from 0 to ``num_classes`` - 1; tells its position.
+        DataError: If a target is not an integer from 0 to ``num_classes`` - 1; names its position.
     """
     if num_classes < 1:
         raise DataError(f"a linear probe needs at least 1 class, not {num_classes}")
@@ -157,7 +157,7 @@ def check_targets(targets: Sequence[int], num_classes: int) -> list[int]:
 
 
 def weight_decays(method: str) -> list[float]:
-    """The 97 log-spaced values that are searched, ascending.
+    """The 97 log-spaced values to search, ascending.
 
     Those of AdamW are CLIP benchmark's, from 1e-6 to 1e2. Those of L-BFGS are CLIP's λ (the inverse of scikit-learn's
     C), from 1e-6 to 1e6, eight in a decade.
@@ -169,9 +169,9 @@ def weight_decays(method: str) -> list[float]:
 
 
 def default_weight_decay(method: str, normalize: bool) -> float:
-    """What is taken where there is nothing to choose it on: none for AdamW, as in CLIP benchmark.
+    """The weight decay without validation samples: none for AdamW, as in CLIP benchmark.
 
-    For L-BFGS the λ of CLIP's own example, LogisticRegression(C=0.316) of embeddings as they are. These are about 10
+    For L-BFGS the λ of CLIP's example, LogisticRegression(C=0.316) on unnormalized embeddings. These are about 10
     long; at length 1 the same weight costs a hundredth.
     """
     if method == "adamw":
@@ -182,11 +182,11 @@ def default_weight_decay(method: str, normalize: bool) -> float:
 def find_peak(count: int, accuracies: Callable[[list[int]], Sequence[float]]) -> tuple[int, dict[int, float]]:
     """The index of the best weight decay: every 16th, then both neighbours of the best at distances 8, 4, 2 and 1.
 
-    Of equal accuracies the first wins: from low to high indices, the left neighbour before the peak.
+    Ties go to the first: lower indices before higher ones, the left neighbour before the peak.
 
     Args:
-        count: How many weight decays there are.
-        accuracies: Validation accuracies of some indices; it is asked once for each index, all of a round at once.
+        count: The number of weight decays.
+        accuracies: Returns validation accuracies of some indices; called once per round, with new indices only.
 
     Returns:
         The index, and the accuracy of every index that was tried.
@@ -197,7 +197,7 @@ def find_peak(count: int, accuracies: Callable[[list[int]], Sequence[float]]) ->
         new = [index for index in dict.fromkeys(indices) if index not in known]
         if new:
             known.update(zip(new, accuracies(new), strict=True))
-        # As in CLIP benchmark: what has no right answer at all is never better than the first weight decay.
+        # As in CLIP benchmark: an accuracy of 0 is never better than the first weight decay.
         found, highest = 0, 0.0
         for index in indices:
             if known[index] > highest:
@@ -215,7 +215,7 @@ def _permutation(count: int, seed: int, stream: int) -> Any:
     import numpy as np
 
     _check_seed(seed)
-    # not a Generator: numpy promises that the numbers of RandomState stay as they are
+    # not a Generator: numpy guarantees that the numbers of RandomState do not change
     return np.random.RandomState(np.random.MT19937(np.random.SeedSequence([seed, stream]))).permutation(count)
 
 
@@ -242,4 +242,4 @@ def _check_seed(seed: object) -> None:
 
 def _check_proportion(proportion: object) -> None:
     if not _is_number(proportion) or not 0 < proportion < 1:  # type: ignore[operator]
-        raise DefinitionError(f"val_proportion lies between 0 and 1, both excluded; got {proportion!r}")
+        raise DefinitionError(f"val_proportion must be greater than 0 and less than 1, got {proportion!r}")

@@ -1,4 +1,4 @@
-"""Scores and metrics of retrieval: from embeddings, without a model."""
+"""Scores and metrics of retrieval, from embeddings."""
 
 from __future__ import annotations
 
@@ -23,20 +23,18 @@ def flat_captions(samples: Sequence[SampleInfo], what: str) -> tuple[list[str], 
     """The captions of all images in a row.
 
     Args:
-        samples: The images, each with the list of its captions as its target; it may be empty.
+        samples: The images, each with the list of its captions as its target, possibly empty.
         what: The setting, for messages.
 
     Returns:
         The M captions, and for each the position of its image: integer array [M].
 
     Raises:
-        DataError: If a target is something else.
+        DataError: If a target is invalid.
     """
     for sample in samples:
         if not isinstance(sample.target, list) or not all(isinstance(each, str) for each in sample.target):
-            raise DataError(
-                f"{what}: a list of captions is expected as the target of {sample.id}, got {sample.target!r}"
-            )
+            raise DataError(f"{what}: expected a list of captions as the target of {sample.id}, got {sample.target!r}")
     counts = [len(sample.target) for sample in samples]
     owners = np.repeat(np.arange(len(counts)), np.asarray(counts, dtype=np.int64))
     return [caption for sample in samples for caption in sample.target], owners
@@ -45,7 +43,7 @@ def flat_captions(samples: Sequence[SampleInfo], what: str) -> tuple[list[str], 
 def score_retrieval(
     images: Array, texts: Array, owners: Array, ks: Sequence[int] = RECALL_K
 ) -> tuple[list[Score], list[Metric]]:
-    """Recall in both directions as CLIP benchmark defines it: a hit rate.
+    """Recall in both directions as in CLIP benchmark: a hit rate.
 
     Text retrieval: the share of all N images that have one of their captions among the k best texts; an image without
     captions is a miss. Image retrieval: the share of all M captions whose image is among the k best images, so an
@@ -55,7 +53,7 @@ def score_retrieval(
     Args:
         images: Float array [N, D]; a sample that could not be read is NaN.
         texts: Float array [M, D]: the captions.
-        owners: Integer array [M]: the image that each caption is about.
+        owners: Integer array [M]: the image of each caption.
         ks: The k of recall@k; they may be larger than N and M.
 
     Returns:
@@ -87,15 +85,15 @@ def score_retrieval(
 
 
 def columns_of_captions(values: Array, owners: Array, images: int) -> Array:
-    """The values of first captions, of second ones and so on, for each image.
+    """The values of each image's first captions, second captions and so on.
 
     Args:
         values: Array [M]: a number for each caption.
-        owners: Integer array [M]: the image that each caption is about, in any order.
-        images: How many images N there are.
+        owners: Integer array [M]: the image of each caption, in any order.
+        images: The number of images N.
 
     Returns:
-        Float64 array [most captions of an image, N]; NaN where an image has fewer.
+        Float64 array [most captions of an image, N]; NaN if an image has fewer.
     """
     counts = np.bincount(owners, minlength=images)
     order = np.argsort(owners, kind="stable")

@@ -1,4 +1,4 @@
-"""Scores and metrics of image-caption selection (Winoground, SugarCrepe): from embeddings, without a model."""
+"""Scores and metrics of image-caption selection (Winoground, SugarCrepe), from embeddings."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Instance:
-    """Images and captions that are to be matched.
+    """Images and captions to match.
 
     Attributes:
         positions: The images, as positions in the list of samples.
         captions: The captions.
-        answers: For each image the index of its right caption; None for an image that has none.
+        answers: For each image the index of its right caption; None if it has none.
     """
 
     positions: tuple[int, ...]
@@ -38,12 +38,12 @@ def find_instances(samples: Sequence[SampleInfo], what: str) -> list[Instance]:
     """The instances, in the order of their first images.
 
     Args:
-        samples: The images. A target is ``{"captions": [str, …], "answer": int or None}``; images of the same group
-            are of one instance and have the same captions. An image in no group is an instance of its own.
+        samples: The images. A target is ``{"captions": [str, …], "answer": int or None}``; images of a group
+            belong to one instance and have the same captions. An image without a group is a separate instance.
         what: The setting, for messages.
 
     Raises:
-        DataError: If a target is something else, or an instance has no right caption or several lists of captions.
+        DataError: If a target is invalid, or an instance has no right caption or several lists of captions.
     """
     groups: dict[object, list[int]] = defaultdict(list)
     for position, sample in enumerate(samples):
@@ -86,8 +86,8 @@ def _check_target(sample: SampleInfo, what: str) -> None:
 def score_selection(images: Array, texts: Array, instances: Sequence[Instance]) -> tuple[list[Score], list[Metric]]:
     """Text, image and group accuracy over instances, with strict comparison.
 
-    Where an instance is one image, as in SugarCrepe, nothing competes for the captions: image_acc is 1 (but for what
-    could not be read), and acc equals text_acc. It is kept for the sake of CLIP benchmark's users.
+    If an instance has one image, as in SugarCrepe, no images compete: image_acc is 1 (except for unreadable images) and
+    acc equals text_acc. These are reported for compatibility with CLIP benchmark.
 
     Args:
         images: Float array [n, D]; a sample that could not be read is NaN, and its instance wrong.
@@ -96,10 +96,10 @@ def score_selection(images: Array, texts: Array, instances: Sequence[Instance]) 
 
     Returns:
         The scores and metrics text_acc, image_acc and acc (both at once: the group score of Winoground). The n of a
-        metric is the number of instances; the score of an instance stands at its first image, and is NaN at others.
+        metric is the number of instances; the score of an instance is stored at its first image; the others have NaN.
 
     Raises:
-        ValueError: If there are not as many texts as captions.
+        ValueError: If the numbers of texts and captions differ.
     """
     correct = _correct(images, texts, instances)
     first = np.asarray([instance.positions[0] for instance in instances], dtype=np.int64)
@@ -114,7 +114,7 @@ def score_selection(images: Array, texts: Array, instances: Sequence[Instance]) 
 
 
 def _correct(images: Array, texts: Array, instances: Sequence[Instance]) -> Selection:
-    """Which instances are right: those of one shape at a time."""
+    """Which instances are right, computed for one shape at a time."""
     sizes = [len(instance.captions) for instance in instances]
     if sum(sizes) != len(texts):
         raise ValueError(f"expected the embeddings of {sum(sizes)} captions, got {len(texts)}")

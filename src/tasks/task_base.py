@@ -1,4 +1,4 @@
-"""What a task does for a cell: say whether it fits, bind the loaded model to the setting, score what it said."""
+"""Tasks: check that a model fits, bind the loaded model to the setting, and score its outputs."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ IMAGES = "images"  # the role of the embeddings of a setting's own images
 
 @dataclass(frozen=True)
 class PrepareContext:
-    """What preparing a cell may use.
+    """The context for preparing a cell.
 
     Attributes:
-        model_identity: The fingerprint of the loaded model, its precision included.
+        model_identity: The fingerprint of the loaded model, including its precision.
         class_names: The class names of the data set.
-        get: Looks up a prepared array by its fingerprint.
-        put: Keeps a prepared array: fingerprint, kind, array, description.
-        samples: The samples of the cell; given to tasks on embeddings.
+        get: Looks up a cached array by its fingerprint.
+        put: Caches an array: fingerprint, kind, array, description.
+        samples: The samples of the cell, for tasks on embeddings.
         embedded: Reads stored image embeddings by their role (see `Task.image_settings`).
-        again: Of what was prepared before so many parts (classes of a zero-shot head) are made again and used, so that
-            a check of stored outputs sees whether today's code makes others.
+        again: The number of parts of a cached array (classes of a zero-shot head) to recompute and use, so that a check
+            of stored outputs notices if today's code computes different ones.
     """
 
     model_identity: str
@@ -68,33 +68,33 @@ class BoundCell(ABC):
     """A loaded model bound to a setting.
 
     Attributes:
-        feature_key: Cells with equal keys compute the same features from the same images; they are computed once.
+        feature_key: Cells with equal keys share features of the same images, which are computed once.
     """
 
     feature_key: str
 
     @abstractmethod
     def features(self, images: torch.Tensor) -> torch.Tensor:
-        """Images [B, 3, H, W] in [0, 1] to what the outputs are made from: the costly part."""
+        """Maps images [B, 3, H, W] in [0, 1] to features: the expensive part."""
 
     @abstractmethod
     def outputs(self, features: torch.Tensor) -> torch.Tensor:
-        """Features to the outputs that are stored, [B, …]."""
+        """Maps features to the stored outputs, [B, …]."""
 
     @abstractmethod
     def attacked_model(self) -> Any:
-        """What a perturbation gets as ``model``: images in [0, 1] to logits, differentiable."""
+        """The ``model`` argument of a perturbation: maps images in [0, 1] to logits, differentiable."""
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """Stored outputs of a cell, and what is needed to score them.
+    """Stored outputs of a cell, with everything needed to score them.
 
     Attributes:
         values: Array [n, …], float, rows of unreadable samples NaN; or [n] objects, those of unreadable samples None.
         samples: The n samples.
         restricted: Whether the model has restricted the logits to the setting's ``class_sublist`` itself.
-        unreadable: Positions of the samples that could not be read; they count as wrong.
+        unreadable: Positions of unreadable samples, which count as wrong.
         class_names: The class names of the data set.
         model_identity: The fingerprint of the model, its precision included, as what was prepared is found by it.
         artifact: Looks up a prepared array by its fingerprint.
@@ -117,9 +117,9 @@ class Task(ABC):
     """One kind of evaluation, such as classification.
 
     Attributes:
-        name: The module of `testbed.tasks`, which a setting names as its task.
-        output_kind: Such as ``"logits"``.
-        has_outputs: Whether its cells have stored outputs of their own; else the image embeddings are their outputs.
+        name: The module in `testbed.tasks`: the task of a setting.
+        output_kind: The kind of outputs, such as ``"logits"``.
+        has_outputs: Whether its cells store outputs; else the image embeddings are their outputs.
     """
 
     name: ClassVar[str]
@@ -128,27 +128,27 @@ class Task(ABC):
 
     @abstractmethod
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
-        """By which of its capabilities the model does this task.
+        """The way the model does this task, by its capabilities.
 
         Raises:
-            UnsupportedError: If it cannot; says what is needed and what the model has.
+            UnsupportedError: If it cannot; names what is needed and what the model has.
         """
 
     @abstractmethod
     def forward_spec(
         self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
     ) -> dict[str, Any]:
-        """What, besides the model and the samples, decides the outputs."""
+        """What determines the outputs besides the model and the samples."""
 
     @abstractmethod
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
-        """What, besides the outputs and the samples, decides the metrics."""
+        """What determines the metrics besides the outputs and the samples."""
 
     def image_settings(self, model: ModelDefinition, setting: EvalSetting) -> dict[str, str]:
-        """Of which settings the image embeddings are needed, by role; `IMAGES` is the setting's own.
+        """The settings whose image embeddings are needed, by role; `IMAGES` is the setting's own.
 
-        None by default. Where there are some, the model does not see the images for this cell: they are embedded once,
-        stored, and taken from the store by all cells that need them.
+        None by default. Otherwise the model does not see the images for this cell: they are embedded once, stored, and
+        read from the store by all cells that need them.
         """
         return {}
 
@@ -180,7 +180,7 @@ class Task(ABC):
 
 
 def get_task(name: str) -> Task:
-    """The task of that name: the object ``task`` of the module ``testbed.tasks.<name>``.
+    """The task with this name: the object ``task`` of the module ``testbed.tasks.<name>``.
 
     Raises:
         DefinitionError: If there is none.
@@ -197,7 +197,7 @@ def require(model: ModelDefinition, needed: set[str], setting: EvalSetting) -> N
     """Checks a model's capabilities.
 
     Raises:
-        UnsupportedError: With what is missing.
+        UnsupportedError: If one is missing; names it.
     """
     missing = needed - model.capabilities
     if missing:
@@ -207,10 +207,10 @@ def require(model: ModelDefinition, needed: set[str], setting: EvalSetting) -> N
 
 
 def options_as(kind: Callable[..., T], setting: EvalSetting, option: str) -> T:
-    """A setting's task option, a dictionary, as an object of a dataclass.
+    """Converts a setting's task option, a dictionary, to a dataclass.
 
     Raises:
-        DefinitionError: If it names a field that the class does not have.
+        DefinitionError: If it has an unknown field.
     """
     given = dict(setting.task_options.get(option, {}))
     known = [field.name for field in fields(cast(Any, kind))]

@@ -1,4 +1,4 @@
-"""Embedding texts in the language that they are in, for models to which that makes a difference."""
+"""Embeds texts with their language, for models that depend on it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
 
 
 def text_language(definition: Any, language: str) -> str | None:
-    """What a language means to a model's texts; None where its tokenizer is the same for all languages.
+    """The language code for a model's tokenizer; None if it is the same for all languages.
 
     Raises:
-        UnsupportedError: If the model's tokenizer does not know the language.
+        UnsupportedError: If the model's tokenizer does not support the language.
     """
     asked = getattr(definition, "text_language", None)
     return None if asked is None else asked(language)
 
 
 def embed_texts(encoder: Any, texts: Sequence[str], language: str) -> torch.Tensor:
-    """The embeddings [len(texts), D] of texts, as a loaded model gives them."""
+    """The embeddings [len(texts), D] of texts by a loaded model."""
     embedded: torch.Tensor
     if text_language(getattr(encoder, "definition", None), language) is None:
         embedded = encoder.embed_text(list(texts))

@@ -1,4 +1,4 @@
-"""Zero-shot heads: class embeddings out of prompts (Radford et al. 2021), as CLIP benchmark computes them."""
+"""Zero-shot heads: class embeddings from prompts (Radford et al. 2021), as in CLIP benchmark."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
     from testbed.tasks.task_base import PrepareContext
 
-REVISION = 2  # of how heads are made and used; raised when the same prompts give other logits
+REVISION = 2  # of how heads are computed and used; raised if the same prompts give different logits
 
 
 def head_fingerprint(model_identity: str, prompts: Sequence[Sequence[str]], language: str | None = None) -> str:
-    """What tells a head from another one: the model, all its prompts, and the language where it makes a difference."""
+    """The fingerprint of a head: the model, all prompts, and the language if the model depends on it."""
     what: dict[str, Any] = {"head": "zero-shot", "revision": REVISION, "model": model_identity}
     what["prompts"] = [list(each) for each in prompts]
     return digest(what if language is None else {**what, "language": language})
@@ -27,9 +27,9 @@ def make_head(encoder: Any, prompts: Sequence[Sequence[str]], language: str = "e
     """Embeds the prompts of each class: normalized, averaged over the prompts, normalized again.
 
     Args:
-        encoder: Has ``embed_text(texts) -> [B, D]``.
-        prompts: For each of C classes its prompts. All texts are embedded together, each different one once.
-        language: Of the prompts.
+        encoder: An object with ``embed_text(texts) -> [B, D]``.
+        prompts: The prompts of each of C classes. Distinct texts are embedded once, all together.
+        language: The language of the prompts.
 
     Returns:
         Float32 tensor [D, C] on the CPU, columns of length 1.
@@ -50,7 +50,7 @@ def make_head(encoder: Any, prompts: Sequence[Sequence[str]], language: str = "e
 def prepared_head(
     encoder: Any, prompts: Sequence[Sequence[str]], context: PrepareContext, language: str = "en"
 ) -> torch.Tensor:
-    """The head, made once for a model and its prompts and then found again by its content."""
+    """The head, computed once for a model and its prompts and then cached by its content."""
     import numpy as np
     import torch
 
@@ -60,7 +60,7 @@ def prepared_head(
     if found is None:
         head = make_head(encoder, prompts, language)
         context.put(fingerprint, "zero-shot-head", head, {"classes": len(prompts), "prompts": len(prompts[0])})
-        found = context.get(fingerprint)  # what others use, should two have made it at once
+        found = context.get(fingerprint)  # use the stored one, in case another process computed it too
         if found is None:
             return head
     head = torch.from_numpy(np.array(found))

@@ -1,4 +1,4 @@
-"""How a worker talks to the run: one interface, over a pipe to another process or by plain calls."""
+"""How a worker communicates with the run: one interface, over a pipe or by direct calls."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from testbed.reading import Read
 
 
 class Channel(Protocol):
-    """What a worker asks and tells."""
+    """The requests and messages of a worker."""
 
     def next_pass(self) -> int | None:
-        """The pass to turn to; waits for one; None when all is done."""
+        """The next pass; waits for one; None if all is done."""
         ...
 
     def next_shard(self, pass_id: int) -> Shard | None:
-        """The next shard of a pass; None when none is left."""
+        """The next shard of a pass; None if none is left."""
         ...
 
     def shard_begun(self, shard_id: int) -> None:
@@ -32,7 +32,7 @@ class Channel(Protocol):
         ...
 
     def progress(self, pass_id: int, images: int) -> None:
-        """So many images of a pass were computed."""
+        """Reports the number of images computed in a pass."""
         ...
 
     def cell_failed(self, evaluation_id: int, reason: str) -> None:
@@ -53,7 +53,7 @@ class Channel(Protocol):
 
 
 class RemoteChannel(ABC):
-    """A channel to another process: messages that are told, and some that are answered."""
+    """A channel to another process, with messages and requests."""
 
     @abstractmethod
     def tell(self, kind: str, *arguments: Any) -> None:
@@ -68,17 +68,17 @@ class RemoteChannel(ABC):
         """Whether the run is being stopped."""
 
     def job(self) -> Job:
-        """What the run is about; plug-ins are loaded on the way."""
+        """The job of the run; unpacking it loads plug-ins."""
         answer: Job = self.ask("job")
         return answer
 
     def next_pass(self) -> int | None:
-        """The pass to turn to; waits for one; None when all is done."""
+        """The next pass; waits for one; None if all is done."""
         answer: int | None = self.ask("next_pass")
         return answer
 
     def next_shard(self, pass_id: int) -> Shard | None:
-        """The next shard of a pass; None when none is left."""
+        """The next shard of a pass; None if none is left."""
         answer: Shard | None = self.ask("next_shard", pass_id)
         return answer
 
@@ -91,7 +91,7 @@ class RemoteChannel(ABC):
         self.tell("shard_done", shard_id, stored_bytes)
 
     def progress(self, pass_id: int, images: int) -> None:
-        """So many images of a pass were computed."""
+        """Reports the number of images computed in a pass."""
         self.tell("progress", pass_id, images)
 
     def cell_failed(self, evaluation_id: int, reason: str) -> None:
@@ -107,11 +107,11 @@ class RemoteChannel(ABC):
         self.tell("note", text)
 
     def fatal(self, reason: str) -> None:
-        """The worker cannot go on, and neither can another one."""
+        """The worker cannot continue, and neither could another."""
         self.tell("fatal", reason)
 
     def broken(self, reason: str) -> None:
-        """The worker met an error that it does not understand; another one may do better."""
+        """The worker failed with an unexpected error; another may succeed."""
         self.tell("broken", reason)
 
 
@@ -126,7 +126,7 @@ class PipeChannel(RemoteChannel):
     def __init__(self, connection: Connection[Any, Any], stop: Any) -> None:
         self._connection = connection
         self._stop = stop
-        self._lock = threading.Lock()  # the writing thread tells of shards while the main one asks for more
+        self._lock = threading.Lock()  # the writer thread reports shards while the main thread requests more
 
     def tell(self, kind: str, *arguments: Any) -> None:
         """Sends a message."""

@@ -1,4 +1,4 @@
-"""What a kernel may use: the run's options, definitions, stored values, loaded models."""
+"""The environment of a kernel: the run's options, definitions, stored values and loaded models."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ log = logging.getLogger("testbed")
 
 
 class Context:
-    """The surroundings of a worker's kernels.
+    """The environment of a worker's kernels.
 
     Args:
         job: The run.
         catalog: Where definitions are looked up.
-        store: Where values are read, and what is prepared is kept.
-        channel: The run's other end.
+        store: The results store, also for cached artifacts.
+        channel: The connection to the run.
         device: Such as ``"cpu"`` or ``"cuda:0"``.
 
     Attributes:
-        again: Of a stored zero-shot head so many classes are made again; 0 but for a check.
+        again: For a check, how many classes of a stored zero-shot head are recomputed; else 0.
     """
 
     def __init__(self, job: Job, catalog: Catalog, store: Store, channel: Channel, device: str) -> None:
@@ -42,11 +42,11 @@ class Context:
         self.again = job.check.classes if job.check is not None else 0
         self._channel = channel
         self._prepared = Store.open(job.check.db_url) if job.check is not None else None
-        self._made: set[str] = set()  # fingerprints of what was prepared here
+        self._made: set[str] = set()  # fingerprints of artifacts computed by this worker
         self._loaded: dict[str, Any] = {}
 
     def close(self) -> None:
-        """Closes the store that a check compares with."""
+        """Closes the store that a check compares with, if any."""
         if self._prepared is not None:
             self._prepared.close()
 
@@ -55,18 +55,18 @@ class Context:
         return self._channel.stopping()
 
     def fail(self, evaluation_id: int, reason: str) -> None:
-        """Ends a cell."""
+        """Marks a cell as failed."""
         self._channel.cell_failed(evaluation_id, reason)
 
     def note(self, text: str) -> None:
-        """Tells the user something."""
+        """Sends a message to the user."""
         self._channel.note(text)
 
     def artifacts(self, model: str) -> tuple[Callable[[str], Any | None], Callable[..., None]]:
-        """How to look up and how to store what is prepared for a model.
+        """Functions that look up and store the cached artifacts of a model.
 
-        A check of stored outputs looks into the store that has these, too. For a model of which everything is to be
-        made anew, only what this worker has made counts.
+        A check also looks into the store that it checks. For a model whose artifacts are to be recomputed, only those
+        computed by this worker are found.
         """
         anew = model in self.job.anew
 
@@ -101,7 +101,7 @@ class Context:
         return [found[position] for position in positions]
 
     def load(self, names: Sequence[str]) -> dict[str, Any]:
-        """The models of these names; others are dropped first. In place of one that cannot be loaded is its error."""
+        """Loads models and unloads all others; a model that cannot be loaded is replaced by its error."""
         for name in list(self._loaded):
             if name not in names:
                 del self._loaded[name]
@@ -115,11 +115,11 @@ class Context:
                         self._loaded[name] = self.catalog.get_model(name).load(options)
                 except Exception as error:
                     log.debug("%s cannot be loaded", name, exc_info=True)
-                    self._loaded[name] = error.with_traceback(None)  # which would keep half of a network alive
+                    self._loaded[name] = error.with_traceback(None)  # or it keeps parts of the network
         return dict(self._loaded)
 
     def load_one(self, name: str) -> Any:
-        """One model; raises why it cannot be loaded."""
+        """Loads one model; raises its error if it cannot be loaded."""
         loaded = self.load([name])[name]
         if isinstance(loaded, Exception):
             raise loaded

@@ -1,4 +1,4 @@
-"""Passes on images: read, perturbed, put through networks; the outputs of many cells out of one reading."""
+"""Passes on images: reading, perturbing and running networks, with one read for many cells."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ log = logging.getLogger("testbed")
 
 
 class ImageKernel(Kernel):
-    """Reads images once for all cells of a pass; each perturbation is computed once, and each model's features."""
+    """Reads images once for all cells of a pass, and computes each perturbation and each model's features once."""
 
     def __init__(self, context: Context, one_pass: Pass) -> None:
         super().__init__(context, one_pass)
@@ -61,10 +61,10 @@ class ImageKernel(Kernel):
             if self.options.strict:
                 raise
             log.debug("a pass failed", exc_info=True)
-            for cell in self.one_pass.cells:  # its samples cannot be read
+            for cell in self.one_pass.cells:  # the samples of the pass cannot be read
                 self._fail(cell.evaluation_id, str(error))
         finally:
-            self.ready.clear()  # so that the networks are gone before the next ones are loaded
+            self.ready.clear()  # frees the networks before the next ones are loaded
         yield from (Done(shard) for shard in (*(each.shard for each in self.buffers.values()), *shards))
 
     def _copies(self) -> Iterator[Event]:
@@ -78,7 +78,7 @@ class ImageKernel(Kernel):
     # Preparing ----------------------------------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        """Loads the models and binds every cell; what fails here fails for its own cells."""
+        """Loads the models and binds the cells; an error fails only the cells that it affects."""
         loaded = self.context.load(self.one_pass.models)
         for cell in self.one_pass.cells:
             model = loaded[cell.model]
@@ -126,7 +126,7 @@ class ImageKernel(Kernel):
         )
 
     def _batches(self) -> Iterator[Batch]:
-        """The batches of the tasks that the run hands out, read ahead by the data workers."""
+        """The batches of the assigned shards, prefetched by the data workers."""
         if not self.ready:
             return
         workers = self.context.job.data_workers
@@ -142,9 +142,9 @@ class ImageKernel(Kernel):
         while True:
             try:
                 batch = next(iterator, None)
-            except Exception as error:  # what a transform raises comes out of the loader
-                # From a data worker it comes with its traceback as text; the last line says what it was.
-                if "DataLoader worker" in str(error):  # killed, by the system perhaps: a new worker may do better
+            except Exception as error:  # errors of transforms are raised by the loader
+                # From a data worker, the message is a traceback as text; its last line is the error.
+                if "DataLoader worker" in str(error):  # killed, maybe by the system: a new worker may succeed
                     raise
                 last = (str(error).strip().splitlines() or [""])[-1]
                 raise RunError(f"reading failed: {type(error).__name__}: {last}") from error
@@ -153,7 +153,7 @@ class ImageKernel(Kernel):
             yield batch
 
     def _sampler(self) -> Iterator[list[tuple[int, int]]]:
-        """The positions of each batch. Asked for ahead of time, so that shards are taken while others are computed."""
+        """The positions of each batch. Prefetching takes shards while others are computed."""
         for shard in self._shards:
             buffer = ShardBuffer(shard)
             places = shard.positions
@@ -170,7 +170,7 @@ class ImageKernel(Kernel):
         buffer = self.buffers[batch.shard]
         reading.note(batch.reads)
         if batch.errors and self.options.strict:
-            raise StrictError(f"{next(iter(batch.errors.values()))} (and --strict is given)")
+            raise StrictError(f"{next(iter(batch.errors.values()))} (--strict stops the run)")
         cells = [
             self.ready[evaluation_id]
             for evaluation_id in buffer.shard.cells
@@ -208,7 +208,7 @@ class ImageKernel(Kernel):
 
 
 class ShardBuffer:
-    """The outputs of a shard while its batches come in."""
+    """Collects the outputs of a shard, batch by batch."""
 
     def __init__(self, shard: Shard) -> None:
         self.shard = shard
@@ -227,7 +227,7 @@ class ShardBuffer:
         return self.shard.stop if self.complete else self.shard.positions[self.read]
 
     def put(self, evaluation_id: int, places: Sequence[int], outputs: torch.Tensor) -> None:
-        """Puts outputs [len(places), …] at their places; rows that never come stay NaN."""
+        """Stores outputs [len(places), …] in their rows; missing rows stay NaN."""
         if evaluation_id not in self.arrays:
             shape = (self.shard.size, *outputs.shape[1:])
             self.arrays[evaluation_id] = torch.full(shape, float("nan"), dtype=outputs.dtype)
@@ -240,7 +240,7 @@ class ShardBuffer:
         self.errors.update(batch.errors)
 
     def chunks(self, kinds: Mapping[int, str]) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
-        """What was read so far.
+        """The outputs so far.
 
         Args:
             kinds: Evaluation id → the kind of its outputs.
@@ -277,7 +277,7 @@ class Travelling(torch.utils.data.Dataset[Item]):
 
 
 def _data_worker_context() -> Any:
-    """Processes that inherit neither threads nor the GPU: from a fork server that has imported torch, else spawned."""
+    """A context for processes without inherited threads or GPU: a fork server with torch imported, else spawn."""
     import multiprocessing
 
     if "forkserver" in multiprocessing.get_all_start_methods():

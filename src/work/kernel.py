@@ -1,4 +1,4 @@
-"""What the kernels of a worker share: shards in, values out."""
+"""The common interface of a worker's kernels: shards in, values out."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ log = logging.getLogger("testbed")
 
 
 class StrictError(RunError):
-    """A sample could not be read, and the run is strict: it ends."""
+    """A sample could not be read, which stops a strict run."""
 
 
 @dataclass(frozen=True)
 class Begun:
-    """A shard is being computed; shards that were only taken ahead are not."""
+    """A shard is being computed, not only prefetched."""
 
     shard: Shard
 
 
 @dataclass(frozen=True)
 class Counted:
-    """So many samples, or texts, more were computed."""
+    """More samples or texts were computed."""
 
     count: int
 
@@ -44,7 +44,7 @@ class Embedded:
         node: The name under which they are stored.
         texts: Different ones.
         values: Tensor [len(texts), D] on the CPU.
-        replace: Whether they take the place of what is stored.
+        replace: Whether they replace stored ones.
     """
 
     node: str
@@ -55,13 +55,13 @@ class Embedded:
 
 @dataclass(frozen=True)
 class Done:
-    """What was computed for a shard.
+    """The results for a shard.
 
     Attributes:
         chunks: Outputs of its cells.
         errors: Evaluation id → position → why that sample could not be read.
         embedded: Embeddings of its texts.
-        whole: Whether the shard is done with; else these are its first samples, since the run is being stopped.
+        whole: Whether the shard is complete; else these are its first samples, because the run is being stopped.
     """
 
     shard: Shard
@@ -75,10 +75,10 @@ Event = Begun | Counted | Done
 
 
 class Kernel(ABC):
-    """A worker's part of one kind of pass.
+    """Computes one kind of pass in a worker.
 
     Args:
-        context: What it may use.
+        context: The environment.
         one_pass: The pass.
     """
 
@@ -90,18 +90,18 @@ class Kernel(ABC):
     def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
         """Computes shards until none is left or the run is being stopped.
 
-        A kernel may take shards ahead of time. Each ends in one `Done`, also when its cells have failed. What users'
-        code raises ends the cells that it belongs to, not the run.
+        A kernel may prefetch shards. Each shard ends with one `Done`, even if its cells have failed. Errors of users'
+        code fail the cells they belong to, not the run.
 
         Raises:
             StoreError: If the store cannot be read.
-            DeviceError: If this process can use its device no longer.
+            DeviceError: If this process can no longer use its device.
             StrictError: If a sample cannot be read and the run is strict.
         """
 
 
 class ShardKernel(Kernel):
-    """A kernel that computes one shard after the other."""
+    """A kernel that computes one shard at a time."""
 
     def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
         """See `Kernel.run`; the other shards of cells that have failed are only passed on."""

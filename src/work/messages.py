@@ -1,4 +1,4 @@
-"""Passes on messages: a generating model answers, and its answers are stored."""
+"""Passes on messages: a generative model answers, and its answers are stored."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from testbed.work.perturb import perturbed
 
 log = logging.getLogger("testbed")
 
-READERS = 2  # threads that read the images of the next batch while the model answers
-SAMPLING = "sampling"  # what the random numbers of a model that draws its words are made from, besides the sample
-HOPELESS = 8  # samples that fail, one by one, before a model that never answered is given up
+READERS = 2  # threads that prefetch the images of the next batch
+SAMPLING = "sampling"  # the key of the random numbers of sampling models, besides the sample
+HOPELESS = 8  # failed samples after which a model that has never answered is given up
 
 
 class MessageKernel(ShardKernel):
-    """Shows a generating model messages and takes its answers."""
+    """Sends messages to a generative model and collects its answers."""
 
     def __init__(self, context: Context, one_pass: Pass) -> None:
         super().__init__(context, one_pass)
@@ -42,8 +42,8 @@ class MessageKernel(ShardKernel):
         self.task = task
         self.size = one_pass.batch_size
         self._loaded: Any = None
-        self._answered = False  # whether the model ever has
-        self._tried = self._failed = 0  # samples, before it has
+        self._answered = False  # whether the model has ever answered
+        self._tried = self._failed = 0  # numbers of samples before the first answer
 
     def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
         """See `Kernel.run`; images are read ahead meanwhile."""
@@ -51,7 +51,7 @@ class MessageKernel(ShardKernel):
             yield from super().run(shards)
 
     def compute(self, shard: Shard) -> Iterator[Counted | Done]:
-        """The answers about the samples of a shard; about its first ones if the run is being stopped."""
+        """Computes the answers for a shard, or for its first samples if the run is being stopped."""
         loaded = self._model()
         values: list[dict[str, Any] | None] = [None] * shard.size
         positions = shard.positions
@@ -59,7 +59,7 @@ class MessageKernel(ShardKernel):
         done = 0
         for size, places, messages in self._batches(shard, errors):
             if errors and self.context.options.strict:
-                raise StrictError(f"{next(iter(errors.values()))} (and --strict is given)")
+                raise StrictError(f"{next(iter(errors.values()))} (--strict stops the run)")
             for place, output in zip(places, self._answers(loaded, messages), strict=True):
                 values[place - shard.start] = output
             if not self._answered:
@@ -82,7 +82,7 @@ class MessageKernel(ShardKernel):
     def _model(self) -> Any:
         if self._loaded is None:
             loaded = self.context.load_one(self.cell.model)
-            coverage = getattr(loaded, "coverage", None)  # recorded answers may be those of another data set
+            coverage = getattr(loaded, "coverage", None)  # recorded answers may belong to another data set
             if coverage is not None and self.one_pass.source is not None:
                 coverage(self.one_pass.source.ids)
             self._loaded = loaded
@@ -112,7 +112,7 @@ class MessageKernel(ShardKernel):
             yield len(part), places, messages
 
     def _image(self, place: int) -> Any | None:
-        """The image of a sample, as the setting transforms it; None for a model that looks at none."""
+        """The transformed image of a sample; None for a model without image input."""
         source = self.one_pass.source
         if not getattr(self._loaded.definition, "sees_images", True):
             return None
@@ -124,7 +124,7 @@ class MessageKernel(ShardKernel):
         return image if self.setting.transform is None else self.setting.transform(image)
 
     def _message(self, place: int, image: Any | None) -> Message:
-        """What the model is shown about a sample. Images are perturbed here: only one thread can seed generators."""
+        """The message for a sample. Perturbs images here, because only one thread may seed the random generators."""
         source = self.one_pass.source
         assert source is not None
         sample = source.ids[self.one_pass.positions[place]]
@@ -135,12 +135,12 @@ class MessageKernel(ShardKernel):
     # Answering ----------------------------------------------------------------------------------------------------
 
     def _answers(self, loaded: Any, messages: Sequence[Message]) -> list[dict[str, Any]]:
-        """The outputs for some messages; where a batch fails its messages are tried alone, so that the rest goes on."""
+        """The outputs for some messages; if a batch fails, its messages are retried one by one."""
         if not messages:
             return []
         config = self.task.config(self.setting)
         if config.temperature > 0 and len(messages) > 1:
-            # Each by itself, so that what is drawn for one does not depend on the others.
+            # One by one, so that sampling for one message does not depend on the others.
             return [output for message in messages for output in self._answers(loaded, [message])]
         try:
             if config.temperature > 0:

@@ -1,4 +1,4 @@
-"""One image, perturbed as a setting says, for models that are shown images as they are: those that answer in text."""
+"""Perturbs single images, for models that take untransformed images: those that generate text."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 
 def perturbed(image: object, setting: EvalSetting, sample: str, device: str | torch.device, seed: int) -> Image.Image:
-    """An image as a perturbed setting shows it: at its own size, rounded to 8 bits.
+    """An image perturbed by a setting, at its original size, rounded to 8 bits.
 
-    It depends on the image, the setting, the sample and ``--seed``, but on no other sample. The global generators of
-    random numbers are seeded.
+    The result depends on the image, the setting, the sample and ``--seed``, but not on other samples. Seeds the global
+    random generators.
 
     Args:
-        image: PIL's.
-        setting: Which perturbs images, without asking for a model.
+        image: A PIL image.
+        setting: A setting that perturbs images without a model.
         sample: The sample's id.
-        device: Where ``perturbation_fn_gpu`` is computed.
-        seed: The run's.
+        device: The device for ``perturbation_fn_gpu``.
+        seed: The run's ``--seed``.
 
     Raises:
-        RunError: If it is no image, or the perturbation does not give such images.
+        RunError: If the input is not an image, or the perturbation returns invalid images.
     """
     if not isinstance(image, Image.Image):
         found = type(image).__name__
-        raise RunError(f"the transform of {setting.name} must give a PIL image to be perturbed, not {found}")
+        raise RunError(f"the transform of {setting.name} must return a PIL image to be perturbed, not {found}")
     pixels = torch.from_numpy(np.array(image.convert("RGB"))).permute(2, 0, 1).float() / 255
     own = setting.sample_seed(sample, seed)
     with torch.no_grad():
@@ -51,18 +51,18 @@ def perturbed(image: object, setting: EvalSetting, sample: str, device: str | to
 
 
 def _checked(function: str, found: Any, given: torch.Tensor) -> torch.Tensor:
-    """What a perturbation made, as finite numbers of the shape that it was given.
+    """The output of a perturbation, checked to be finite floats of the input's shape.
 
     Raises:
-        RunError: If they are not.
+        RunError: If it is not.
     """
     if not isinstance(found, torch.Tensor | np.ndarray):
-        raise RunError(f"{function} made {type(found).__name__} out of images; a tensor was expected")
+        raise RunError(f"{function} returned {type(found).__name__}; expected a tensor")
     images = torch.as_tensor(found)
     if images.shape != given.shape:
-        raise RunError(f"{function} made {tuple(images.shape)} out of images {tuple(given.shape)}")
+        raise RunError(f"{function} returned shape {tuple(images.shape)} for images {tuple(given.shape)}")
     if not images.is_floating_point():
-        raise RunError(f"{function} made {images.dtype} out of images; floats in [0, 1] were expected")
+        raise RunError(f"{function} returned {images.dtype}; expected floats in [0, 1]")
     if not images.isfinite().all():
-        raise RunError(f"{function} made values that are not finite")
+        raise RunError(f"{function} returned values that are not finite")
     return images.to(given.dtype)

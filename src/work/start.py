@@ -1,4 +1,4 @@
-"""What a worker does from the moment it is up, in whatever process."""
+"""Starts a worker, in any process."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ log = logging.getLogger("testbed")
 
 
 def work(channel: RemoteChannel, device: str) -> bool:
-    """Asks for the job and does it; returns whether it went well.
+    """Requests the job and does it; returns whether it succeeded.
 
-    What nobody can mend (a full disk, a broken plug-in) ends the run; what is not understood ends this worker only.
+    Known errors (a full disk, a broken plug-in) end the run; unexpected ones only end this worker.
     """
     try:
-        import testbed.work.worker  # noqa: F401 -- takes seconds, in which the run may still be planning
+        import testbed.work.worker  # noqa: F401 -- takes seconds, while the run may still be planning
 
         job = channel.job()
         with using(job.inputs):
@@ -59,12 +59,12 @@ class _ToRun(logging.Handler):
         self._channel = channel
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Tells a line, with its traceback if it has one."""
+        """Sends a line, with its traceback if it has one."""
         self._channel.note(self.format(record))
 
 
 def settle(device: str, threads: int) -> None:
-    """Sets torch up so that numbers do not depend on how busy the machine is."""
+    """Configures torch for reproducible numbers, independent of the machine's load."""
     import torch
 
     if "OMP_NUM_THREADS" not in os.environ:

@@ -1,4 +1,4 @@
-"""Computing the cells of a pass on a batch: each perturbation once, each model's features once."""
+"""Computes the cells of a pass on a batch: each perturbation once, each model's features once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ReadyCell:
 
     @property
     def own_perturbation(self) -> bool:
-        """Whether the perturbation must be computed for this cell alone, since it asks for the model."""
+        """Whether the perturbation is specific to this cell because it takes the model."""
         return self.perturbation is not None and "model" in gpu_call(self.perturbation).arguments
 
     @property
@@ -59,13 +59,13 @@ Fail = Callable[[ReadyCell, str], None]
 
 
 class Variants:
-    """The cells of a pass, ordered by what they share.
+    """Computes the cells of a pass, sharing perturbed images and features.
 
     Args:
         source: The images, for their ids.
         positions: The position of each sample in the source.
         targets: The target of each sample.
-        device: Where to compute.
+        device: The device.
         seed: The run's ``--seed``.
     """
 
@@ -85,7 +85,7 @@ class Variants:
             cells: The cells.
             batch: The samples.
             deliver: Called with a cell and its outputs [len(batch.good), …] on the CPU.
-            fail: Called with a cell and the reason why it failed.
+            fail: Called with a cell and why it failed.
         """
         by_variant: dict[str, list[ReadyCell]] = defaultdict(list)
         for cell in cells:
@@ -127,7 +127,7 @@ class Variants:
             self._guard(group, fail, partial(self._features, group, images, batch, deliver, fail))
 
     def _to_device(self, images: torch.Tensor) -> torch.Tensor:
-        """A batch on the device; where it does not fit as a whole it stays, and its pieces are copied one by one."""
+        """Moves a batch to the device; if it does not fit, it stays on the CPU and is copied piece by piece."""
         try:
             return images.to(self.device, non_blocking=True)
         except RuntimeError as error:
@@ -142,25 +142,25 @@ class Variants:
     def _features(
         self, group: Sequence[ReadyCell], images: torch.Tensor, batch: Batch, deliver: Deliver, fail: Fail
     ) -> None:
-        """The features of one model, computed once, and from them the outputs of each of its cells."""
+        """Computes the features of one model once, and from them the outputs of its cells."""
         first = group[0]
         handles = first.setting.adversarial_attack is not None and first.perturbation is None
 
         def piece_features(piece: slice) -> torch.Tensor:
             if getattr(first.model, "classify", None) is not None:
-                # It may draw random numbers: then at least the same batch gives the same ones, in whatever setting.
+                # It may use random numbers; the same batch then gets the same ones in every setting.
                 sample = self.source.ids[self.positions[batch.good[piece][0]]]
                 seed_everything(sample_seed("classify", sample, self.seed))
             return first.bound.features(self._piece(images, piece)).detach()
 
-        # a classify that handles an attack itself needs gradients
+        # a classify function that handles attacks needs gradients
         with torch.set_grad_enabled(handles), reading.watch(reading.model(first.cell.model)):
             features = first.pieces(len(images), piece_features)
         for cell in group:
             self._guard([cell], fail, partial(_deliver_outputs, cell, features, deliver))
 
     def _attack(self, cell: ReadyCell, images: torch.Tensor, batch: Batch, deliver: Deliver) -> None:
-        """A perturbation that asks for the model, and the outputs on what it made."""
+        """Computes a perturbation that takes the model, and the outputs on the perturbed images."""
         model = cell.bound.attacked_model()
 
         def piece_outputs(piece: slice) -> torch.Tensor:
@@ -176,16 +176,16 @@ class Variants:
         )
 
     def _perturb(self, cell: ReadyCell, images: torch.Tensor, indices: Sequence[int], model: Any) -> torch.Tensor:
-        """Calls the setting's perturbation with what it asks for."""
+        """Calls the setting's perturbation with the arguments that it takes."""
         setting, function = cell.setting, cell.perturbation
         assert function is not None
         call = gpu_call(function)
         seeds = [setting.sample_seed(self.source.ids[self.positions[index]], self.seed) for index in indices]
         if "seeds" not in call.arguments and seeds:
-            # It may draw from torch's own generator: then at least the same batch gives the same numbers.
+            # It may use torch's global generator; the same batch then gets the same numbers.
             seed_everything(seeds[0])
         offered = {
-            "images": images.clone(),  # it may work in place, and others see the same pixels
+            "images": images.clone(),  # it may modify them in place, and other cells share them
             "model": model,
             "seeds": seeds,
             "targets": torch.tensor([self.targets[index] for index in indices], device=images.device)
@@ -197,17 +197,17 @@ class Variants:
             perturbed = call.make(function, offered)
         if not isinstance(perturbed, torch.Tensor) or perturbed.shape != images.shape:
             found = tuple(perturbed.shape) if isinstance(perturbed, torch.Tensor) else type(perturbed).__name__
-            raise ValueError(f"perturbation_fn_gpu made {found} out of images {tuple(images.shape)}")
+            raise ValueError(f"perturbation_fn_gpu returned {found} for images {tuple(images.shape)}")
         return perturbed.detach().to(images.dtype)
 
     def _guard(self, cells: Sequence[ReadyCell], fail: Fail, compute: Callable[[], Any]) -> Any:
-        """What a function returns; if it raises, the cells have failed, and only they."""
+        """Calls a function; if it raises, only these cells fail."""
         try:
             with torch.no_grad():
                 return compute()
         except DeviceError:
             raise
-        except Exception as error:  # models and settings are users' code: what they raise ends their cell, not the run
+        except Exception as error:  # models and settings are users' code: their errors fail their cells, not the run
             log.debug("%s on %s failed", cells[0].cell.model, cells[0].cell.setting, exc_info=True)
             self._fail_all(cells, reason_of(error), fail)
             if is_device_error(error):

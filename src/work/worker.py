@@ -1,4 +1,4 @@
-"""A worker: takes passes and shards, has kernels compute them, hands values to the writer. The only such loop."""
+"""A worker: takes passes and shards, runs kernels on them, and passes values to the writer."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ KERNELS: Mapping[Reads, type[Kernel]] = {
 
 
 class Worker:
-    """Works through passes until there are none left.
+    """Works through passes until none are left.
 
     Args:
         job: The run.
         catalog: Where definitions are looked up.
-        store: Where values go.
-        channel: The run's other end.
+        store: The results store.
+        channel: The connection to the run.
         device: Such as ``"cpu"`` or ``"cuda:0"``.
     """
 
@@ -73,6 +73,6 @@ class Worker:
                         self.writer.store(event)
 
     def _shards(self, one_pass: Pass) -> Iterator[Shard]:
-        """The shards that the run hands out, each when it is asked for."""
+        """The shards that the run assigns, requested one by one."""
         while not self.channel.stopping() and (shard := self.channel.next_shard(one_pass.id)) is not None:
             yield shard

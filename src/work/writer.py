@@ -1,4 +1,4 @@
-"""Writing values while the next ones are computed."""
+"""Stores values while the next ones are computed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from testbed.db.store import Store
 from testbed.work.channel import Channel
 from testbed.work.kernel import Done
 
-# Shards whose values may wait to be stored: one is being written, one is ready. More would only cost memory.
+# The number of shards that may wait while another is written. More would only cost memory.
 WAITING = 1
 
 
 class Writer:
-    """A thread that stores the values of shards, and then tells that the shard is done.
+    """A thread that stores the values of shards and then reports them as done.
 
     Args:
-        store: Where to.
-        channel: Whom to tell.
+        store: The results store.
+        channel: The connection to the run.
     """
 
     def __init__(self, store: Store, channel: Channel) -> None:
@@ -31,29 +31,29 @@ class Writer:
         self._thread.start()
 
     def submit(self, done: Done) -> None:
-        """Hands over the values of a shard; waits while others are waiting.
+        """Queues the values of a shard; blocks while the queue is full.
 
         Raises:
             StoreError: If earlier values could not be stored.
         """
         self.check()
-        self._tell_reads()  # before the run is told that the shard is done
+        self._tell_reads()  # before the shard is reported as done
         self._queue.put(done)
 
     def store(self, done: Done) -> int:
-        """Stores values at once; returns how many bytes of outputs they have."""
+        """Stores values immediately; returns the number of bytes of outputs."""
         if done.embedded is not None:
             each = done.embedded
             self._store.put_texts(each.node, each.texts, each.values, replace=each.replace)
         return self._store.append(done.chunks, done.errors)
 
     def check(self) -> None:
-        """Raises what went wrong in the thread, if anything did."""
+        """Raises the error of the thread, if any."""
         if self._error is not None:
             raise self._error
 
     def close(self) -> None:
-        """Stores what is waiting, and ends the thread.
+        """Stores what is queued and ends the thread.
 
         Raises:
             StoreError: If something could not be stored.
@@ -70,7 +70,7 @@ class Writer:
     def _run(self) -> None:
         while (done := self._queue.get()) is not None:
             if self._error is not None:
-                continue  # take what comes, so that nobody waits for ever
+                continue  # drain the queue, so that nobody blocks forever
             try:
                 self._channel.shard_done(done.shard.id, self.store(done))
             except BaseException as error:

@@ -55,7 +55,7 @@ def test_the_tables(store, program):
     assert [line.split() for line in accuracy.splitlines()[2:]] == [["a", "62.50", "%"], ["c", "62.50", "%"]]
     assert pairs.splitlines()[-1].split()[:2] == ["a", "c"]
     assert [line.split()[:2] for line in counts.splitlines()[2:]] == [["0", "1"], ["1", "4"], ["2", "3"]]
-    assert "1 (12.50 %) none gets right, 3 (37.50 %) all do" in done.stderr
+    assert "1 (12.50 %) that no model gets right, 3 (37.50 %) that all get right" in done.stderr
 
 
 def test_where_nobody_is_wrong_kappa_is_not_defined(store, ask):
@@ -70,7 +70,7 @@ def test_models_that_saw_other_parts_are_compared_on_what_they_share(store, ask)
     part = samples_of(TARGETS[4:6], ["004.png", "005.png"])
     put(store, "part", "val", list(reversed(part)), saying([1, 2]))
     done = ask("--agreement", "val", "--models", "b", "part", "--json")
-    assert "2 samples of val count, which all models have; one of them has 8" in done.stderr
+    assert "only the 2 samples of val that all models have count; one model has 8" in done.stderr
     (pair,) = [each for each in json.loads(done.stdout) if each["kind"] == "pair"]
     assert (pair["n"], pair["observed"], pair["same_class"]) == (2, 0.5, 0)  # b says 1 and 2, part 2 and 1
 
@@ -87,9 +87,9 @@ def test_mistakes_are_told_in_one_line(store, refusal):
     put(store, "lonely", "alone", samples_of(TARGETS), saying(TARGETS))
     put(store, "old", "val", samples_of(TARGETS), saying(TARGETS), identity=False)
     assert "unknown eval setting 'vale'" in refusal("--agreement", "vale")
-    assert "two models or more are needed on alone; 1 can be had, lonely" in refusal("--agreement", "alone")
-    assert "two models or more are needed" in refusal("--agreement", "val", "--models", "a")
+    assert "two or more models are needed on alone; available: 1, lonely" in refusal("--agreement", "alone")
+    assert "two or more models are needed" in refusal("--agreement", "val", "--models", "a")
     assert "--agreement needs a score of 0 and 1" in refusal(
         "--agreement", "val", "--models", "a", "b", "--score", "nll"
     )
-    assert "old on val does not say which of its logits count" in refusal("--agreement", "val")
+    assert "old on val has no record of which logits count" in refusal("--agreement", "val")

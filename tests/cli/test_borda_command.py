@@ -43,7 +43,7 @@ def test_the_table_says_how_it_is_counted(store, ask):
     assert lines[0].split() == "rank points mean hm_cf model @gte @nv-embed".split()
     assert lines[3].split() == ["2", "2.5", "0.8500", "replay:a", "0.9500", "(2)", "0.7500", "(0.5)"]
     assert "Borda count over 2 settings of clip-cc-bench: on each" in done.stderr
-    assert "equal points are ordered by the mean" in done.stderr
+    assert "ties in points are broken by the mean" in done.stderr
 
 
 def test_another_metric_and_some_of_the_models(store, ask):
@@ -66,26 +66,24 @@ def test_means_of_other_samples_are_told(store, ask):
     put_scored(store, "replay:d", "clip-cc-bench@gte", {"v1": row(1, 1, 1), "v2": row(1, 1, 1)})
     put_scored(store, "replay:e", "clip-cc-bench@gte", {"v1": row(1, 1, 1), "v2": MISSING})
     said = ask("--borda", "clip-cc-bench@gte", "--models", "replay:d", "replay:e").stderr
-    assert (
-        "note: means on clip-cc-bench@gte are over 1 (replay:e) to 2 samples: those with a score; db.py --rank" in said
-    )
-    assert "evaluated on other" not in said
+    assert "note: means on clip-cc-bench@gte cover 1 (replay:e) to 2 samples, those with a score; db.py --rank" in said
+    assert "evaluated on different" not in said
     said = ask("--borda", "clip-cc-bench@gte", "--models", "replay:a", "replay:b", "replay:d").stderr
-    assert "on clip-cc-bench@gte, replay:d was evaluated on other samples or references than most; run all" in said
+    assert "on clip-cc-bench@gte, replay:d was evaluated on different samples or references than most; run all" in said
 
 
 @pytest.mark.parametrize("command", [["--borda"], ["--rank", "clip-cc-bench@gte", "--score", "hm_cf"]])
 def test_another_version_of_a_decoder_is_told(store, ask, command):
     put_scored(store, "replay:a", "clip-cc-bench@gte", {"v1": row(1, 1, 1)}, view="an instruction")
     said = ask(*command).stderr
-    assert said.count("another version") == 1
-    assert "note: on clip-cc-bench@gte, replay:a was scored by another version of the scorer, or by other" in said
+    assert said.count("different version") == 1
+    assert "note: on clip-cc-bench@gte, replay:a was scored by a different version of the judge, or by" in said
 
 
 def test_different_captions_are_not_mixed_unasked(store, ask, refusal):
     put_scored(store, "replay:a", "captions:/x.json@gte", {"v1": row(1, 1, 1)})
     said = refusal("--borda")
-    assert "hm_cf of 2 settings (captions:/x.json, clip-cc-bench), which are not ranked together unasked" in said
+    assert "hm_cf of 2 settings (captions:/x.json, clip-cc-bench), which are not ranked together by default" in said
     assert [each["model"] for each in json.loads(ask("--borda", "*@gte", "--json").stdout)] == ["replay:a"]
     assert "no model has top5 on all of captions:/x.json@gte, clip" in refusal("--borda", "*@*", "--metric", "top5")
 
@@ -93,8 +91,8 @@ def test_different_captions_are_not_mixed_unasked(store, ask, refusal):
 def test_nothing_to_rank(tmp_path, refusal):
     with Store.create(str(tmp_path / "testbed.db")):
         pass
-    assert "no setting with a scorer (SETTING@SCORER) that has the metric hm_cf" in refusal("--borda")
-    assert "no captions that a decoder has scored" in refusal("--export-clip-cc", tmp_path / "out")
+    assert "no setting with a judge (SETTING@JUDGE) and the metric hm_cf" in refusal("--borda")
+    assert "no captions scored by a decoder" in refusal("--export-clip-cc", tmp_path / "out")
 
 
 def test_clip_cc_benchs_files(store, ask, tmp_path):

@@ -92,7 +92,7 @@ def test_the_report_says_what_differs_and_by_how_much(evaluate, world):
     said = evaluate().stdout
     assert "Differs: net on dimmed: " in said
     assert "64 of 64 samples differ, largest relative difference 0." in said
-    assert "computed anew (before: evaluation 2)" in said
+    assert "recomputed (before: evaluation 2)" in said
 
 
 def test_a_dry_run_says_what_would_be_checked(evaluate, world):

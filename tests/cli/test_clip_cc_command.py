@@ -216,7 +216,7 @@ def test_the_settings_name_is_that_of_the_registry():
         (["--clip-cc", "plain.yaml"], "Error: .*plain.yaml names no captioners"),
         (
             ["--models", "a", "--eval-settings", "b", "--base-dir", "."],
-            "Error: --base-dir is of no use without --clip-cc",
+            "Error: --base-dir requires --clip-cc",
         ),
         (["--eval-settings", "b"], "Error: Missing option '--models'"),
         (["--models", "a"], "Error: Missing option '--eval-settings'"),

@@ -94,7 +94,7 @@ def test_what_is_there_is_left_as_it_is(tree, tmp_path):
     (out / "pixelate" / "2" / "astronaut.png").unlink()
     said = run(*words)
     assert "1 image written" in said.output
-    assert "5 were there already" in said.output
+    assert "5 already existed" in said.output
     assert mark.read_bytes() == b"mine"
     assert pixels(out / "pixelate" / "2" / "astronaut.png").shape == (48, 48, 3)
 
@@ -135,10 +135,10 @@ def test_mistakes_are_told_before_anything_is_written(tree, tmp_path, monkeypatc
     empty = tmp_path / "empty"
     empty.mkdir()
     cases = [
-        ((tmp_path / "nowhere", out), DataError, "is no folder"),
-        ((empty, out, "--corruptions", "fog"), DataError, "holds no images"),
-        ((tree, tree / "out"), DataError, "lies in"),
-        ((tree, tree), DataError, "lies in"),
+        ((tmp_path / "nowhere", out), DataError, "is not a folder"),
+        ((empty, out, "--corruptions", "fog"), DataError, "contains no images"),
+        ((tree, tree / "out"), DataError, "is inside"),
+        ((tree, tree), DataError, "is inside"),
         ((tree, out, "--corruptions", "fogg"), DefinitionError, "did you mean fog?"),
         ((tree, out, "--corruptions", "fog", "frost"), UnsupportedError, "photographs"),
     ]

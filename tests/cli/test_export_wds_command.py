@@ -67,7 +67,7 @@ def test_a_webdataset_is_written_again(tmp_path):
 
 @pytest.mark.parametrize("flag", ["--retrieval", "--multilabel"])
 def test_a_kind_that_is_not_the_data_sets_is_refused(tmp_path, flag):
-    with pytest.raises(DataError, match=rf"{flag} was given, but digits is of the kind classification"):
+    with pytest.raises(DataError, match=rf"{flag} was given, but digits is a classification data set"):
         run("-d", "digits", "-o", tmp_path / "out", flag)
     assert not (tmp_path / "out").exists()
 
@@ -85,7 +85,7 @@ def test_an_unknown_name_suggests(tmp_path):
 
 def test_a_split_that_is_there_is_left_alone(tmp_path):
     run("-d", "digits_10percent", "-o", tmp_path)
-    with pytest.raises(DataError, match="is there already"):
+    with pytest.raises(DataError, match="already exists"):
         run("-d", "digits_10percent", "-o", tmp_path)
     run("-d", "digits_10percent", "-o", tmp_path, "--overwrite", "--max-count", "10")
     assert len(WebDataset(tmp_path)) == 54
@@ -96,6 +96,6 @@ def test_prompts_by_class_are_left_out_and_said_so(tmp_path, monkeypatch):
     wanted = program.Wanted(source, "classification", ["0", "1"], {"0": ["nought"], "1": ["one"]})
     monkeypatch.setattr(program, "find", lambda *given: wanted)
     said = run("-d", "two-digits", "-o", tmp_path / "out")
-    assert "prompts by class of this setting are left out" in said
+    assert "per-class prompts of this setting are not exported" in said
     written = WebDataset(tmp_path / "out")
     assert (written.class_names, written.templates) == (["0", "1"], None)

@@ -56,7 +56,7 @@ def test_groups_and_slices_of_the_data_set(store, ask):
     samples = samples_of(TARGETS, group=["x", "x", "y", "y", "z", None], slices=slices)
     put(store, "a", "both", samples, saying(SAID["a"]))
     done = ask("--groups", "both", "--json")
-    assert "1 of 6 samples are in no group by group" in done.stderr
+    assert "1 of 6 samples have no group by group" in done.stderr
     row = rows_of(done)["a"]
     assert (row["by"], row["n"], row["ungrouped"], row["mean"]) == ("group", 5, 1, 3 / 5)
     assert groups_of(row) == {"x": (2, 1), "y": (2, 0.5), "z": (1, 0)}
@@ -72,7 +72,7 @@ def test_the_only_slice_is_meant_when_nothing_is_said(store, ask, refusal):
     put(store, "a", "one", samples_of(TARGETS, slices=[{"set": 1}, {"set": 2}] * 3), saying(SAID["a"]))
     assert rows_of(ask("--groups", "one", "--json"))["a"]["by"] == "set"
     put(store, "a", "many", samples_of(TARGETS, slices=[{"light": "day", "place": 1}] * 6), saying(SAID["a"]))
-    assert "--by says which slice is meant; there are: light, place" in refusal("--groups", "many")
+    assert "choose a slice with --by; available: light, place" in refusal("--groups", "many")
     told = refusal("--groups", "many", "--by", "lihgt")
     assert "no slice 'lihgt'; --by takes: class, light, place" in told
 
@@ -81,8 +81,8 @@ def test_groups_from_a_table(store, ask, tmp_path):
     rows = ["id,artist,place", "000.png,Ada,", "001.png,Bea,in", "002.png,Ada,out", "003.png,Bea,out", "zzz.png,Ada,in"]
     (tmp_path / "meta.csv").write_text("\ufeff" + "\n".join(rows) + "\n", encoding="utf-8")
     done = ask("--groups", "val", "--slices-from", "meta.csv", "--by", "artist", "--json")
-    assert "1 of the 5 ids in meta.csv are no samples that count, such as 'zzz.png'" in done.stderr
-    assert "2 of 6 samples are in no group by artist" in done.stderr
+    assert "1 of the 5 ids in meta.csv are not compared samples, such as 'zzz.png'" in done.stderr
+    assert "2 of 6 samples have no group by artist" in done.stderr
     assert groups_of(rows_of(done)["a"]) == {"Ada": (2, 1), "Bea": (2, 0.5)}
     row = rows_of(ask("--groups", "val", "--slices-from", "meta.csv", "--by", "place", "--json"))["a"]
     assert (groups_of(row), row["ungrouped"]) == ({"in": (1, 1), "out": (2, 0.5)}, 3)
@@ -106,25 +106,25 @@ def test_samples_with_several_right_classes_are_in_no_class(store, ask):
 def test_models_are_compared_on_the_samples_that_they_share(store, ask):
     put(store, "part", "val", samples_of(TARGETS[:3]), saying(TARGETS[:3]))
     done = ask("--groups", "val", "--json")
-    assert "3 samples of val count, which all models have; one of them has 6" in done.stderr
+    assert "only the 3 samples of val that all models have count; one model has 6" in done.stderr
     assert {each["n"] for each in rows_of(done).values()} == {3}
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("name,artist\n000.png,Ada\n", "a column 'id' and one or more columns of groups are expected"),
-        ("id\n000.png\n", "there are: id"),
-        ("", "there are: none"),
-        ("id,artist\n", "has a header and no rows"),
-        ("id,artist,artist\n000.png,Ada,Bea\n", "each with a name of its own"),
-        ("id,artist\n000.png,Ada\n000.png,Bea\n", "line 3: the id '000.png' is there twice"),
-        ("id,artist\n000.png,Ada,Bea\n", "line 2: 2 values are expected"),
-        ("id,artist\n000.png\n", "line 2: 2 values are expected"),
+        ("name,artist\n000.png,Ada\n", "expected a column 'id' and one or more columns of groups"),
+        ("id\n000.png\n", "found: id"),
+        ("", "found: none"),
+        ("id,artist\n", "has a header but no rows"),
+        ("id,artist,artist\n000.png,Ada,Bea\n", "with different names"),
+        ("id,artist\n000.png,Ada\n000.png,Bea\n", "line 3: the id '000.png' occurs twice"),
+        ("id,artist\n000.png,Ada,Bea\n", "line 2: expected 2 values"),
+        ("id,artist\n000.png\n", "line 2: expected 2 values"),
         ("id,artist\nx.png,Ada\n", "none of its 1 ids is a sample of val; the first is 'x.png'"),
-        ("id,artist,place\n000.png,Ada,in\n", "--by says which column is meant; there are: artist, place"),
-        ("id,artist\n000.png,\n", "no sample of val is in a group by artist"),
-        (b"id,artist\n000.png,\xff\n", "is no CSV file in UTF-8"),
+        ("id,artist,place\n000.png,Ada,in\n", "choose a column with --by; available: artist, place"),
+        ("id,artist\n000.png,\n", "no sample of val has a group by artist"),
+        (b"id,artist\n000.png,\xff\n", "is not a CSV file in UTF-8"),
         (None, "meta.csv cannot be read: No such file"),
     ],
 )
@@ -138,6 +138,6 @@ def test_mistakes_are_told_in_one_line(store, refusal, tmp_path):
     (tmp_path / "meta.csv").write_text("id,artist\n000.png,Ada\n")
     assert "unknown eval setting 'vale'" in refusal("--groups", "vale")
     told = refusal("--groups", "val", "--slices-from", "meta.csv", "--by", "place")
-    assert told == "Error: meta.csv: there is no column 'place'; there are: artist"
+    assert told == "Error: meta.csv: there is no column 'place'; available: artist"
     assert "no slice 'set'; --by takes: class" in refusal("--groups", "val", "--by", "set")
-    assert "no sample of val is in a group by group" in refusal("--groups", "val", "--by", "group")
+    assert "no sample of val has a group by group" in refusal("--groups", "val", "--by", "group")

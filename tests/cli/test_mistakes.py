@@ -177,7 +177,7 @@ def test_a_full_disk(program, tmp_path):
         eval_inline(program, "--db-url", url)
         words = ("--plugin", WORLD, "--models", "world-plain", "world-other", "--eval-settings", "world", "world-dark")
         done = program("eval.py", *words, "--db-url", url, code=1)
-        assert "no space is left" in error_of(done)
+        assert "no space left" in error_of(done)
         assert "Nothing that was stored before is lost" in error_of(done)
         rows = json.loads(program("db.py", "--db-url", url, "--print-eval", "world-plain", "world", "--json").stdout)
         assert {each["n"] for each in rows if each["slice"] == "overall"} <= {
@@ -198,7 +198,7 @@ def test_a_store_in_a_folder_that_does_not_exist(program, tmp_path):
 
 def test_a_gpu_that_is_not_there(program):
     done = program("eval.py", *LOGREG, "--gpus", "97", code=1)
-    assert "GPU 97" in error_of(done)
+    assert "--gpus 97: torch sees" in error_of(done)
 
 
 def test_a_gpu_that_cannot_be(program):

@@ -87,7 +87,7 @@ def test_the_table_of_samples(store, program):
 def test_samples_with_several_right_classes_are_named(store, ask):
     put(store, "d", "real", samples_of([[0, 1], [3], []]), saying([2, 3, 1]))
     done = ask("--hardest", "real", "--json")
-    assert "2 samples of real count" not in done.stderr  # the third counts for nobody
+    assert "2 samples of real" not in done.stderr  # the third counts for nobody
     rows = rows_of(done)
     assert [(each["sample"], each["target_name"], each["mean_nll"]) for each in rows] == [
         ("000.png", "ant, bee", None),
@@ -114,7 +114,7 @@ def test_confusions_of_all_models_together(store, program):
     assert [each["true_class"] for each in rows] == [0, 1, 2, 0, 1, 2]
     assert {each["model"] for each in rows} == {None}
     assert rows[0]["share"] == 2 / 6
-    assert "predictions missing, of samples that could not be read: 1;" in done.stderr
+    assert "1 predictions are missing, for samples that could not be read;" in done.stderr
 
 
 def test_confusions_of_each_model(store, ask):
@@ -176,12 +176,12 @@ def test_a_metric_of_ones_own_does_not_matter_where_targets_are_classes(store, a
     put(store, "d", "mine", samples_of(TARGETS), saying(SAID["a"]), view=view, scores=[])
     assert rows_of(ask("--confusions", "mine", "--json"))
     put(store, "d", "lists", samples_of([[0], [1]]), saying([1, 0]), view=view, scores=[])
-    assert "lists has a metric of its own, and targets that are not one class" in refusal("--confusions", "lists")
+    assert "lists has its own metric and targets that are not single class" in refusal("--confusions", "lists")
 
 
 def test_where_nothing_is_confused_that_is_said(store, ask):
     put(store, "d", "easy", samples_of([0, 1]), saying([0, 1]))
-    assert ask("--confusions", "easy").stdout == "no class is taken for another one\n"
+    assert ask("--confusions", "easy").stdout == "no class is confused with another\n"
     assert rows_of(ask("--confusions", "easy", "--json")) == []
 
 
@@ -195,6 +195,6 @@ def test_mistakes_are_told_in_one_line(store, refusal, ask):
     assert "--hardest needs a score of 0 and 1" in refusal("--hardest", "val", "--score", "nll")
     assert "confusions need class indices as targets" in refusal("--confusions", "texts")
     assert "d on scored has no stored logits" in refusal("--confusions", "scored")
-    assert "far restricts the logits to classes up to 9, but the model gives 4" in refusal("--confusions", "far")
-    assert "--by takes 'model' alone, not 'class'" in ask("--confusions", "val", "--by", "class", code=2).stderr
+    assert "far restricts the logits to classes up to 9, but there are 4 logits" in refusal("--confusions", "far")
+    assert "--by takes only 'model', not 'class'" in ask("--confusions", "val", "--by", "class", code=2).stderr
     assert "0 is not in the range" in ask("--hardest", "val", "--limit", 0, code=2).stderr

@@ -65,7 +65,7 @@ def test_the_table_has_ranks_intervals_and_ties(store, program):
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["rank", "95", "%", "model", "top1", "95", "%", "interval", "tied", "with"]
     assert lines[-1].split()[:3] == ["3", "3", "poor"]
-    assert "200 samples, which all 3 models have" in done.stderr
+    assert "200 samples that all 3 models have" in done.stderr
 
 
 def test_the_order_of_models_and_settings_does_not_matter(store, ask):
@@ -104,7 +104,7 @@ def test_only_samples_that_all_models_have_count(store, ask):
     part = [f"{place:03d}.png" for place in range(50, 250)]
     put_scores(store, "part", "val", [1.0] * 100 + [np.nan] * 100, part)
     done = ask("--rank", "val", "--json")
-    assert "100 samples of val count, which all models have; one of them has 200" in done.stderr
+    assert "only the 100 samples of val that all models have count; one model has 200" in done.stderr
     rows = {each["model"]: each for each in json.loads(done.stdout)}
     assert {each["eval_settings"][0]["n"] for each in rows.values()} == {100}
     assert rows["good"]["value"] == pytest.approx(VAL["good"][50:150].mean())
@@ -127,7 +127,7 @@ def test_the_smaller_loss_is_first(store, ask):
     assert [(each["model"], each["rank"]) for each in rows] == [("b", 1), ("c", 2), ("a", 3)]
     assert "%" not in ask("--rank", "pets", "--score", "nll").stdout.replace("95 %", "")
     done = ask("--rank", "toys", "--score", "width")
-    assert "be it better or not" in done.stderr
+    assert "largest first (not necessarily best)" in done.stderr
     assert [line.split()[2] for line in done.stdout.splitlines()[2:]] == ["a", "c", "b"]
 
 
@@ -147,7 +147,7 @@ def test_mistakes_are_told_in_one_line(store, refusal):
     assert "'val'" in refusal("--rank", "vall")
     assert "the store has no outputs on empty; run: python eval.py" in refusal("--rank", "empty")
     assert "no outputs of eval setting 'x*'" in refusal("--rank", "x*")
-    assert "two models or more are needed on alone; 1 can be had, lonely" in refusal("--rank", "alone")
+    assert "two or more models are needed on alone; available: 1, lonely" in refusal("--rank", "alone")
     assert "unknown model 'bst'" in refusal("--rank", "val", "--models", "bst", "good")
     assert "no outputs of model 'x*'" in refusal("--rank", "val", "--models", "x*")
     assert "no outputs of lonely on val" in refusal("--rank", "val", "--models", "lonely", "good")

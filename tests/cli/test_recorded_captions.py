@@ -153,7 +153,7 @@ def test_predictions_that_cannot_be_used_fail_by_themselves(program, bench):
     assert outcomes["replay:copy"]["status"] != "failed"
     reasons = {name: outcomes[f"replay:{name}"]["reason"] for name in ("elsewhere", "cut", "absent")}
     assert "has predictions for 'video_1.mp4', but none of the 8 samples has such an id" in reasons["elsewhere"]
-    assert "cut.json is no JSON" in reasons["cut"]
+    assert "cut.json is not valid JSON" in reasons["cut"]
     assert "absent.json is missing in" in reasons["absent"]
 
 

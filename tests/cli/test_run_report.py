@@ -26,15 +26,15 @@ def result(setting: str, metric: str, value: float, unit: str = "fraction", part
         ([result("val", "top1", 0.5), result("val", "top1", 0.9, part="class/cat")], ["top-1, % val", "net 50.00"]),
         (
             [result("coco", "image_retrieval_recall@1", 0.1), result("coco", "image_retrieval_recall@5", 0.25)],
-            ["top-1 or as said, % coco (image_retrieval_recall@5)", "net 25.00"],
+            ["top-1 (or the metric named), % coco (image_retrieval_recall@5)", "net 25.00"],
         ),
         (
             [result("coco", "text_retrieval_recall@3", 0.2)],
-            ["top-1 or as said, % coco (text_retrieval_recall@3)", "net 20.00"],
+            ["top-1 (or the metric named), % coco (text_retrieval_recall@3)", "net 20.00"],
         ),
         (
             [result("pairs", "acc", 0.4), result("pairs", "text_acc", 0.6)],
-            ["top-1 or as said, % pairs (acc)", "net 40.00"],
+            ["top-1 (or the metric named), % pairs (acc)", "net 40.00"],
         ),
         ([result("own", "acc", 40.0, "percent")], []),
         ([result("own", "loss", 0.4)], []),
@@ -55,5 +55,5 @@ def test_samples_without_a_caption_are_told(capsys: pytest.CaptureFixture[str]) 
     results = [dataclasses.replace(each, n=40) for each in results]
     report = Report(Plan(), [Outcome("net", "cc@gte", "scored", evaluation_id=1)], passes=1)
     print_report(report, results, {}, ["net"], ["cc@gte", "cc@nv", "all@gte"], override=False, where=None)
-    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Without a caption")]
-    assert said == ["Without a caption, missing or an error: 5 of 40 samples of net, a, b and 1 more"]
+    said = [line for line in capsys.readouterr().out.splitlines() if "no caption" in line]
+    assert said == ["net, a, b and 1 more: no caption for 5 of 40 samples"]

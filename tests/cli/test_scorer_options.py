@@ -77,7 +77,7 @@ def test_the_dry_run_says_what_is_scored(program: Any, captions: Path) -> None:
     assert [line.partition(":")[2].partition(",")[0].strip() for line in passes] == [
         "24 samples",
         "24 samples",
-        "the texts of outputs that are not stored yet",
+        "the texts of outputs not stored yet",
     ]
     assert not (captions / "testbed.db").exists()
 
@@ -85,9 +85,9 @@ def test_the_dry_run_says_what_is_scored(program: Any, captions: Path) -> None:
 def test_scorers_are_for_captions(program: Any, captions: Path) -> None:
     digits = ("--models", "replay:said/*.json", "--plugin", WORDS, "--scorers", "words")
     done = program("eval.py", *digits, "--eval-settings", "digits", code=1)
-    assert "--scorers are for captioning settings; digits is for classification" in done.stderr
+    assert "--scorers requires captioning settings; digits is for classification" in done.stderr
     done = program("eval.py", *digits, "--eval-settings", "digits-captions", code=1)
-    assert "digits-captions.captioning is such a setting" in done.stderr
+    assert "use digits-captions.captioning" in done.stderr
     done = program("eval.py", *ASKED, "--scorers", "wordz", code=1)
     assert "unknown model 'wordz'" in done.stderr
     assert "'words'" in done.stderr

@@ -66,10 +66,10 @@ def test_options_become_names(settings: list[str], words: str, expected: list[st
 @pytest.mark.parametrize(
     ("settings", "words", "message"),
     [
-        (["val"], "--task linear_probe", "val is no named data set"),
+        (["val"], "--task linear_probe", "val is not a named data set"),
         (["digits"], "--language zz", "languages en"),
         (["digits"], "--split nowhere", "splits test, train"),
-        (["digits"], "--fewshot-k 5", "need --task linear_probe"),
+        (["digits"], "--fewshot-k 5", "require --task linear_probe"),
         (["digits-captions"], "--task linear_probe", "a data set for retrieval"),
         (["digits"], "--recall-k 5", "a data set for classification"),
         (["digits"], "--task zeroshot_retrieval", "a data set for classification"),

@@ -82,14 +82,14 @@ def test_an_image_that_is_listed_twice_is_one_image_with_both_captions(coco):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ({"images": [], "annotations": [{"image_id": 5, "caption": "x"}]}, r"of the image 5, which .* does not list"),
+        ({"images": [], "annotations": [{"image_id": 5, "caption": "x"}]}, r"to the image 5, which .* does not list"),
         ({"images": [{"id": 1}], "annotations": []}, r"images\[0\] should have 'file_name'; it has id"),
         ({"images": [], "annotations": []}, r"lists no images"),
         ({"images": karpathy_form()["images"][3:]}, r"no images of the split 'test'; it has restval"),
         ([{"image": "a.jpg", "caption": [1]}], r"\[0\]: 'caption' should be a list of texts"),
         ([{"image": "a.jpg", "caption": None}], r"\[0\]: 'caption' should be a list of texts"),
         ({"other": 1}, r"should be captions in COCO's form"),
-        ('{"images": [', r"is no JSON: .*cut off"),
+        ('{"images": [', r"is not valid JSON: .*incomplete"),
         ("\udcff", r"is not UTF-8 text \(byte 0"),
         ([{"image": "a.jpg", "caption": "\ud83d"}], r"half of a surrogate pair"),
         ([{"image": "a.jpg", "caption": "a\0b"}], r"NUL"),
@@ -114,14 +114,14 @@ def test_paths_that_lead_out_are_not_followed(coco, path, form):
         "karpathy": {"images": [{"split": "test", "filename": path, "sentences": []}]},
     }[form]
     write(coco / "coco_test_karpathy.json", content)
-    with pytest.raises(DataError, match=r"leads out of the folder"):
+    with pytest.raises(DataError, match=r"leaves the image folder"):
         coco_captions(coco, "test")
 
 
 def test_missing_files_are_named_with_where_they_come_from(tmp_path):
     with pytest.raises(DataError, match=r"coco_test_karpathy.json is missing in .*retrieval_annotations"):
         coco_captions(tmp_path, "test")
-    with pytest.raises(DataError, match=r"the folder .*none does not exist; it should hold captions_val2017.json"):
+    with pytest.raises(DataError, match=r"the folder .*none does not exist; it should contain captions_val2017.json"):
         coco_captions(tmp_path / "none", "captions_val2017")
 
 

@@ -87,18 +87,18 @@ FAULTS = {
     "NUL": ('{"v1": "a\\u0000b"}', "NUL"),
     "an id twice": ('[{"id": "a", "summary": "x"}, {"id": "a", "summary": "y"}]', "has the id 'a' twice"),
     "an id as number and text": ('[{"id": 1, "summary": "x"}, {"id": "1", "summary": "y"}]', "has the id '1' twice"),
-    "a key twice": ('{"a": "x", "b": "y", "a": "z"}', "one object has the key 'a' twice"),
-    "a blank id": ('{" ": "x"}', "the id ' ' is no id"),
-    "no id": ('[{"summary": "x"}]', "record 1 is an object with summary; expected is"),
-    "no text": ('[{"id": "a", "link": "x"}]', "record 1 has only id, link; one of summary, caption"),
-    "two texts": ('[{"id": "a", "summary": "x", "text": "y"}]', "record 1 has summary and text; one of"),
-    "a list of texts": ('["x", "y"]', "record 1 is a text; expected is"),
-    "a text": ('"x"', "record 1 is a text; expected is"),
-    "nothing": ("", "holds nothing"),
-    "an empty list": ("[]", "holds nothing"),
-    "an empty object": ("{}", "holds nothing"),
-    "cut off": ('[{"id": "a", "summ', "is no JSON: .* cut off"),
-    "deeply nested": ("[" * 100_000, "is no JSON"),
+    "a key twice": ('{"a": "x", "b": "y", "a": "z"}', "an object has the key 'a' twice"),
+    "a blank id": ('{" ": "x"}', "the id ' ' is invalid"),
+    "no id": ('[{"summary": "x"}]', "record 1 is an object with summary; expected "),
+    "no text": ('[{"id": "a", "link": "x"}]', "record 1 has only id, link; expected one of summary, caption"),
+    "two texts": ('[{"id": "a", "summary": "x", "text": "y"}]', "record 1 has summary and text; expected one of"),
+    "a list of texts": ('["x", "y"]', "record 1 is a text; expected "),
+    "a text": ('"x"', "record 1 is a text; expected "),
+    "nothing": ("", "is empty"),
+    "an empty list": ("[]", "is empty"),
+    "an empty object": ("{}", "is empty"),
+    "cut off": ('[{"id": "a", "summ', "is not valid JSON: .* incomplete"),
+    "deeply nested": ("[" * 100_000, "is not valid JSON"),
 }
 
 
@@ -125,5 +125,5 @@ def test_limits(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match="reference of 'a': the text has 50 characters; at most 49"):
         reference_captions(path, "captions")
     monkeypatch.setattr(text_records, "MAX_BYTES", 10)
-    with pytest.raises(DataError, match="has 59 bytes; at most 10 are read"):
+    with pytest.raises(DataError, match="has 59 bytes; the maximum is 10"):
         reference_captions(path, "captions")

@@ -31,7 +31,7 @@ def test_a_name_is_a_repository_and_perhaps_a_configuration():
     assert parse_name("hf/owner/na.me-1") == ("owner/na.me-1", None)
     assert parse_name("hf/owner/name@plain") == ("owner/name", "plain")
     for name in ("hf/owner", "hf/../x", "hf/a/b/c", "hf/a/..", "hf//x", "hf/a/b@../c", "hf/a/b@"):
-        with pytest.raises(DataError, match="is no data set of the hub; it is written hf/<owner>/<name>"):
+        with pytest.raises(DataError, match="is not a data set of the hub; write hf/<owner>/<name>"):
             parse_name(name)
 
 

@@ -117,13 +117,13 @@ def test_a_root_that_is_no_folder_is_named(tmp_path, make):
 
 def test_a_root_without_folders_says_so(tmp_path):
     plant(tmp_path, "1.png", "2.png")
-    with pytest.raises(DataError, match=r"holds no folders; it should hold one folder per class"):
+    with pytest.raises(DataError, match=r"has no folders; it should contain one folder per class"):
         ImageFolder(tmp_path, "data")
 
 
 def test_a_root_whose_folders_hold_no_images_says_so(tmp_path):
     plant(tmp_path, "a/readme.txt", "b/x/readme.txt")
-    with pytest.raises(DataError, match=r"holds 2 folders without images.*\.jpg .*\.webp"):
+    with pytest.raises(DataError, match=r"has 2 folders without images.*\.jpg .*\.webp"):
         ImageFolder(tmp_path, "data")
 
 

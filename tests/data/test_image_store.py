@@ -72,7 +72,7 @@ def test_what_is_in_an_archive_is_checked(folder, monkeypatch):
     for name, said in (
         ("link.png", "is a link"),
         ("folder.png/", "is a link or a folder"),
-        ("text.png", "no image of a known kind"),
+        ("text.png", "not an image in a known format"),
         ("none.png", "has no member none.png"),
         ("broken.png", "cannot be read: Bad CRC"),
     ):

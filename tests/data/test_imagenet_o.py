@@ -57,5 +57,5 @@ def test_folders_that_are_no_classes_are_refused(folders):
     (root / "n99999999").mkdir()
     with pytest.raises(DataError, match=r"WordNet ids.*1 of 4 are not, the first is n99999999"):
         read_classes(root, "imagenet-o")
-    with pytest.raises(DataError, match=r"natural-adv-examples has them; there are none"):
+    with pytest.raises(DataError, match=r"natural-adv-examples; there are none"):
         read_classes(root / "missing", "imagenet-o")

@@ -89,7 +89,7 @@ def test_what_clip_benchmark_leaves_is_read_and_its_paths_are_not_followed(tmp_p
     with pytest.raises(DataError, match=r"has 1 captions, .* lists 3 images"):
         line_captions(tmp_path, language, name)
     write(tmp_path / files.json.format(language), {**made, "image_paths": [*paths[:2], "x/.."]})
-    with pytest.raises(DataError, match=r"leads out"):
+    with pytest.raises(DataError, match=r"leaves the image folder"):
         line_captions(tmp_path, language, name)
 
 
@@ -113,7 +113,7 @@ def test_missing_files_and_images_are_named(tmp_path):
     with pytest.raises(DataError, match=r"1 of 1 images are missing"):
         line_captions(tmp_path, "en", "xtd10")
     write(tmp_path / "test_image_names.txt", "../1.jpg\n")
-    with pytest.raises(DataError, match=r"leads out of the folder"):
+    with pytest.raises(DataError, match=r"leaves the image folder"):
         line_captions(tmp_path, "en", "xtd10")
 
 
@@ -151,9 +151,9 @@ def test_crossmodal_without_a_language(crossmodal):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('{"image/key": "a", "en": {"caption": ["x"]}', r"line 1 is no JSON"),
+        ('{"image/key": "a", "en": {"caption": ["x"]}', r"line 1 is not valid JSON"),
         ('{"en": {"caption": ["x"]}}', r"entry 1 should have 'image/key'"),
-        ('{"image/key": "../a", "en": {"caption": ["x"]}}', r"leads out"),
+        ('{"image/key": "../a", "en": {"caption": ["x"]}}', r"leaves the image folder"),
         ('{"image/key": "a", "en": ["x"]}', r"'en' should be an object with 'caption'"),
         ('{"image/key": "a", "en": {"caption": "x"}}', r"'caption' should be a list; it is \"x\""),
         ('{"image/key": "c", "en": {"caption": ["x"]}}', r"1 of 1 images are missing"),

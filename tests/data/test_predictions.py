@@ -42,14 +42,16 @@ def test_what_is_no_text_is_that_samples_error_and_null_is_no_prediction(tmp_pat
 
 
 def test_a_key_that_is_there_twice_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"internvl\.json: one object has the key 'v1' twice"):
+    with pytest.raises(DataError, match=r"internvl\.json: an object has the key 'v1' twice"):
         read_predictions(write(tmp_path, '{"v1": "one", "v2": "x", "v1": "two"}'))
     with pytest.raises(DataError, match=r"internvl\.json has the id 'v1' twice"):
         read_predictions(write(tmp_path, '{"id": "v1", "text": "one"}\n{"id": "v1", "text": "one"}'))
 
 
 def test_a_record_without_a_text_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="record 2 has only id, answer; one of caption, prediction, summary, text"):
+    with pytest.raises(
+        DataError, match="record 2 has only id, answer; expected one of caption, prediction, summary, text"
+    ):
         read_predictions(write(tmp_path, [{"id": "a", "text": "x"}, {"id": "b", "answer": "y"}]))
 
 

@@ -49,7 +49,7 @@ def test_a_box_is_the_part_that_counts(folder):
     whole = ImagesInFolder(folder).digests([image.name])[0]
     assert len({*source.digests([0, 1]), whole}) == 3
     empty = select(folder, Instance("i", ("big.png",), ("x", "y"), ((0, 0, 0, 5),)))
-    with pytest.raises(SampleError, match="a part of 0 by 5 pixels is no image"):
+    with pytest.raises(SampleError, match="a crop of 0 by 5 pixels is empty"):
         empty.image(0)
 
 
@@ -57,7 +57,7 @@ def test_a_box_is_the_part_that_counts(folder):
     ("instances", "said"),
     [
         ([], "has no instances"),
-        ([Instance("i", ("a.png",), ("x",))], "which leaves no choice"),
+        ([Instance("i", ("a.png",), ("x",))], "so there is nothing to choose"),
         ([Instance("i", (), ("x", "y"))], "has no images or no captions"),
         ([Instance("i", ("a.png", "a.png"), ("x", "y"))], "has one image twice"),
         ([Instance("i", ("a.png",), ("x", "y"))] * 2, "two instances are named 'i'"),
@@ -118,7 +118,7 @@ def test_an_answer_puts_the_captions_in_the_order_of_the_images(folder, answer, 
         ({"captions": ["x", 3]}, r"'captions' should be a list of texts"),
         ({"captions": "x"}, r"entry 1: 'captions' should be a list"),
         ({"caption": "x"}, r"has 'caption'; known are id, image"),
-        ({"image": "../a.png"}, r"leads out of the folder"),
+        ({"image": "../a.png"}, r"leaves the image folder"),
         ({"image": ""}, r"empty path"),
         ({"box": [1, 2, 3]}, r"a box is \[left, top, width, height\]"),
         ({"box": [1, 2, 3, float("nan")]}, r"a box is"),
@@ -137,12 +137,12 @@ def test_faults_of_an_entry(folder, change, said):
     ("name", "text", "said"),
     [
         ("x.json", "{}", "should be a list of objects"),
-        ("x.jsonl", '{"images": 1}\nnothing', "line 2 is no JSON"),
+        ("x.jsonl", '{"images": 1}\nnothing', "line 2 is not valid JSON"),
         ("x.csv", "id,picture\n", "should have the columns image .* it has id, picture"),
-        ("x.csv", "image,caption_0,caption_1\na.png,x,y,z\n", "line 2 has another number of cells"),
-        ("x.csv", "image,caption_0,caption_1\na.png,x\n", "line 2 has another number of cells"),
+        ("x.csv", "image,caption_0,caption_1\na.png,x,y,z\n", "line 2 has more or fewer cells than columns"),
+        ("x.csv", "image,caption_0,caption_1\na.png,x\n", "line 2 has more or fewer cells than columns"),
         ("x.csv", "image,caption_0,caption_1,answer\na.png,x,y,first\n", "'answer' should be indices"),
-        ("x.csv", 'image,caption_0\na.png,"x', "is no CSV"),
+        ("x.csv", 'image,caption_0\na.png,"x', "is not valid CSV"),
     ],
 )
 def test_faults_of_a_file(folder, name, text, said):

@@ -41,9 +41,9 @@ def test_sugar_crepe(tmp_path, place):
         ([], "should be an object with an entry for each instance"),
         ({"0": {"filename": "1.jpg", "caption": "x"}}, "swap_obj.json, 0 should have 'negative_caption'"),
         ({"0": {**SUGAR["0"], "caption": None}}, "'caption' should be a text; it is null"),
-        ({"0": {**SUGAR["0"], "filename": "../1.jpg"}}, "leads out of the folder"),
+        ({"0": {**SUGAR["0"], "filename": "../1.jpg"}}, "leaves the image folder"),
         ({"0": {**SUGAR["0"], "filename": "2.jpg"}}, "1 of 1 images are missing in .*cocodataset"),
-        ("{", "is no JSON"),
+        ("{", "is not valid JSON"),
     ],
 )
 def test_faults_of_sugar_crepe(tmp_path, content, said):
@@ -145,7 +145,7 @@ def test_aro_attributes_and_faults(tmp_path):
     assert source.slices == [{"relation_name": "on", "attributes": "red_big"}]
     for change, said in (
         ({"bbox_w": "6"}, "'bbox_w' should be a number of pixels"),
-        ({"image_path": "/5.jpg"}, "leads out"),
+        ({"image_path": "/5.jpg"}, "leaves the image folder"),
         ({"true_caption": 3}, "'true_caption' should be a text"),
     ):
         write(tmp_path / "visual_genome_attribution.json", [{**RELATION, **change}])
@@ -205,8 +205,8 @@ def test_faults_of_valse(valse_root):
     with pytest.raises(DataError, match=r"plurals.json is missing .*Heidelberg-NLP/VALSE"):
         valse(valse_root, "plurals", "test", "valse/plurals")
     for key, value, said in (
-        ("dataset", "..", "leads out"),
-        ("image_file", "../../x.jpg", "leads out"),
+        ("dataset", "..", "leaves the image folder"),
+        ("image_file", "../../x.jpg", "leaves the image folder"),
         ("foil", None, "'foil' should be a text"),
         ("mturk", {}, "should have 'caption'; it has nothing"),
         ("image_file", "gone.jpg", "1 of 2 images are missing .*visual7w/gone.jpg"),
@@ -248,7 +248,7 @@ def test_mmvp(tmp_path):
         ("a,b\n1,2\n", "should have the columns Question ID, Type, Statement; it has a, b"),
         ("Question ID,Type,Statement\n1,Color,red\n", "has 1 statements"),
         ("Question ID,Type,Statement\n1,Color,red\n2,Color,red, round\n", "row 3 has 4 cells"),
-        ("Question ID,Type,Statement\n1,..,red\n2,Color,blue\n", "leads out"),
+        ("Question ID,Type,Statement\n1,..,red\n2,Color,blue\n", "leaves the image folder"),
         ("", "it has $"),
     ],
 )

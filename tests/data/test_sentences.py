@@ -121,7 +121,7 @@ def test_without_data_sentencex_takes_the_place_which_is_logged_once(no_data, ca
         found = [get_splitter(method) for _ in range(3)]
     assert {each.id for each in found} == {get_splitter("sentencex").id}
     assert [record.message for record in caplog.records] == [
-        "there are no punkt data of NLTK for the language 'en': sentencex cuts texts into sentences"
+        "NLTK has no punkt data for the language 'en'; using sentencex to split sentences"
     ]
     assert list(no_data.iterdir()) == []  # nothing is downloaded
 
@@ -146,7 +146,7 @@ def test_a_language_has_its_abbreviations():
 
 def test_pysbd_knows_some_languages_only():
     assert get_splitter("pysbd", "ja").id.endswith(" ja")
-    with pytest.raises(DataError, match=r"pysbd does not know the language 'xx', it knows: am, ar, .*"):
+    with pytest.raises(DataError, match=r"pysbd does not support the language 'xx'; it supports: am, ar, .*"):
         get_splitter("pysbd", "xx")
 
 

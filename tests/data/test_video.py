@@ -64,10 +64,10 @@ def test_ytbb_robust_has_what_its_reviewers_found_good(ytbb):
 def test_metadata_that_are_missing_or_damaged_are_named(vid, name):
     path = vid / "metadata" / name
     path.write_text("{")
-    with pytest.raises(DataError, match=rf"{name} is no JSON"):
+    with pytest.raises(DataError, match=rf"{name} is not valid JSON"):
         vid_robust(vid, "vid")
     path.unlink()
-    with pytest.raises(DataError, match=rf"{name} is missing: it should lie in .*metadata"):
+    with pytest.raises(DataError, match=rf"{name} is missing: it should be in .*metadata"):
         vid_robust(vid, "vid")
 
 
@@ -81,7 +81,7 @@ def test_a_frame_without_labels_is_named(vid):
     labels = json.loads((vid / "metadata" / "labels.json").read_text())
     del labels["val/c/000001.JPEG"]
     (vid / "metadata" / "labels.json").write_text(json.dumps(labels))
-    with pytest.raises(DataError, match=r"nothing of the frame c/000001.JPEG"):
+    with pytest.raises(DataError, match=r"labels.json lacks the frame c/000001.JPEG"):
         vid_robust(vid, "vid")
 
 

@@ -86,7 +86,7 @@ def test_lists_by_class_are_read_too(root):
         ),
         ("<annotation><object>", "no element found|mismatched|unclosed"),
         ("<annotation><object><name>cat</name></object></annotation>", "has the box"),
-        ("<annotation><object><name>unicorn</name></object></annotation>", "'unicorn', which is none of the 20"),
+        ("<annotation><object><name>unicorn</name></object></annotation>", "'unicorn', which is not one of the 20"),
         (f"<annotation>{OBJECT.format('cat', 1, 1, 10**9, 10**9, '', 0)}</annotation>", "has the box"),
         (f"<annotation>{OBJECT.format('cat', 5, 1, 4, 9, '', 0)}</annotation>", "has the box"),
         (f"<annotation>{OBJECT.format('cat', 'x', 1, 4, 9, '', 0)}</annotation>", "could not convert"),

@@ -220,7 +220,7 @@ def test_a_shard_that_is_changed_while_it_is_used_is_noticed(root):
     source = WebDataset(root)
     os.utime(root / "test" / "1.tar", ns=(1, 1))
     assert source.image(0).size == (12, 9)
-    with pytest.raises(DataError, match=r"1.tar was changed while it was in use"):
+    with pytest.raises(DataError, match=r"1.tar changed during use"):
         source.image(3)
     (root / "test" / "1.tar").unlink()
     with pytest.raises(DataError, match=r"1.tar cannot be read"):
@@ -244,7 +244,7 @@ def test_what_is_missing_is_named(tmp_path, root):
     with pytest.raises(DataError, match=r"the split 'train' is missing in .*: it has the split test"):
         WebDataset(root, "train")
     (root / "test" / "nshards.txt").unlink()
-    with pytest.raises(DataError, match=r"nshards.txt is missing \(the folder holds 2 shards.*write 2 into it"):
+    with pytest.raises(DataError, match=r"nshards.txt is missing \(the folder has 2 shards.*create it with 2"):
         WebDataset(root)
 
 
@@ -256,17 +256,17 @@ def test_a_split_leads_nowhere_else(root, split):
 
 def test_shards_and_their_number_must_agree(root):
     (root / "test" / "nshards.txt").write_text("4")
-    with pytest.raises(DataError, match=r"lacks 2 of the 4 shards .* the first is 2.tar \(it holds 2\)"):
+    with pytest.raises(DataError, match=r"lacks 2 of the 4 shards .* the first is 2.tar \(it has 2\)"):
         WebDataset(root)
     (root / "test" / "nshards.txt").write_text("1")
-    with pytest.raises(DataError, match=r"holds 2 shards, but nshards.txt says 1"):
+    with pytest.raises(DataError, match=r"has 2 shards, but nshards.txt says 1"):
         WebDataset(root)
 
 
 def test_a_shard_that_is_no_file_is_refused(root):
     (root / "test" / "1.tar").unlink()
     os.mkfifo(root / "test" / "1.tar")
-    with pytest.raises(DataError, match=r"1.tar is no file"):
+    with pytest.raises(DataError, match=r"1.tar is not a file"):
         WebDataset(root)
 
 
@@ -302,7 +302,7 @@ def test_a_damaged_header_is_not_taken_for_the_end(tmp_path):
     with pytest.raises(DataError, match=rf"0.tar is damaged: .* at byte {third:,}, there is more"):
         WebDataset(tmp_path)
     path.write_bytes(os.urandom(4096))
-    with pytest.raises(DataError, match=r"0.tar is damaged or no tar archive"):
+    with pytest.raises(DataError, match=r"0.tar is damaged or not a tar archive"):
         WebDataset(tmp_path)
 
 
@@ -345,7 +345,7 @@ def test_a_pointer_of_git_lfs_is_told(tmp_path):
 def test_a_member_that_leads_out_of_the_shard_is_refused(tmp_path, name):
     said = refused(tmp_path, [*world.samples({"s": b"0"}), (name, b"x")])
     assert "is refused: its member" in said
-    assert "leads out of it" in said
+    assert "leaves it" in said
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
@@ -378,7 +378,7 @@ def test_labels_that_do_not_fit_are_named(tmp_path):
     assert "has labels for 1 classes, but others have 2" in refused(
         tmp_path, world.samples(labels, "npy"), "multilabel"
     )
-    assert "its captions are no UTF-8" in refused(tmp_path, world.samples({"s": b"caf\xe9"}, "txt"), "retrieval")
+    assert "its captions are not UTF-8" in refused(tmp_path, world.samples({"s": b"caf\xe9"}, "txt"), "retrieval")
 
 
 def test_keys_are_unique(tmp_path):
@@ -392,7 +392,7 @@ def test_keys_are_unique(tmp_path):
 
 
 def test_a_data_set_without_samples_is_refused(tmp_path):
-    assert "hold no samples" in refused(tmp_path, [("README.md", b"x")])
+    assert "have no samples" in refused(tmp_path, [("README.md", b"x")])
 
 
 def test_names_that_are_no_text_are_refused(tmp_path):
@@ -408,7 +408,7 @@ def test_names_that_are_no_text_are_refused(tmp_path):
 def test_a_sparse_member_is_refused(tmp_path):
     size = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "s.png", "GNU.sparse.realsize": "9"}
     odd = world.member("s.png", b"0\n".ljust(512, b"\0"), pax_headers=size)
-    assert "is refused: its member 's.png' is no plain file" in refused(tmp_path, [odd])
+    assert "is refused: its member 's.png' is not a plain file" in refused(tmp_path, [odd])
 
 
 def test_without_a_place_to_remember_shards_are_read_each_time(root, reads, monkeypatch):

@@ -184,7 +184,7 @@ def test_splits_of_one_folder_have_the_same_classes(tmp_path):
 def test_a_split_that_is_there_is_replaced_only_when_told_to(tmp_path):
     export(pictures(), tmp_path, "test", "classification", max_count=1)
     before = tree(tmp_path)
-    with pytest.raises(DataError, match=r"test is there already; .* --overwrite"):
+    with pytest.raises(DataError, match=r"test already exists; .* --overwrite"):
         export(pictures(2), tmp_path, "test", "classification")
     assert tree(tmp_path) == before
     export(world.Pictures([0, 0], ["one"]), tmp_path, "test", "classification", overwrite=True)
@@ -229,12 +229,12 @@ def test_an_export_that_fails_leaves_nothing_behind(tmp_path):
         (world.Pictures([[0]]), "multilabel", {}, r"'picture/0' does not fit.*give class names"),
         (world.Pictures([0], NAMES), "retrieval", {}, r"'picture/0' does not fit.*list of captions"),
         (world.Pictures([["\ud800"]]), "retrieval", {}, r"'picture/0' does not fit.*surrogates"),
-        (world.Pictures([0]), "selection", {}, r"'pictures' is of the kind 'selection'"),
+        (world.Pictures([0]), "selection", {}, r"'pictures' has the kind 'selection'"),
         (world.Pictures([]), "classification", {}, r"has 0 samples"),
-        (world.Pictures([0]), "classification", {"image_format": "gif"}, r"webp, png, jpg, not as 'gif'"),
+        (world.Pictures([0]), "classification", {"image_format": "gif"}, r"webp, png, jpg, not 'gif'"),
         (world.Pictures([0]), "classification", {"max_count": 0}, r"at least one sample"),
         (world.Pictures([0]), "classification", {"templates": {"cat": ["a"]}}, r"not prompts for each class"),
-        (world.Pictures([0], ["a\nb"]), "classification", {}, r"class name 'a\\nb' holds a line break"),
+        (world.Pictures([0], ["a\nb"]), "classification", {}, r"class name 'a\\nb' contains a line break"),
         (world.Pictures([0]), "classification", {"split": "../x"}, r"a split is the name of a folder"),
     ],
 )

@@ -122,7 +122,7 @@ def test_without_sentences_the_fine_columns_are_empty(store: Store, tmp_path: Pa
     notes: list[str] = []
     written = export_clip_cc(store, tmp_path / "out", tell=notes.append)
     assert not written.ranked
-    assert "no ranking is written: no model has hm_cf on all of clip-cc-bench.coarse@gte" in notes[0]
+    assert "no ranking was written: no model has hm_cf on all of clip-cc-bench.coarse@gte" in notes[0]
     assert lines(results(tmp_path / "out", "gte", "a")) == [HEADER, "v1,0.7500,,,,"]
     assert summary(tmp_path / "out", "gte", "a")["metrics"]["hm_cf"] == {"mean": None, "std": None}
 
@@ -160,7 +160,7 @@ def test_models_and_settings_can_be_chosen(store: Store, tmp_path: Path) -> None
     for name in ("a", "b"):
         for setting in ("clip-cc-bench@gte", "clip-cc-bench.sentencex@gte", "clip-cc-bench@nv-embed"):
             put_scored(store, f"replay:{name}", setting, ROWS)
-    with pytest.raises(StoreError, match=r"clip-cc-bench.* and on .* would have the same files; choose"):
+    with pytest.raises(StoreError, match=r"clip-cc-bench.* and on .* whose file names would be the same; choose"):
         export_clip_cc(store, tmp_path / "out")
     written = export_clip_cc(store, tmp_path / "out", ["replay:a"], ["clip-cc-bench@*"])
     assert (written.captioners, written.decoders) == (2, ("gte", "nv-embed"))
@@ -168,15 +168,15 @@ def test_models_and_settings_can_be_chosen(store: Store, tmp_path: Path) -> None
     with pytest.raises(UnknownNameError, match="no outputs of model 'replay:c'"):
         export_clip_cc(store, tmp_path / "out", ["replay:c"], ["clip-cc-bench@*"])
     put_scored(store, "replay:/other/A.json", "clip-cc-bench@gte", ROWS)
-    with pytest.raises(StoreError, match=r"the captioners .* would both have files called [aA];"):
+    with pytest.raises(StoreError, match=r"the captioners .* would both have files named [aA];"):
         export_clip_cc(store, tmp_path / "out", [], ["clip-cc-bench@*"])
 
 
 def test_scores_of_other_tasks_are_passed_over(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"no captions that a decoder has scored; run: python eval\.py"):
+    with pytest.raises(StoreError, match=r"no captions scored by a decoder; run: python eval\.py"):
         export_clip_cc(store, tmp_path / "out")
     put_scored(store, "replay:a", "clip-cc-bench", ROWS)
-    with pytest.raises(StoreError, match="no captions that a decoder has scored on clip-cc-bench; run"):
+    with pytest.raises(StoreError, match="no captions scored by a decoder on clip-cc-bench; run"):
         export_clip_cc(store, tmp_path / "out", settings=["clip-cc-bench"])
     assert not (tmp_path / "out").exists()
 
@@ -187,7 +187,7 @@ def test_a_part_of_the_samples_is_said_and_a_folder_that_cannot_be_written(store
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="file cannot be written"):
         export_clip_cc(store, tmp_path / "file", tell=notes.append)
-    assert notes == ["1 of 1 evaluations saw a part of the samples, or have random weights"]
+    assert notes == ["1 of 1 evaluations used part of the samples or random weights"]
 
 
 def test_reasons_come_from_what_captioners_said(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

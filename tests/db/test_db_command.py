@@ -241,7 +241,7 @@ def test_cells_without_a_complete_evaluation_are_explained(db: Db, build: Any, s
     store.add_name("eval setting", "never")
     fails(db("--print-eval", "net", "failed", *flags), "net on failed is failed: CUDA out of memory")
     fails(db("--print-eval", "net", "unsupported", *flags), "net on unsupported is unsupported: it lacks logits")
-    fails(db("--print-eval", "net", "running", *flags), "is not complete", "the same command to eval.py")
+    fails(db("--print-eval", "net", "running", *flags), "is not complete", "the same eval.py command")
     command = "python eval.py --models 'net' --eval-settings 'never'"
     fails(db("--print-eval", "net", "never", *flags), "no evaluation of net on never", command)
 
@@ -356,7 +356,7 @@ def test_what_is_in_the_registry_can_be_added_to_the_store(db: Db, store: Store)
     said = db("--add-model", "digits-cnn", "digits-logreg")
     assert said.code == 0
     assert said.out == "model digits-cnn: added to the store\nmodel digits-logreg: added to the store\n"
-    assert db("--add-model", "digits-cnn").out == "model digits-cnn: is in the store already\n"
+    assert db("--add-model", "digits-cnn").out == "model digits-cnn: already in the store\n"
     assert {each.name: each.model_type for each in store.list_names("model")} == {
         "digits-cnn": "Standard training",
         "digits-logreg": "Linear Classifier on Pixels",
@@ -388,7 +388,7 @@ def test_removing_and_restoring_a_model(db: Db, build: Any, store: Store) -> Non
     assert db("--list-models-db").out == ""
     assert db("--restore-model", "net").out == "model net and 2 evaluations restored\n"
     assert {each.model for each in store.results()} == {"net"}
-    fails(db("--restore-model", "net"), "nothing of the model net is removed")
+    fails(db("--restore-model", "net"), "the model net has nothing to restore")
 
 
 def test_removing_and_restoring_a_setting(db: Db, build: Any, store: Store) -> None:
@@ -425,19 +425,19 @@ def test_renaming(db: Db, build: Any, store: Store) -> None:
     store.add_name("eval setting", "part", parent="val")
     said = db("--rename-model", "old", "new")
     assert said.code == 0
-    assert said.out == "model old renamed to new in the store; its definition should get the new name too\n"
+    assert said.out == "model old renamed to new in the store; rename its definition too\n"
     assert db("--rename-eval-setting", "val", "validation").code == 0
     assert db("--print-eval", "new", "validation").code == 0
     assert db("--list-eval-settings-db", "--json").json[0]["parent"] == "validation"
     fails(db("--rename-model", "old", "other"), "unknown model 'old'")
     store.add_name("model", "taken")
-    fails(db("--rename-model", "new", "taken"), "has a model 'taken' already", "choose another name")
+    fails(db("--rename-model", "new", "taken"), "already has a model 'taken'", "choose another name")
 
 
 def test_purging_takes_override(db: Db, build: Any, store: Store) -> None:
     build.complete("net", "val")
     db("--remove-model", "net")
-    fails(db("--purge"), "deletes the outputs", "for good", "add --override")
+    fails(db("--purge"), "permanently deletes", "outputs", "add --override")
     assert len(store.evaluations(hidden=True)) == 1
     said = db("--purge", "--override")
     assert (said.code, said.out) == (0, "1 evaluation and 1 name deleted\n")
@@ -509,7 +509,7 @@ def test_a_table_is_imported_and_exported(db: Db, tmp_path: Path) -> None:
 def test_tables_that_cannot_be_imported_or_exported_are_told(db: Db, tmp_path: Path) -> None:
     foreign = tmp_path / "foreign.csv"
     foreign.write_text("a,b\n1,2\n")
-    fails(db("--import-results", foreign), "is no table that can be imported", "begins with a, b")
+    fails(db("--import-results", foreign), "is not a table that can be imported", "begins with a, b")
     fails(db("--import-results", tmp_path / "missing.csv"), "there is no file", "missing.csv")
     fails(db("--export-csv", tmp_path / "missing" / "out.csv"), "cannot be written")
 
@@ -567,7 +567,7 @@ def test_upgrading_a_store_that_is_up_to_date_says_so(db: Db) -> None:
     said = db("--upgrade")
     assert said.code == 0
     assert "the store has schema version" in said.out
-    assert "it was up to date" in said.out
+    assert "already up to date" in said.out
 
 
 def test_a_newer_store_is_refused_whatever_is_asked(db: Db, raw: Any, empty_url: str) -> None:
@@ -621,11 +621,11 @@ def test_a_missing_store_is_told_and_not_made_by_what_edits_either(db: Db, words
     ("url", "words"),
     [
         ("{here}", "is a folder"),
-        ("{here}/table.csv", "no SQLite database"),
+        ("{here}/table.csv", "is not a SQLite database"),
         ("{here}/missing/lab.db", "no results store"),
         ("mysql://me:secret@host/lab", "SQLite and Postgres, not on 'mysql'"),
         ("postgresql://me:secret@127.0.0.1:1/lab", "cannot be reached"),
-        (":memory:", "in memory"),
+        (":memory:", "in-memory"),
         ("://", "is not a database URL"),
         ("postgresql://me@host:port/lab", "is not a database URL"),
     ],

@@ -154,7 +154,7 @@ def test_other_databases_are_refused(given: str) -> None:
 
 @pytest.mark.parametrize("given", [":memory:", "sqlite://", "sqlite:///", "sqlite:///:memory:"])
 def test_a_store_in_memory_is_refused(given: str) -> None:
-    with pytest.raises(StoreError, match="in memory would be gone with the process"):
+    with pytest.raises(StoreError, match="in-memory store would be lost"):
         resolve_url(given)
 
 
@@ -287,7 +287,7 @@ def test_a_writer_that_waited_too_long_says_why(tmp_path: Path, monkeypatch: pyt
     other = sqlite3.connect(path, isolation_level=None)
     with Store.open(str(path), "write") as store:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match=r"another program held the store .*Nothing that was stored.*Postgres"):
+        with pytest.raises(StoreError, match=r"another program kept the store .* locked.*Nothing that was.*Postgres"):
             store.add_name("model", "net")
         other.execute("ROLLBACK")
         assert store.add_name("model", "net")
@@ -339,7 +339,7 @@ def test_a_store_in_a_folder_that_does_not_exist_is_refused(tmp_path: Path, open
 def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, opening: str, content: bytes) -> None:
     path = tmp_path / "table.csv"
     path.write_bytes(content)
-    with pytest.raises(StoreError, match=r"is a file, but no SQLite database; give another path"):
+    with pytest.raises(StoreError, match=r"is not a SQLite database; give another path"):
         OPENINGS[opening](str(path))
     assert path.read_bytes() == content
     assert list(tmp_path.iterdir()) == [path]
@@ -633,7 +633,7 @@ def fill_up(store: Store, evaluation_id: int, start: int = 0) -> int:
             start += 8
         except StoreFullError as error:
             told = str(error)
-    for words in ("no space is left", "Nothing that was stored before is lost", "run the same command again"):
+    for words in ("no space left", "Nothing that was stored before is lost", "run the same command again"):
         assert words in told
     return start
 

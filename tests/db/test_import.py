@@ -166,7 +166,7 @@ def test_what_is_no_number_is_refused(store: Store, write: Write, text: str) -> 
 
 def test_fractions_by_mistake_are_refused(store: Store, write: Write) -> None:
     rows = [["model", "val", "sketch"], ["a", "0.7613", "0.24"], ["b", "1.0", ""]]
-    refused(store, write(rows), "seem to be fractions; the table is to be in percent")
+    refused(store, write(rows), "seem to be fractions; give a table in percent")
 
 
 def test_a_table_with_low_values_is_not_taken_for_fractions(store: Store, write: Write) -> None:
@@ -376,7 +376,7 @@ def test_other_json_is_refused(store: Store, tmp_path: Path, text: str, said: st
     ids=["another first column", "index of pandas", "no setting", "half of CLIP benchmark's columns", "semicolons"],
 )
 def test_a_foreign_table_is_refused_with_what_was_expected(store: Store, write: Write, rows: Any) -> None:
-    message = refused(store, write(rows), "is no table that can be imported")
+    message = refused(store, write(rows), "is not a table that can be imported")
     for words in (
         "ImageNet-testbed",
         "'model'",
@@ -389,7 +389,7 @@ def test_a_foreign_table_is_refused_with_what_was_expected(store: Store, write: 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "\ufeff"], ids=["nothing", "empty lines", "byte order mark"])
 def test_an_empty_file_is_refused(store: Store, write: Write, content: str) -> None:
-    refused(store, write(content), "is empty|is no table")
+    refused(store, write(content), "is empty|is not a table")
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def test_renaming_a_setting_renames_it_where_it_is_a_parent(store: Store) -> Non
 def test_renaming_to_a_taken_name_is_refused_and_changes_nothing(store: Store) -> None:
     store.add_name(MODEL, "a")
     store.add_name(MODEL, "b")
-    with pytest.raises(DuplicateNameError, match=r"has a model 'b' already; choose another") as caught:
+    with pytest.raises(DuplicateNameError, match=r"already has a model 'b'; choose another") as caught:
         store.rename(MODEL, "a", "b")
     assert "removed" not in str(caught.value)
     assert names(store, MODEL) == ["a", "b"]
@@ -181,7 +181,7 @@ def test_renaming_to_the_name_of_a_removed_one_is_refused_and_says_so(store: Sto
     store.add_name(SETTING, "a")
     store.add_name(SETTING, "b")
     store.hide(SETTING, "b")
-    with pytest.raises(DuplicateNameError, match=r"'b' already \(removed, but kept\)"):
+    with pytest.raises(DuplicateNameError, match=r"'b' \(removed, not purged\)"):
         store.rename(SETTING, "a", "b")
     assert names(store, SETTING) == ["a"]
 
@@ -245,7 +245,7 @@ def test_unhiding_suggests_among_the_removed_names(store: Store) -> None:
     with pytest.raises(UnknownNameError, match=r"store's removed ones; did you mean 'gone-net'") as caught:
         store.unhide(MODEL, "gonenet")
     assert "here-net" not in str(caught.value)
-    with pytest.raises(StoreError, match="nothing of the model here-net is removed"):
+    with pytest.raises(StoreError, match="the model here-net has nothing to restore"):
         store.unhide(MODEL, "here-net")
 
 
@@ -982,7 +982,7 @@ def test_two_metrics_or_scores_of_one_name_are_refused(store: Store, build: Any)
 
 
 def test_targets_that_are_no_number_are_refused_alike_on_both_databases(store: Store, build: Any) -> None:
-    with pytest.raises(StoreError, match=r"no number .*cannot be stored"):
+    with pytest.raises(StoreError, match=r"NaN .*cannot be stored"):
         build.dataset(2, targets=[0.5, float("nan")])
 
 

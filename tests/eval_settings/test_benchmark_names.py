@@ -144,11 +144,11 @@ def test_a_probe_knows_its_other_splits_and_options(benchmarks: Benchmarks) -> N
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("cifar10.linear_probe.train-test", "not trained on the split 'test'"),
+        ("cifar10.linear_probe.train-test", "cannot be trained on the evaluated split 'test'"),
         ("cifar10.linear_probe.train-old", "has the splits test, train, val, not 'old'"),
         ("cifar10.linear_probe.val-val.val10", "not both"),
         ("wds/x.zeroshot.it", "has the languages en, not 'it'"),
-        ("wds/x.train.linear_probe", "not trained on the split 'train'"),
+        ("wds/x.train.linear_probe", "cannot be trained on the evaluated split 'train'"),
         ("wds/x.captioning", "captioning is for data sets with captions; wds/x is classification"),
     ],
 )

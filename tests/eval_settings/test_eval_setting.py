@@ -39,16 +39,16 @@ def setting(**options):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"size": 0}, ["'s'", "size", "larger than 0", "got 0"]),
+        ({"size": 0}, ["'s'", "size", "positive integer", "got 0"]),
         ({"size": -3}, ["size", "-3"]),
         ({"size": 2.5}, ["size", "integer", "2.5"]),
         ({"size": "10"}, ["size", "'10'"]),
         ({"dataset": "val"}, ["'s'", "dataset", "StandardDataset", "'val'"]),
         ({"idx_subsample_list": [0, 1]}, ["idx_subsample_list", "2 positions", "size is 10"]),
         ({"size": 2, "idx_subsample_list": [1, 1]}, ["idx_subsample_list", "different numbers"]),
-        ({"size": 2, "idx_subsample_list": [-1, 1]}, ["idx_subsample_list", "from 0 up"]),
+        ({"size": 2, "idx_subsample_list": [-1, 1]}, ["idx_subsample_list", "different numbers from 0"]),
         ({"class_sublist": [3, 3]}, ["class_sublist", "different numbers"]),
-        ({"class_sublist": [-1]}, ["class_sublist", "from 0 up"]),
+        ({"class_sublist": [-1]}, ["class_sublist", "different numbers from 0"]),
         ({"class_sublist": []}, ["class_sublist"]),
         (
             {"metrics_fn": lambda predictions, labels: {}},
@@ -168,7 +168,7 @@ def test_a_subsample_keeps_its_own_order():
 
 
 def test_a_subsample_beyond_the_data_is_refused():
-    with pytest.raises(DataError, match=r"position 7 is asked for.*listed has 7 samples"):
+    with pytest.raises(DataError, match=r"has the position 7.*listed has 7 samples"):
         setting(size=3, idx_subsample_list=[7, 0, 3]).positions(Named(range(7)))
 
 

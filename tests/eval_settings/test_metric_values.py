@@ -124,7 +124,7 @@ def test_many_metrics_keep_their_order():
     [None, "high", [0.1, 0.2], {"nested": 1}, object(), np.array([0.1, 0.2]), (0.5, "percent", 3), 1j],
 )
 def test_a_value_that_is_no_number_is_named(garbage):
-    with pytest.raises(DefinitionError, match=r"setting: the metric 'm' is .* no number"):
+    with pytest.raises(DefinitionError, match=r"setting: the metric 'm' is .* not a number"):
         only(garbage)
 
 
@@ -135,7 +135,7 @@ def test_a_tensor_of_two_is_no_number():
 
 @pytest.mark.parametrize("garbage", [None, 0.5, "top1", [], [0.5], [Metric("a", 1.0), 0.5], torch.tensor([1.0])])
 def test_what_is_no_dictionary_is_refused(garbage):
-    with pytest.raises(DefinitionError, match=r"setting: metrics_fn returns a dictionary"):
+    with pytest.raises(DefinitionError, match=r"setting: metrics_fn must return a dictionary"):
         as_metrics(garbage, 1, "scorer", "setting")
 
 

@@ -89,9 +89,9 @@ def test_clip_score_is_another_task_with_or_without_a_prefix(made: Catalog) -> N
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("said.coarse.idf@net", "the word 'idf' does not go with the other ones"),
-        ("said.sentencex.pysbd@net", "the word 'pysbd' does not go with the other ones"),
-        ("said.mean.uncombined@net", "the word 'uncombined' does not go with the other ones"),
+        ("said.coarse.idf@net", "the word 'idf' contradicts the other words"),
+        ("said.sentencex.pysbd@net", "the word 'pysbd' contradicts the other words"),
+        ("said.mean.uncombined@net", "the word 'uncombined' contradicts the other words"),
         ("said.clip_score.idf@net", "'idf' does not go with clip_score"),
         ("said.prefix@net", "'prefix' does not go with similarity"),
         ("val@net", "models score captions, but val is a setting for classification"),

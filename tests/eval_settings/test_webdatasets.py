@@ -67,5 +67,5 @@ def test_the_registry_builds_settings_of_any_such_name(root):
 def test_what_is_not_there_is_named(root):
     with pytest.raises(DataError, match=r"data set wds/nothing: .* has none of the folders"):
         webdataset_benchmark("wds/nothing")
-    with pytest.raises(DefinitionError, match="names a folder below the data root"):
+    with pytest.raises(DefinitionError, match="must name a folder below the data root"):
         webdataset_benchmark("wds/../../etc")

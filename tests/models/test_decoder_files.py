@@ -115,12 +115,12 @@ def test_without_its_folder_the_hub_is_asked(tmp_path, caplog):
         model = from_config(read_config(write(tmp_path, FULL)))
     assert model.folder.source == "nvidia/NV-Embed-v2"
     assert "there is no folder" in caplog.messages[0]
-    assert caplog.messages[0].endswith("nvidia/NV-Embed-v2 of the Hugging Face hub is taken")
+    assert caplog.messages[0].endswith("using nvidia/NV-Embed-v2 from the Hugging Face hub")
     pytest.importorskip("sentence_transformers")
     caplog.clear()
     decoder_of(tmp_path, type="sentence_transformers", path="decoder_models/minilm")
     there = tmp_path.parent / "decoder_models" / "minilm"
-    assert f"there is no folder {there}; decoder_models/minilm of the" in caplog.text
+    assert f"there is no folder {there}; using decoder_models/minilm from the" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -91,9 +91,9 @@ def test_what_a_generator_is() -> None:
     assert found is not None
     assert found.id.startswith("state:")
     assert definition.spec()["generator"] == {"layers": 1}
-    with pytest.raises(DefinitionError, match="generator_loader is a function without arguments"):
+    with pytest.raises(DefinitionError, match="generator_loader must be a function without arguments"):
         Generator("net", network.layer.weight)  # type: ignore[arg-type]
-    with pytest.raises(DefinitionError, match="returns an object with generate"):
+    with pytest.raises(DefinitionError, match="must return an object with generate"):
         Generator("net", lambda: 3).load(LoadOptions())
 
 
@@ -192,7 +192,7 @@ def test_what_recorded_predictions_cannot_do(folder: Path) -> None:
     with pytest.raises(WeightsError, match="recorded predictions have no weights; leave out --random-weights"):
         model(folder / "longva.json").load(LoadOptions(random_seed=0))
     (folder / "longva.json").write_text('{"v1": ')
-    with pytest.raises(DataError, match=r"longva\.json is no JSON"):
+    with pytest.raises(DataError, match=r"longva\.json is not valid JSON"):
         model(folder / "longva.json").load(LoadOptions())
     assert "replay:" not in registry.models
 

@@ -93,7 +93,7 @@ def dual(**options):
     ("options", "words"),
     [
         ({"transform": "resize"}, ["'m'", "transform", "'resize'"]),
-        ({"eval_batch_size": 0}, ["eval_batch_size", "larger than 0", "got 0"]),
+        ({"eval_batch_size": 0}, ["eval_batch_size", "positive integer", "got 0"]),
         ({"eval_batch_size": 1.5}, ["eval_batch_size", "1.5"]),
         ({"adversarial_batch_size": 0}, ["adversarial_batch_size", "got 0"]),
         ({"classifier_loader": None}, ["'m'", "classifier_loader", "function without arguments"]),
@@ -110,9 +110,11 @@ def test_wrong_arguments_of_a_classifier_are_refused(options, words):
 
 
 def test_wrong_arguments_of_a_dual_encoder_are_refused():
-    with pytest.raises(DefinitionError, match="'d': encoder_loader is a function"):
+    with pytest.raises(DefinitionError, match="'d': encoder_loader must be a function"):
         dual(encoder_loader=None)
-    with pytest.raises(DefinitionError, match=r"'d': encoder_loader returns a pair \(network, tokenizer\), not Towers"):
+    with pytest.raises(
+        DefinitionError, match=r"'d': encoder_loader must return a pair \(network, tokenizer\), not Towers"
+    ):
         dual(encoder_loader=lambda: Towers()).load(CPU)
 
 

@@ -171,7 +171,7 @@ def test_a_hub_that_cannot_be_reached(tmp_path, monkeypatch):
 
 def test_one_length_too_many(folder):
     files = HubFolder("tiny", str(folder), code=False)
-    with pytest.raises(DefinitionError, match="max_length is 300, but the model knows 256 positions"):
+    with pytest.raises(DefinitionError, match="max_length is 300, but the model has 256 positions"):
         sentence_encoder(files, max_length=300).load(CPU)
     short = sentence_encoder(files, max_length=4).load(CPU).embed_text(["a cat sat", "a cat dog"])
     assert np.allclose(short[0], short[1], atol=1e-6) is False

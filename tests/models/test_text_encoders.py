@@ -212,7 +212,7 @@ def test_what_decides_numbers_is_part_of_its_identity():
     ("fields", "said"),
     [
         ({"encoder_loader": None}, "encoder_loader is a function"),
-        ({"text_batch_size": 0}, "eval_batch_size is an integer larger than 0"),
+        ({"text_batch_size": 0}, "eval_batch_size must be a positive integer"),
         ({"max_length": 0}, "max_length is an integer larger than 0, got 0"),
         ({"instruction": None}, "instruction is a text, got None"),
     ],

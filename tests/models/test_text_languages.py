@@ -72,7 +72,7 @@ def test_a_definition_tells_whether_the_language_matters():
 
 
 def test_a_code_without_a_tokenizer_that_takes_it_is_refused():
-    with pytest.raises(DefinitionError, match="language_code is of no use without tokenizer_for"):
+    with pytest.raises(DefinitionError, match="language_code requires tokenizer_for"):
         loaded(language_code=str.upper)
 
 
@@ -137,7 +137,7 @@ def test_a_language_that_the_vocabulary_lacks_is_unsupported():
     outer = Outer()
     assert nllb_tokenizer(outer, "jpn_Jpan") is outer
     assert outer.tokenizer.src_lang == "jpn_Jpan"
-    with pytest.raises(UnsupportedError, match="does not know the language ace_Arab"):
+    with pytest.raises(UnsupportedError, match="does not support the language ace_Arab"):
         nllb_tokenizer(outer, "ace_Arab")
 
 

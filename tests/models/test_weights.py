@@ -547,7 +547,7 @@ def test_a_safetensors_file_is_read(tmp_path):
 
 @pytest.mark.parametrize("content", [{}, [1, 2], torch.zeros(3), {"state_dict": {}}, {"epoch": 3}, "text"])
 def test_a_file_without_a_state_dict_is_refused(tmp_path, content):
-    with pytest.raises(WeightsError, match=r"w\.pth holds no state dict"):
+    with pytest.raises(WeightsError, match=r"w\.pth has no state dict"):
         load_state_dict(saved(tmp_path, content))
 
 

@@ -268,7 +268,7 @@ def test_a_figure_that_lacks_its_settings_is_passed_over(grid, tmp_path, capsys)
     names = {path.stem for _, path in draw_all(less, tmp_path)}
     assert {"imagenetv2", "imagenetv2_bare", "effective_robustness", "appendix_grid"} <= names
     assert "objectnet" not in names
-    assert "objectnet is passed over: unknown column 'val-on-objectnet-classes'" in capsys.readouterr().err
+    assert "objectnet was skipped: unknown column 'val-on-objectnet-classes'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("picture", pictures(), ids=lambda each: each.name)

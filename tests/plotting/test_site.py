@@ -170,7 +170,7 @@ def test_a_store_that_cannot_be_read_is_said_in_the_answer(tmp_path):
 
 def test_a_port_that_is_taken_is_said(server, published):
     port = int(server.rpartition(":")[2])
-    with pytest.raises(TestbedError, match=rf"127\.0\.0\.1:{port} cannot be listened at.*try another --port"):
+    with pytest.raises(TestbedError, match=rf"cannot listen on 127\.0\.0\.1:{port}.*try another --port"):
         make_server(published, "127.0.0.1", port, "top1", "store.db")
 
 

@@ -276,7 +276,7 @@ def test_a_missing_file_of_names_is_told_as_such(choose: Choose) -> None:
 @pytest.mark.parametrize("content", ["", "\n\n", "# nothing\n  # yet\n"])
 def test_a_file_without_names_is_an_error(choose: Choose, names_file: Write, content: str) -> None:
     names_file("mine.txt", content)
-    with pytest.raises(UnknownNameError, match=r"mine\.txt names nothing"):
+    with pytest.raises(UnknownNameError, match=r"mine\.txt has no names"):
         choose("mine.txt")
 
 

@@ -362,7 +362,7 @@ def test_an_image_embedding_setting_can_be_asked_for(lab: Any, work: Any) -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"task_options": {}}, "names the setting that a probe is fitted on"),
+        ({"task_options": {}}, "must name the setting to fit the probe on"),
         ({"task_options": {"train": "train", "probe": {"shots": 3}}}, "fields of ProbeSpec"),
         ({"task_options": {"train": "train", "probe": {"epochs": 0}}}, "epochs"),
         ({"task_options": {"train": "nowhere"}}, "nowhere"),

@@ -165,17 +165,17 @@ def test_what_cannot_be_shown_is_said(world, tmp_path):
         add("tensor", transform=lambda image: torch.zeros(3, 8, 8), perturbation_fn_gpu=lambda images: images),
     ]
     said = reasons(tmp_path, "describer", settings)
-    assert "attacks a classifier; a captioner is none" in said["attacked"]
-    assert "attacks a classifier; a captioner is none" in said["attacking"]
-    assert "asks for targets, which captions have not" in said["targeted"]
+    assert "attacks a classifier; captioners are not supported" in said["attacked"]
+    assert "attacks a classifier; captioners are not supported" in said["attacking"]
+    assert "needs targets; captioning has none" in said["targeted"]
     assert [said[name].partition(":")[0] for name in settings] == ["unsupported"] * 3 + ["failed"] * 7
-    assert "made (1, 3, 8, 7) out of images (1, 3, 8, 8)" in said["cropped"]
-    assert "perturbation_fn_cpu made values that are not finite" in said["infinite"]
+    assert "returned shape (1, 3, 8, 7) for images (1, 3, 8, 8)" in said["cropped"]
+    assert "perturbation_fn_cpu returned values that are not finite" in said["infinite"]
     assert "nothing" in said["broken"]
-    assert "perturbation_fn_gpu made NoneType" in said["nothing"]
-    assert "perturbation_fn_gpu made torch.uint8" in said["bytes"]
+    assert "perturbation_fn_gpu returned NoneType" in said["nothing"]
+    assert "perturbation_fn_gpu returned torch.uint8" in said["bytes"]
     assert "blind perturbs images, but its data set has none" in said["blind"]
-    assert "the transform of tensor must give a PIL image" in said["tensor"]
+    assert "the transform of tensor must return a PIL image" in said["tensor"]
 
 
 # Scores -----------------------------------------------------------------------------------------------------------

@@ -287,7 +287,7 @@ def wrong_shape(images):
     return images[:, :1]
 
 
-@pytest.mark.parametrize(("function", "reason"), [(failing, "by design"), (wrong_shape, "made")])
+@pytest.mark.parametrize(("function", "reason"), [(failing, "by design"), (wrong_shape, "returned")])
 def test_a_failing_setting_fails_alone(lab, function, reason):
     catalog = toy_catalog(toy_model(), toy_setting(), toy_setting("bad", perturbation_fn_gpu=function))
     report = lab.run(catalog)

@@ -227,7 +227,7 @@ def test_no_caption_at_all_is_a_failure_that_names_the_samples(lab: Any) -> None
     silent = captioner("silent", lambda number: Generation("", "missing"))
     (failed,) = lab.run(catalog(silent, setting())).of("failed")
     assert "none of the 30 samples (toy/0000, toy/0001, toy/0002, …) has a caption" in failed.reason
-    assert "are the names of the predictions those of the data set?" in failed.reason
+    assert "check that the ids of the predictions match the data set" in failed.reason
 
 
 def test_what_does_not_fit_is_not_supported(lab: Any) -> None:
@@ -235,7 +235,7 @@ def test_what_does_not_fit_is_not_supported(lab: Any) -> None:
     report = lab.run(catalog(toy_model(), captioner("vary", vary), setting(), attacked))
     reasons = {(each.model, each.setting): each.reason for each in report.of("unsupported")}
     assert reasons["toy", SETTING] == "shown needs generate; toy has gradients and logits"
-    assert reasons["vary", "attacked"] == "attacked attacks a classifier; a captioner is none"
+    assert reasons["vary", "attacked"] == "attacked attacks a classifier; captioners are not supported"
 
 
 def test_an_unknown_option_of_generation_is_named(lab: Any) -> None:
@@ -714,7 +714,7 @@ def test_scoring_again_without_the_scorers_images_says_so(lab: Any, monkeypatch:
         store.hide_evaluations("tower", "shown.image_embeddings")
         done = {each.eval_setting: each for each in rescore(store, world())}
     assert done[CLIP].status == "failed"
-    assert done[CLIP].reason.startswith("the scorer's embeddings of the images are not in the store; run eval.py")
+    assert done[CLIP].reason.startswith("the judge's image embeddings are missing from the store; run eval.py")
     assert done[SIMILAR].status == "current"
     assert lab.run(world(), ["vary"], [CLIP]).of("scored")
 
@@ -729,7 +729,7 @@ def test_two_names_of_a_scorer_embed_once(lab: Any, work: Any) -> None:
 def test_captions_of_attacked_images_are_not_supported(lab: Any) -> None:
     made = world(setting("attacked", perturbation_fn_gpu=lambda images, model: images))
     (found,) = lab.run(made, ["vary"], ["attacked@hash"]).of("unsupported")
-    assert "attacked attacks a classifier; a captioner is none" in found.reason
+    assert "attacked attacks a classifier; captioners are not supported" in found.reason
 
 
 def test_captions_of_perturbed_images_are_scored(lab: Any, work: Any) -> None:

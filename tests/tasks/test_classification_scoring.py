@@ -134,7 +134,7 @@ def test_an_own_metric_gets_the_restricted_logits():
 
 
 def test_a_sublist_beyond_the_logits_is_a_data_error():
-    with pytest.raises(DataError, match="shift restricts the logits to classes up to 9, but the model gives 6"):
+    with pytest.raises(DataError, match="shift restricts the logits to classes up to 9, but there are 6 logits"):
         score(*random_case(classes=6), setting(class_sublist=[0, 9]))
     np.testing.assert_array_equal(restrict(np.arange(6.0).reshape(2, 3), [2, 0], "s"), [[2, 0], [5, 3]])
 
@@ -162,7 +162,7 @@ def test_targets_outside_a_sublist_are_a_data_error():
 
 @pytest.mark.parametrize("targets", [["cat", "dog"], [0.5, 1.0], [None, None], [True, False], [[0, "cat"], [1]]])
 def test_targets_that_are_no_class_indices_are_a_data_error(targets):
-    with pytest.raises(DataError, match=r"shift: a class index.* is expected as the target"):
+    with pytest.raises(DataError, match=r"shift: expected a class index.* as the target"):
         score(np.eye(6, dtype=np.float32)[:2], targets)
 
 
@@ -498,7 +498,7 @@ def test_targets_of_other_kinds_reach_an_own_metric():
 
 
 def test_an_own_metric_that_returns_garbage_is_named():
-    with pytest.raises(DefinitionError, match="shift: metrics_fn returns a dictionary"):
+    with pytest.raises(DefinitionError, match="shift: metrics_fn must return a dictionary"):
         score(*random_case(n=4), setting(metrics_fn=lambda logits, targets: 0.5))
     with pytest.raises(DefinitionError, match="shift: the metric 'mine'"):
         score(*random_case(n=4), setting(metrics_fn=lambda logits, targets: {"mine": "good"}))

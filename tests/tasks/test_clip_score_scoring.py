@@ -80,7 +80,7 @@ def test_the_prefix_goes_in_front_and_makes_another_evaluation() -> None:
     assert task.view_spec(setting()) != task.view_spec(setting(prefix="A photo depicts "))
     with pytest.raises(DefinitionError, match="prefix is a text that goes in front of captions, not 3"):
         prefix(setting(prefix=3))
-    with pytest.raises(DataError, match="a list of captions is expected as the target of b"):
+    with pytest.raises(DataError, match="expected a list of captions as the target of b"):
         task.texts(setting(), [SampleInfo("b", "", 3)])
 
 

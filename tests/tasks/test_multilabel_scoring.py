@@ -60,7 +60,7 @@ def test_without_a_label_or_a_sample():
 
 @pytest.mark.parametrize("target", [1, None, "cat", {"labels": [0]}])
 def test_targets_that_are_no_lists_are_a_data_error(target):
-    with pytest.raises(DataError, match=r"voc: a list of class indices is expected as the target of 1\.jpg"):
+    with pytest.raises(DataError, match=r"voc: expected a list of class indices as the target of 1\.jpg"):
         score(np.zeros((2, 2)), [[0], target])
 
 

@@ -308,8 +308,8 @@ def test_what_cannot_be_fitted_is_said():
         ((features, targets, 2, spec), "0 to 1, but that of sample .* is 2"),
         ((features, targets, 3, spec, (features, targets + 1)), "is 3"),
         ((features, targets[:19], 3, spec), "20 training features and 19 targets"),
-        ((features[:0], [], 3, spec), "needs training samples, and there are none"),
-        ((features, targets, 3, spec, (features[:0], [])), "needs validation samples, and there are none"),
+        ((features[:0], [], 3, spec), "needs training samples; there are none"),
+        ((features, targets, 3, spec, (features[:0], [])), "needs validation samples; there are none"),
         ((features[0], targets, 3, spec), r"\[samples, width\], got float32 \[8\]"),
         ((features.long(), targets, 3, spec), "got int64"),
         ((features, targets, 3, spec, (features[:, :4], targets)), "8 wide, validation features 4"),
@@ -318,7 +318,7 @@ def test_what_cannot_be_fitted_is_said():
     ]:
         with pytest.raises(DataError, match=message):
             fit_probe(*given)
-    with pytest.raises(DefinitionError, match="leave out one of the two"):
+    with pytest.raises(DefinitionError, match="give only one of them"):
         fit_probe(features, targets, 3, ProbeSpec(val_proportion=0.5), (features, targets))
     with pytest.raises(DefinitionError, match=r"diverged \(lr 1e\+38"):
         fit_probe(features, targets, 3, ProbeSpec(lr=1e38))

@@ -111,7 +111,7 @@ def test_one_sample_cannot_be_split():
         ({"lr": "0.1"}, "learning rate"),
         ({"epochs": 0}, "epochs"),
         ({"batch_size": 0}, "batch_size"),
-        ({"val_proportion": 0}, "between 0 and 1, both excluded; got 0"),
+        ({"val_proportion": 0}, "greater than 0 and less than 1, got 0"),
         ({"val_proportion": 1.0}, "val_proportion"),
         ({"val_proportion": -0.1}, "val_proportion"),
         ({"val_proportion": float("nan")}, "val_proportion"),

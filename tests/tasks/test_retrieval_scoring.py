@@ -38,7 +38,7 @@ def test_captions_in_a_row():
 
 @pytest.mark.parametrize("target", ["a caption", 3, None, ["a", 3], {"captions": ["a"]}])
 def test_targets_that_are_no_captions_are_a_data_error(target):
-    with pytest.raises(DataError, match=r"coco: a list of captions is expected as the target of 1\.jpg"):
+    with pytest.raises(DataError, match=r"coco: expected a list of captions as the target of 1\.jpg"):
         flat_captions(samples(["a"], target), "coco")
 
 
