@@ -76,10 +76,8 @@ def _describe_pass(planned: PlannedPass) -> str:
     from testbed.graph.passes import Reads
 
     one_pass = planned.one_pass
-    if planned.samples is None:
-        what = "the texts of outputs not stored yet"
-    else:
-        what = f"{planned.samples:,} {one_pass.reads}"
+    known = planned.samples is not None
+    what = f"{planned.samples:,} {one_pass.reads}" if known else "the texts of outputs not stored yet"
     how = {
         Reads.IMAGES: ", each read once",
         Reads.MESSAGES: ", each answered once",
