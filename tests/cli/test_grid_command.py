@@ -58,7 +58,7 @@ def test_mistakes_are_one_line(program, url):
         done = program("db.py", "--db-url", url, *words, code=1)
         assert said in done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
-    assert "not as npz" in program("db.py", "--db-url", url, "--grid", "val", "--format", "npz", code=2).stderr
+    assert "not npz" in program("db.py", "--db-url", url, "--grid", "val", "--format", "npz", code=2).stderr
     assert (
         "not latex"
         in program("db.py", "--db-url", url, "--save-logits", "val", "x", "--format", "latex", code=2).stderr
