@@ -203,7 +203,7 @@ def shards_of(
     for cell in one_pass.cells:
         if only is None or cell.evaluation_id in only:
             for start, stop in missing(len(one_pass.positions), stored.get(cell.evaluation_id, ()), one_pass.chunk):
-                given = tuple(position for position in range(start, stop) if position in cell.given)
+                given = tuple(filter(cell.given.__contains__, range(start, stop))) if cell.given else ()
                 wanting[start, stop, given].append(cell.evaluation_id)
     return [
         Shard(next(fresh), one_pass.id, start, stop, tuple(wanting[start, stop, given]), given=given)

@@ -124,6 +124,23 @@ def test_a_changed_file_with_an_effect_makes_a_new_evaluation(lab: Any, number: 
     assert work["images through networks"] == 0
 
 
+@pytest.mark.parametrize(("value", "computed"), [(1.0, 300), (2, 600)])
+def test_a_larger_set_takes_samples_of_a_smaller_one_only_if_they_are_todays(
+    lab: Any, number: Number, work: Any, value: float, computed: int
+) -> None:
+    part = toy_setting("part", idx_subsample_list=list(range(300)), size=300)
+    lab.run(toy_catalog(scaled_model(number), part))
+    number.write(value)
+    work.clear()
+    report = lab.run(toy_catalog(scaled_model(number), toy_setting()))
+    assert status(report) == {"toy-all": "complete"}
+    assert work["images through networks"] == computed + SAMPLES
+    found = lab.logits("toy", "toy-all")
+    with torch.no_grad():
+        pixels = torch.from_numpy(toy_setting().dataset.open().pixels).permute(0, 3, 1, 2).float() / 255
+        np.testing.assert_allclose(found, value * ToyNetwork(0)(pixels).numpy(), atol=1e-5)
+
+
 def test_going_back_to_an_earlier_version_takes_its_evaluation_again(lab: Any, number: Number, work: Any) -> None:
     part = toy_setting("part", idx_subsample_list=list(range(0, 600, 5)), size=120)
     catalog = toy_catalog(scaled_model(number), toy_setting(), part)
