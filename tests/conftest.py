@@ -34,6 +34,12 @@ def _own_surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         yield
 
 
+@pytest.fixture
+def shared_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache of the whole test run, in which models are trained once, for tests whose folder has its own."""
+    monkeypatch.setenv("TESTBED_CACHE", str(_shared_folder(tmp_path_factory) / "cache"))
+
+
 @pytest.fixture(autouse=True)
 def _own_variables() -> Iterator[None]:
     """What a test sets of testbed's variables (a data root, say) does not reach the next one."""

@@ -122,6 +122,7 @@ def test_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("shared_cache")
 def test_digits_in_a_file_of_pairs(tmp_path: Path) -> None:
     digits = Digits("test")
     lines = ["image,caption"]

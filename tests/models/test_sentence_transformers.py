@@ -227,11 +227,11 @@ def test_code_in_a_folder_is_not_run(with_code, tmp_path, monkeypatch):
             monkeypatch.setenv("TESTBED_TRUST_REMOTE_CODE", said)
         model = model_of(with_code)
         for act in (model.spec, model.weights):
-            with pytest.raises(WeightsError, match="brings code of its own"):
+            with pytest.raises(WeightsError, match="contains code"):
                 act()
         with pytest.raises(WeightsError) as raised:
             model.load(CPU)
-        assert "its repository brings code of its own (own_module.Own), which is run only where you say so" in str(
+        assert "its repository contains code (own_module.Own), which only runs with your permission" in str(
             raised.value
         )
     assert not (tmp_path / "was-run").exists()
