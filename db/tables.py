@@ -93,7 +93,7 @@ class EvalSettingRow(Base):
 
 
 class DatasetRow(Base):
-    """An ordered list of samples, told apart by the content of all of them."""
+    """An ordered list of samples, identified by the content of all of them."""
 
     __tablename__ = "datasets"
 

@@ -65,7 +65,8 @@ class ImageKernel(Kernel):
                 self._fail(cell.evaluation_id, str(error))
         finally:
             self.ready.clear()  # frees the networks before the next ones are loaded
-        yield from (Done(shard) for shard in (*(each.shard for each in self.buffers.values()), *shards))
+        taken = [each.shard for each in (*self._copied, *self.buffers.values())]
+        yield from (Done(shard) for shard in (*taken, *shards))
 
     def _copies(self) -> Iterator[Event]:
         while self._copied:

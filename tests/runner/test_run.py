@@ -713,3 +713,13 @@ def test_a_network_that_changed_takes_nothing_of_what_it_gave_before(lab, work):
     other = toy_model(weights="promised", classifier_loader=lambda: ToyNetwork(0 + 1))
     lab.run(toy_catalog(other, toy_setting()))
     np.testing.assert_allclose(lab.logits_of_all("toy", "toy-all"), plain_loop(toy_setting(), ToyNetwork(1)), atol=1e-5)
+
+
+def test_reading_that_fails_ends_a_cell_that_takes_stored_samples(lab, monkeypatch):
+    def broken(items):
+        raise RuntimeError("no such luck")
+
+    lab.run(toy_catalog(toy_model(), toy_setting("part", size=256, idx_subsample_list=range(256))))
+    monkeypatch.setattr("testbed.work.images.collate", broken)
+    (failed,) = lab.run(toy_catalog(toy_model(), toy_setting())).outcomes
+    assert (failed.status, failed.reason) == ("failed", "reading failed: RuntimeError: no such luck")
