@@ -22,9 +22,9 @@ from skimage import data
 from torchvision import datasets, models, transforms
 
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
+from testbed.graph.options import RunOptions
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.registry import registry
-from testbed.runner.options import RunOptions
 from testbed.runner.progress import SilentProgress
 from testbed.runner.run import run
 

@@ -1,4 +1,4 @@
-"""Values that are found by content, each once for each node: embeddings of texts, whoever needs them."""
+"""Values that are found by content, each stored once for each node: embeddings of texts, answers to messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AGAIN = "eval.py with the same model and setting and --override computes it agai
 
 
 class ItemValues(StoreBase):
-    """What models made of texts.
+    """What models made of texts, or of messages written as JSON.
 
     A node is named by the digest of everything that decides its values besides the text: the model, its weights and its
     precision, and the language where that makes a difference.
@@ -47,12 +47,12 @@ class ItemValues(StoreBase):
         Args:
             node: As in `lacking_texts`.
             texts: Different ones.
-            values: Array or CPU tensor [len(texts), D].
+            values: Array or CPU tensor [len(texts), D], or a list of JSON values.
             replace: Whether these values take the place of stored ones.
         """
         rows = []
         for text, value in zip(texts, values, strict=True):
-            payload = payloads.encode(value)
+            payload = payloads.encode([value] if isinstance(values, list) else value)
             rows.append(
                 {
                     "node": node,
@@ -104,6 +104,24 @@ class ItemValues(StoreBase):
                 " model and setting, which embeds what is missing"
             )
         return np.zeros((0, 0), dtype=np.float32) if values is None else values
+
+    def read_answers(self, node: str, texts: Sequence[str]) -> list[Any]:
+        """The JSON values of some texts, in their order; None for a text without one.
+
+        Raises:
+            CorruptOutputError: If one differs from its checksum.
+        """
+        table = ItemValueRow
+        found: dict[str, Any] = {}
+        with self.reading() as session:
+            for part in in_parts({text_key(text) for text in texts}):
+                rows = sa.select(table.digest, table.dtype, table.checksum, table.payload)
+                for digest, dtype, checksum, payload in session.execute(
+                    rows.where(table.node == node, table.digest.in_(part))
+                ):
+                    payloads.verify(payload, checksum, f"the answer to the request {digest}", AGAIN)
+                    found[digest] = payloads.decode(payload, dtype, 1, ())[0]
+        return [found.get(text_key(text)) for text in texts]
 
 
 def text_key(text: str) -> str:

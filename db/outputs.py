@@ -194,15 +194,6 @@ class Outputs(StoreBase):
             .execution_options(yield_per=16)
         )
 
-    def positions_among(self, dataset_id: int, other_id: int) -> list[int]:
-        """For every sample of a data set, in order, the position of the same sample in another data set.
-
-        Raises:
-            StoreError: If one is missing there.
-        """
-        with self.reading() as session:
-            return source_positions(session, dataset_id, other_id)
-
     def sample_errors(self, evaluation_id: int) -> dict[int, str]:
         """Position → error of the samples that could not be read (of the source, if the evaluation is derived)."""
         with self.reading() as session:
@@ -252,6 +243,12 @@ class Outputs(StoreBase):
                 for evaluation_id, name in session.execute(statement.where(ScoreRow.evaluation_id.in_(part))):
                     names[evaluation_id].add(name)
         return names
+
+    def has_artifact(self, fingerprint: str) -> bool:
+        """Whether a prepared array is stored."""
+        with self.reading() as session:
+            found = sa.select(ArtifactRow.fingerprint).where(ArtifactRow.fingerprint == fingerprint)
+            return session.scalar(found) is not None
 
     def get_artifact(self, fingerprint: str) -> np.ndarray[Any, Any] | None:
         """A prepared array, found by what it was made from; None when nobody made it yet."""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from testbed.db.base import StoreBase
 from testbed.db.entities import DatasetInfo
-from testbed.db.outputs import evaluation_row
+from testbed.db.outputs import Outputs, evaluation_row, source_positions
 from testbed.db.tables import OutputChunkRow, SampleErrorRow, SampleRow
+from testbed.errors import CorruptOutputError, LackingEmbeddingsError, StoreError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
-class Values(StoreBase):
+class Values(Outputs):
     """Outputs of samples."""
 
     def find_outputs(
@@ -41,6 +45,42 @@ class Values(StoreBase):
                 for position in wanted.get(key, ()):
                     found.setdefault(position, (evaluation_id, there))
         return found
+
+    def read_values(
+        self, dataset_id: int, evaluation_ids: Iterable[int], kind: str
+    ) -> tuple[np.ndarray[Any, Any], dict[int, str]]:
+        """The outputs of the samples of a data set, from the first of some evaluations that has them all.
+
+        Args:
+            dataset_id: The data set.
+            evaluation_ids: Evaluations whose outputs are determined by the same things, possibly of more samples and
+                in a different order.
+            kind: Such as ``"image_embeddings"``.
+
+        Returns:
+            Array [n, …], rows of unreadable samples NaN; and position → why that sample could not be read.
+
+        Raises:
+            LackingEmbeddingsError: If none has all of them.
+            CorruptOutputError: If they differ from their checksum.
+        """
+        for evaluation_id in evaluation_ids:
+            try:
+                with self.reading() as session:
+                    row = evaluation_row(session, evaluation_id)
+                    places = source_positions(session, dataset_id, row.dataset_id)
+                values = self.read_outputs(evaluation_id, kind)
+            except CorruptOutputError:
+                raise
+            except StoreError:
+                continue  # it lacks some of the samples
+            errors = self.sample_errors(evaluation_id)
+            own = {position: errors[there] for position, there in enumerate(places) if there in errors}
+            return (values if places == list(range(len(values))) else values[places]), own
+        raise LackingEmbeddingsError(
+            f"{kind.replace('_', ' ')} of some samples are missing from the store; run eval.py with the same model and"
+            " setting to compute them"
+        )
 
     def _samples_with_outputs(self, evaluation_id: int, kind: str) -> list[tuple[int, tuple[str, str]]]:
         """The positions, names and contents of the samples of an evaluation that have outputs."""

@@ -26,10 +26,10 @@ from testbed.db import migrations
 from testbed.db.store import Store, upgrade
 from testbed.db.urls import resolve_url
 from testbed.errors import DataError, MissingExtraError, TestbedError
+from testbed.graph.options import RunOptions
 from testbed.identity import describe_fields, digest
 from testbed.registry import Catalog, registry
 from testbed.runner.finish import compute_scores, same_scores
-from testbed.runner.options import RunOptions
 from testbed.runner.run import run
 
 ASSETS = Path(__file__).parent / "assets"

@@ -87,7 +87,7 @@ def why_today(store: Store, catalog: Catalog, evaluation: Evaluation) -> Why:
     Raises:
         StoreError: If model or setting can no longer be opened.
     """
-    from testbed.runner.options import RunOptions
+    from testbed.graph.options import RunOptions
     from testbed.runner.plan import Planner
 
     options = RunOptions(

@@ -16,8 +16,8 @@ from testbed.inputs import active
 if TYPE_CHECKING:
     from testbed.data.clip_cc_config import ClipCcConfig
     from testbed.db.store import Store
+    from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
-    from testbed.runner.options import RunOptions
     from testbed.runner.report import Outcome
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -11,10 +11,10 @@ from testbed.cli.options import EXIT_ERROR
 from testbed.cli.output import count, print_json
 
 if TYPE_CHECKING:
+    from testbed.graph.cells import Cell
+    from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
-    from testbed.runner.cells import Cell
     from testbed.runner.dry import PlannedPass
-    from testbed.runner.options import RunOptions
     from testbed.runner.plan import Plan
 
 SHOWN_REASONS = 10
@@ -24,8 +24,8 @@ def dry_run(
     catalog: Catalog, options: RunOptions, models: Sequence[str], settings: Sequence[str], as_json: bool
 ) -> int:
     """Prints the plan of a run; returns the program's exit status."""
+    from testbed.graph.cells import Action
     from testbed.record import described
-    from testbed.runner.cells import Action
     from testbed.runner.dry import make_plan
 
     plan = make_plan(catalog, options, models, settings)
@@ -73,7 +73,7 @@ def dry_run(
 
 def _describe_pass(planned: PlannedPass) -> str:
     """One line about a pass: what it reads, how much of that is stored, and how many cells need it."""
-    from testbed.graph.passes import Reads
+    from testbed.graph.nodes import Reads
 
     one_pass = planned.one_pass
     known = planned.samples is not None
@@ -99,7 +99,7 @@ def _source(cell: Cell) -> dict[str, str] | None:
 
 
 def _describe_plan(plan: Plan) -> str:
-    from testbed.runner.cells import Action
+    from testbed.graph.cells import Action
 
     said = {
         Action.DONE: "stored already, nothing to do",

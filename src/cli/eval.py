@@ -33,8 +33,8 @@ from testbed.errors import TestbedError
 from testbed.inputs import Inputs
 
 if TYPE_CHECKING:
+    from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
-    from testbed.runner.options import RunOptions
     from testbed.runner.report import Report
 
 POSITIVE = click.IntRange(min=1)
@@ -179,7 +179,7 @@ def _require(models: Sequence[str], eval_settings: Sequence[str], base_dir: Path
 
 
 def _options(given: dict[str, Any], inputs: Inputs, verbose: bool) -> RunOptions:
-    from testbed.runner.options import RunOptions
+    from testbed.graph.options import RunOptions
 
     return RunOptions(
         db_url=given["db_url"],

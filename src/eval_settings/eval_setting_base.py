@@ -81,15 +81,15 @@ class StandardDataset:
 
 @dataclass(frozen=True)
 class Scoring:
-    """Scoring of another setting's outputs by a model.
+    """Scoring with a judge.
 
     Attributes:
-        of: The name of the other setting.
-        by: The name of the scorer, a registered model.
+        of: The name of the setting whose outputs are scored; empty for a setting whose own outputs are.
+        by: The name of the judge, a registered model.
     """
 
-    of: str
-    by: str
+    of: str = ""
+    by: str = ""
 
 
 class EvalSetting:
@@ -134,7 +134,7 @@ class EvalSetting:
         task_options: Options of the task: ``recall_k`` of retrieval; ``train``, ``validation`` (names of settings) and
             ``probe`` (fields of `ProbeSpec`) of a linear probe; ``prompt`` and ``generation`` (fields of
             `GenerationConfig`) of captioning.
-        scoring: For a setting whose cells score the outputs of another setting with a judge.
+        scoring: For a setting whose cells are scored with a judge.
         description: A one-line description.
     """
 
@@ -201,6 +201,8 @@ class EvalSetting:
         for what, values in (("class_sublist", self.class_sublist), ("idx_subsample_list", self.idx_subsample_list)):
             if values is not None and (len(set(values)) != len(values) or not values or min(values) < 0):
                 raise DefinitionError(f"{where}: {what} must be a list of different numbers from 0")
+        if self.scoring is not None and not self.scoring.by:
+            raise DefinitionError(f"{where}: scoring=Scoring(of=…, by=…) needs the name of the judge in 'by'")
         if self._class_groups is not None and not callable(self._class_groups):
             _ = self.class_groups
         if self.metrics_fn is not None and not {"logits", "targets"} <= set(parameters(self.metrics_fn)):

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import count
 
-from testbed.graph.passes import Pass, PassCell, Reads, chunk_size
+from testbed.graph.cells import Cell, ItemNode, OpenedModel, OpenedSetting
+from testbed.graph.nodes import Reads, Rows
+from testbed.graph.options import RunOptions
+from testbed.graph.passes import Pass, PassCell, chunk_size
 from testbed.identity import digest
-from testbed.runner.cells import Cell
-from testbed.runner.options import RunOptions
 
 MIN_CHUNK = 256  # samples whose outputs are stored together, at least: databases like few and large values
-GENERATED_CHUNK = 32  # the same, for what models say: that takes its time, and is to be shared out
-EMBEDDED_CHUNK = 8192  # the same, for outputs that are made from stored embeddings
+GENERATED_CHUNK = 32  # the same for generated text, which takes its time and is shared out among workers
+EMBEDDED_CHUNK = 8192  # the same for outputs computed from stored embeddings
 TEXT_CHUNK = 512  # texts that a worker embeds at a time
 MAX_PASS_CELLS = 256  # bounds the memory of the outputs that wait to be stored
 # Models are put into one pass as long as their weights together take no more than this. One that is larger has a pass
@@ -21,94 +23,111 @@ MAX_PASS_CELLS = 256  # bounds the memory of the outputs that wait to be stored
 MAX_PASS_WEIGHTS = 2 << 30
 
 
-Given = Mapping[int, Mapping[int, tuple[int, int]]]
-NOTHING: Given = {}
+@dataclass(frozen=True)
+class Member:
+    """A cell whose outputs are computed.
+
+    Attributes:
+        cell: The cell.
+        evaluation_id: Its evaluation.
+        inputs: As `PassCell` has them.
+        given: As `PassCell` has them.
+        lacks_ones: Whether a head or a probe must be made for it.
+    """
+
+    cell: Cell
+    evaluation_id: int
+    inputs: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    given: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    lacks_ones: bool = False
+
+    @property
+    def rows(self) -> Rows:
+        """What is computed."""
+        assert self.cell.rows is not None
+        return self.cell.rows
+
+    @property
+    def opened(self) -> OpenedSetting:
+        """The setting."""
+        assert self.cell.opened_setting is not None
+        return self.cell.opened_setting
+
+    @property
+    def model(self) -> OpenedModel:
+        """The model."""
+        assert self.cell.opened_model is not None
+        return self.cell.opened_model
 
 
-def make_passes(
-    cells: Sequence[tuple[Cell, int]],
-    judged: Sequence[Cell],
-    needs: Mapping[int, Mapping[str, tuple[int, int]]],
-    given: Given,
-    options: RunOptions,
-) -> list[Pass]:
-    """All passes of a run, in the order in which they should be begun.
+def make_passes(members: Sequence[Member], scored: Sequence[Cell], options: RunOptions) -> list[Pass]:
+    """All passes of a run, in the order in which they should begin.
 
     Args:
-        cells: The cells that must be run, each with the id of its evaluation.
-        judged: The cells that are scored with embeddings of texts.
-        needs: Evaluation id → what `PassCell` has of that name, of cells that take stored embeddings.
-        given: Evaluation id → what `PassCell` has of that name.
+        members: The cells whose outputs are computed.
+        scored: The cells that are scored with items.
         options: The run's.
     """
-    seeing = [each for each in cells if not each[0].needs and not each[0].generates]
-    passes = group(seeing, options.batch_size, options.share_passes, given)
-    for cell, evaluation_id in cells:
-        if cell.generates:
-            passes.append(generation_pass(len(passes), cell, evaluation_id, options.batch_size, given))
-    for cell, evaluation_id in cells:
-        if cell.needs:
-            passes.append(embedded_pass(len(passes), cell, evaluation_id, needs[evaluation_id]))
-    # By node: another name of the same model has the same embeddings.
-    members: dict[str, list[Cell]] = defaultdict(list)
-    for cell in judged:
-        assert cell.encoder is not None
-        members[cell.encoder.key].append(cell)
-    chunk = min(TEXT_CHUNK, options.clear_cache_interval or TEXT_CHUNK)
-    return passes + [text_pass(number, each, chunk) for number, each in enumerate(members.values(), len(passes))]
+    seeing = [each for each in members if each.rows.reads is Reads.IMAGES]
+    passes = group(seeing, options.batch_size, options.share_passes)
+    for each in members:
+        if each.rows.reads is Reads.MESSAGES:
+            passes.append(generation_pass(len(passes), each, options.batch_size))
+    for each in members:
+        if each.rows.reads is Reads.ROWS:
+            passes.append(embedded_pass(len(passes), each))
+    # By node: another name of the same model has the same items.
+    nodes: dict[str, list[tuple[Cell, ItemNode]]] = defaultdict(list)
+    for cell in scored:
+        for node in cell.items:
+            nodes[node.key].append((cell, node))
+    return passes + [item_pass(number, each, options) for number, each in enumerate(nodes.values(), len(passes))]
 
 
-def group(cells: Sequence[tuple[Cell, int]], batch_size: int | None, share: bool, given: Given = NOTHING) -> list[Pass]:
+def group(members: Sequence[Member], batch_size: int | None, share: bool) -> list[Pass]:
     """Groups cells that read the same pixels in batches of the same size into passes.
 
     Args:
-        cells: The cells that must be run, each with the id of its evaluation.
+        members: The cells.
         batch_size: Images at once; None takes each model's own number.
         share: Whether to group at all; else each cell gets a pass to itself.
-        given: As in `make_passes`.
 
     Returns:
         The passes, in the order of their first cells.
     """
-    groups: dict[str, list[tuple[Cell, int]]] = defaultdict(list)
-    for place, (cell, evaluation_id) in enumerate(cells):
-        key = _pixels(cell) + f"/{_batch_size(cell, batch_size)}" if share else str(place)
-        groups[key].append((cell, evaluation_id))
+    groups: dict[str, list[Member]] = defaultdict(list)
+    for place, member in enumerate(members):
+        key = _pixels(member) + f"/{_batch_size(member, batch_size)}" if share else str(place)
+        groups[key].append(member)
     numbers = count()
     return [
-        _pass(next(numbers), part, _batch_size(part[0][0], batch_size), given)
-        for members in groups.values()
-        for part in _pack(members)
+        _image_pass(next(numbers), part, _batch_size(part[0], batch_size))
+        for together in groups.values()
+        for part in _pack(together)
     ]
 
 
-def _pixels(cell: Cell) -> str:
+def _pixels(member: Member) -> str:
     """Equal for cells that read the same samples through the same transforms."""
-    assert cell.opened_model is not None
-    assert cell.opened_setting is not None
-    opened = cell.opened_setting
-    return digest(
-        [opened.source_key, list(opened.positions), opened.setting.transform, cell.opened_model.definition.transform]
-    )
+    opened, transform = member.opened, member.model.definition.transform
+    return digest([opened.source_key, list(opened.positions), opened.setting.transform, transform])
 
 
-def _batch_size(cell: Cell, override: int | None) -> int:
+def _batch_size(member: Member, override: int | None) -> int:
     """Images read at once; under attack the model's own number, of which its smaller batches are parts."""
-    assert cell.opened_model is not None
-    assert cell.opened_setting is not None
-    attacked = cell.opened_setting.setting.adversarial_attack is not None
-    return cell.opened_model.definition.batch_size(adversarial=False, override=None if attacked else override)
+    attacked = member.opened.setting.adversarial_attack is not None
+    return member.model.definition.batch_size(adversarial=False, override=None if attacked else override)
 
 
-def _pack(members: Sequence[tuple[Cell, int]]) -> list[list[tuple[Cell, int]]]:
+def _pack(members: Sequence[Member]) -> list[list[Member]]:
     """Splits cells that could share a pass so that the models of each fit into memory together."""
-    by_model: dict[str, list[tuple[Cell, int]]] = defaultdict(list)
+    by_model: dict[str, list[Member]] = defaultdict(list)
     for member in members:
-        by_model[member[0].model].append(member)
-    packs: list[list[tuple[Cell, int]]] = []
+        by_model[member.cell.model].append(member)
+    packs: list[list[Member]] = []
     room = cells_left = 0
     for of_model in by_model.values():
-        weights = of_model[0][0].opened_model.weights if of_model[0][0].opened_model else None
+        weights = of_model[0].model.weights
         size = weights.size_bytes if weights and weights.size_bytes else MAX_PASS_WEIGHTS
         if not packs or size > room or len(of_model) > cells_left:
             packs.append([])
@@ -123,66 +142,61 @@ def _pack(members: Sequence[tuple[Cell, int]]) -> list[list[tuple[Cell, int]]]:
     return packs
 
 
-def _pass(number: int, members: Sequence[tuple[Cell, int]], batch_size: int, given: Given) -> Pass:
-    opened = members[0][0].opened_setting
-    assert opened is not None
+def _pass_cell(member: Member) -> PassCell:
+    cell = member.cell
+    return PassCell(
+        member.evaluation_id, cell.model, cell.setting, cell.model_identity, member.inputs, given=member.given
+    )
+
+
+def _image_pass(number: int, members: Sequence[Member], batch_size: int) -> Pass:
+    opened = members[0].opened
     return Pass(
         id=number,
-        cells=tuple(
-            PassCell(each, cell.model, cell.setting, cell.model_identity, given=given.get(each, {}))
-            for cell, each in members
-        ),
+        cells=tuple(_pass_cell(each) for each in members),
         source=opened.source,
         positions=opened.positions,
         targets=[sample.target for sample in opened.dataset.samples],
         batch_size=batch_size,
         chunk=chunk_size(batch_size, MIN_CHUNK),
+        alone=any(each.lacks_ones for each in members),
     )
 
 
-def embedded_pass(number: int, cell: Cell, evaluation_id: int, needs: Mapping[str, tuple[int, int]]) -> Pass:
+def embedded_pass(number: int, member: Member) -> Pass:
     """The pass of a cell that takes stored embeddings instead of images: one for each, in ranges of many samples.
 
     Args:
         number: Its id.
-        cell: The cell.
-        evaluation_id: Its evaluation.
-        needs: As `PassCell` has them.
+        member: The cell.
     """
     return Pass(
         id=number,
-        cells=(PassCell(evaluation_id, cell.model, cell.setting, cell.model_identity, needs),),
+        cells=(_pass_cell(member),),
         source=None,
-        positions=range(cell.size),
+        positions=range(member.cell.size),
         targets=(),
         batch_size=EMBEDDED_CHUNK,
         chunk=EMBEDDED_CHUNK,
         reads=Reads.ROWS,
+        alone=member.lacks_ones,
     )
 
 
-def generation_pass(
-    number: int, cell: Cell, evaluation_id: int, batch_size: int | None, given: Given = NOTHING
-) -> Pass:
+def generation_pass(number: int, member: Member, batch_size: int | None) -> Pass:
     """The pass of a cell whose model answers messages.
 
     Args:
         number: Its id.
-        cell: The cell.
-        evaluation_id: Its evaluation.
+        member: The cell.
         batch_size: Messages at once; None takes the model's own number.
-        given: As in `make_passes`.
     """
-    opened = cell.opened_setting
-    assert opened is not None
-    size = _batch_size(cell, batch_size)
+    size = _batch_size(member, batch_size)
     return Pass(
         id=number,
-        cells=(
-            PassCell(evaluation_id, cell.model, cell.setting, cell.model_identity, given=given.get(evaluation_id, {})),
-        ),
-        source=opened.source,
-        positions=opened.positions,
+        cells=(_pass_cell(member),),
+        source=member.opened.source,
+        positions=member.opened.positions,
         targets=(),
         batch_size=size,
         chunk=chunk_size(size, GENERATED_CHUNK),
@@ -190,25 +204,27 @@ def generation_pass(
     )
 
 
-def text_pass(number: int, cells: Sequence[Cell], chunk: int = TEXT_CHUNK) -> Pass:
-    """The pass of a model over the texts that some cells need and that are not embedded yet.
+def item_pass(number: int, members: Sequence[tuple[Cell, ItemNode]], options: RunOptions) -> Pass:
+    """The pass of a model over the requests of some cells whose values are not stored yet.
 
     Args:
         number: Its id.
-        cells: The cells. They get evaluations when what they are scored from is stored.
-        chunk: Texts at a time.
+        members: The cells. They get evaluations when what their requests are made from is stored.
+        options: The run's.
     """
-    encoder = cells[0].encoder
-    assert encoder is not None
+    node = members[0][1]
+    op = node.items.op
+    size = TEXT_CHUNK if op.reads is Reads.TEXTS else GENERATED_CHUNK
+    chunk = min(size, options.clear_cache_interval or size)
     return Pass(
         id=number,
-        cells=tuple(PassCell(0, encoder.model, cell.setting, encoder.node) for cell in cells),
+        cells=tuple(PassCell(0, each.model, cell.setting, each.node) for cell, each in members),
         source=None,
         positions=(),
         targets=(),
-        batch_size=chunk,
+        batch_size=options.batch_size or chunk,
         chunk=chunk,
-        reads=Reads.TEXTS,
-        node=encoder.key,
-        language=encoder.language,
+        reads=op.reads,
+        op=op,
+        node=node.key,
     )

@@ -6,21 +6,12 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from testbed.data.source import Source
+from testbed.graph.nodes import ItemOp, Reads
+from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs, active
-from testbed.runner.options import RunOptions
-
-
-class Reads(StrEnum):
-    """What a pass reads; each has a kernel in `testbed.work`."""
-
-    IMAGES = "images"
-    ROWS = "stored embeddings"
-    MESSAGES = "samples"
-    TEXTS = "texts"
 
 
 @dataclass(frozen=True)
@@ -28,9 +19,9 @@ class PassCell:
     """A cell of a pass, as workers need it.
 
     Attributes:
-        evaluation_id: Where its outputs go; 0 in a pass over texts, whose shards say for which cells they are.
-        model_identity: The digest of model, weights and precision, for what is prepared.
-        needs: Role → the ids of the evaluation that has the image embeddings, and of the data set of the samples.
+        evaluation_id: Where its outputs go; 0 in a pass over items, whose shards say for which cells they are.
+        model_identity: The digest of model, weights and precision, for heads and probes.
+        inputs: Role → the ids of the evaluation that has the image embeddings, and of the data set of the samples.
         given: Position → the evaluation that has the outputs of that sample, and the position there.
     """
 
@@ -38,7 +29,7 @@ class PassCell:
     model: str
     setting: str
     model_identity: str
-    needs: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    inputs: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     given: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
@@ -46,7 +37,7 @@ class PassCell:
 class Pass:
     """Cells that read the same pixels: each image is decoded and transformed once for all of them.
 
-    Or one cell that reads something else, or the texts that one model embeds for several cells: see ``reads``.
+    Or one cell that reads something else, or the items that one model computes for several cells: see ``reads``.
 
     Attributes:
         id: Its place among the passes of the run.
@@ -58,8 +49,9 @@ class Pass:
         chunk: Samples whose outputs are stored together; a multiple of the batch size, so that the batches of a shard
             are the same whether or not earlier shards were stored before.
         reads: What it reads.
-        node: The name under which the embeddings of its texts are stored.
-        language: The language of these texts.
+        op: What its items are.
+        node: The name under which its items are stored.
+        alone: Whether its first shard is computed before workers take others: it makes a head or a probe that all need.
     """
 
     id: int
@@ -70,8 +62,14 @@ class Pass:
     batch_size: int
     chunk: int
     reads: Reads = Reads.IMAGES
+    op: ItemOp | None = None
     node: str = ""
-    language: str = "en"
+    alone: bool = False
+
+    @property
+    def of_items(self) -> bool:
+        """Whether it computes items: its requests may not be known yet."""
+        return self.op is not None
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -97,7 +95,7 @@ class Shard:
         cells: Evaluation ids of the cells that still lack this range.
         attempts: How often it was begun by workers that died.
         given: Positions whose outputs are stored elsewhere: they are copied, not computed.
-        texts: The texts, of a pass that reads texts.
+        requests: The requests, of a pass over items; see `testbed.graph.requests`.
     """
 
     id: int
@@ -107,7 +105,7 @@ class Shard:
     cells: tuple[int, ...]
     attempts: int = 0
     given: tuple[int, ...] = ()
-    texts: tuple[str, ...] = ()
+    requests: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -135,7 +133,7 @@ class Job:
         data_workers: Data-loading processes for each worker.
         threads: Threads of torch in each worker.
         check: For a run that computes stored samples again, what it needs for that.
-        anew: Models for which what is prepared (heads, probes, embeddings of texts) is made anew, though it is stored.
+        anew: Models whose heads, probes and items are computed again, though they are stored.
         inputs: Those of the run: the ones that are active where the job is made.
     """
 
@@ -154,7 +152,7 @@ class Check:
     """That a run computes stored samples again, to compare them.
 
     Attributes:
-        db_url: The store that has what was prepared, such as zero-shot heads.
+        db_url: The store that has the zero-shot heads and probes.
         classes: Of a stored zero-shot head so many classes are made again.
     """
 
@@ -188,7 +186,7 @@ def shards_of(
 ) -> list[Shard]:
     """The shards of a pass over samples: for each range the cells that lack it.
 
-    A pass over texts has none as yet: its texts may not be known.
+    A pass over items has none as yet: its requests may not be known.
 
     Args:
         one_pass: The pass.
@@ -196,7 +194,7 @@ def shards_of(
         numbers: Ids for the shards.
         only: Evaluation ids to make shards for; None means all of the pass.
     """
-    if one_pass.reads is Reads.TEXTS:
+    if one_pass.of_items:
         return []
     fresh = iter(numbers)
     wanting: dict[tuple[int, int, tuple[int, ...]], list[int]] = defaultdict(list)
@@ -211,15 +209,18 @@ def shards_of(
     ]
 
 
-def shards_of_texts(one_pass: Pass, texts: Sequence[str], cells: Iterable[int], numbers: Iterable[int]) -> list[Shard]:
-    """The shards of a pass over texts, for some of its cells.
+def shards_of_items(
+    one_pass: Pass, requests: Sequence[str], cells: Iterable[int], numbers: Iterable[int]
+) -> list[Shard]:
+    """The shards of a pass over items, for some of its cells.
 
-    Long texts come first: what does not fit into memory does not fit at once; and texts of one length need no padding.
+    Long requests come first: what does not fit into memory does not fit at once; and texts of one length need no
+    padding.
     """
     fresh, members = iter(numbers), tuple(cells)
-    ordered = sorted(texts, key=lambda text: (-len(text), text))
+    ordered = sorted(requests, key=lambda text: (-len(text), text))
     return [
-        Shard(next(fresh), one_pass.id, start, stop, members, texts=tuple(ordered[start:stop]))
+        Shard(next(fresh), one_pass.id, start, stop, members, requests=tuple(ordered[start:stop]))
         for start, stop in missing(len(ordered), (), one_pass.chunk)
     ]
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from testbed.db.entities import DatasetInfo, Evaluation
 from testbed.db.store import Store
 from testbed.eval_settings.perturbation_base import gpu_call
-from testbed.runner.cells import Cell
-from testbed.tasks.task_base import get_task
+from testbed.graph.cells import Cell
 
 Keys = frozenset[tuple[str, str]]
 
@@ -68,12 +67,9 @@ class StoredOutputs:
 
 def given_outputs(store: Store, cell: Cell) -> dict[int, tuple[int, int]]:
     """Position of a sample of a cell → the evaluation that has its outputs already, and the position there."""
-    if not cell.partly:
+    if not cell.partly or cell.rows is None:
         return {}
-    opened = cell.opened_setting
-    assert opened is not None
-    kind = get_task(opened.setting.task).output_kind
-    return store.find_outputs(opened.dataset, [each.id for each in cell.partly], kind)
+    return store.find_outputs(_dataset(cell), [each.id for each in cell.partly], cell.rows.op.kind)
 
 
 def depends_on_batch(cell: Cell) -> bool:

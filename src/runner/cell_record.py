@@ -6,8 +6,8 @@ from typing import Any
 
 from testbed.db.entities import CellRecord
 from testbed.db.evaluations import UNIDENTIFIED
-from testbed.runner.cells import Cell
-from testbed.runner.options import RunOptions
+from testbed.graph.cells import Cell
+from testbed.graph.options import RunOptions
 
 
 def cell_record(

@@ -53,6 +53,11 @@ class Comparison:
             if not self._equal(old, new):
                 self.same_metrics = False
 
+    def add_answers(self, before: Sequence[Any], now: Sequence[Any]) -> None:
+        """Compares answers to requests, which the metrics depend on besides the outputs; None is no answer."""
+        if any(old is not None and old != new for old, new in zip(before, now, strict=True)):
+            self.same_metrics = False
+
     def _equal(self, before: Any, now: Any) -> bool:
         difference = relative_difference(before, now)
         self.largest = max(self.largest or 0.0, difference)

@@ -9,9 +9,9 @@ from typing import Any
 
 from testbed.db.entities import Evaluation, StoredRecord
 from testbed.db.store import Store
+from testbed.graph.cells import Action, Cell
 from testbed.identity import SCHEME
 from testbed.record import Difference, Today
-from testbed.runner.cells import Action, Cell
 from testbed.runner.plan import Plan
 
 NO_RECORD = "the store does not say which files and versions it was computed from"
@@ -109,7 +109,7 @@ def _used(plan: Plan) -> Iterator[Doubt]:
         elif cell.action is Action.RUN and cell.stored is not None:
             if cell.stored.status in ("running", "failed"):  # otherwise it is recomputed in any case
                 yield Doubt(cell, cell.stored)
-        elif isinstance(cell.source, Evaluation):
+        elif cell.action in (Action.DERIVE, Action.SCORE) and isinstance(cell.source, Evaluation):
             yield Doubt(cell, cell.source)
         elif cell.action is Action.RUN and cell.older is not None and _adoptable(cell, cell.older):
             yield Doubt(cell, cell.older, metrics=True, adopt=True)
@@ -123,7 +123,7 @@ def _adoptable(cell: Cell, older: Evaluation) -> bool:
     Evaluations computed from stored embeddings or scored by a model are recomputed from these.
     """
     opened = cell.opened_setting
-    if opened is None or cell.needs or opened.setting.scoring is not None:
+    if opened is None or cell.inputs or cell.rows is None or cell.judge is not None:
         return False
     return (older.identity or {}).get("samples") == opened.dataset.fingerprint
 

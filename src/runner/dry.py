@@ -9,18 +9,18 @@ from itertools import count
 from testbed.db.entities import Evaluation
 from testbed.db.store import Store
 from testbed.errors import StoreError, TestbedError
-from testbed.graph.fuse import make_passes
-from testbed.graph.passes import Pass, Reads, shards_of
+from testbed.graph.cells import Cell, ItemNode
+from testbed.graph.fuse import Member, make_passes
+from testbed.graph.options import RunOptions
+from testbed.graph.passes import Pass, shards_of
 from testbed.graph.reuse import given_outputs
 from testbed.inputs import active, using
 from testbed.record import Today
 from testbed.registry.catalog import Catalog
-from testbed.runner.cells import Cell
 from testbed.runner.doubts import find_doubts
-from testbed.runner.judged import texts_of
-from testbed.runner.options import RunOptions
-from testbed.runner.plan import Plan, Planner, computed_and_judged
-from testbed.tasks.task_base import get_task
+from testbed.runner.items import requests_from
+from testbed.runner.plan import Plan, Planner
+from testbed.runner.stored_values import read_outputs
 
 
 @dataclass(frozen=True)
@@ -70,55 +70,58 @@ def planned_passes(plan: Plan, store: Store | None, options: RunOptions) -> list
         store: The results store; None if it does not exist yet.
         options: The options of the run.
     """
-    cells, judged = computed_and_judged(plan)
-    numbered = list(zip(cells, count(1), strict=False))
-    stored = {} if store is None or options.override else _stored_ranges(numbered, store)
-    given = {} if store is None else {number: given_outputs(store, cell) for cell, number in numbered}
-    passes = make_passes(numbered, judged, {number: {} for _, number in numbered}, given, options)
+    members = []
+    for number, cell in enumerate(plan.computed(), 1):
+        given = {} if store is None else given_outputs(store, cell)
+        inputs = dict.fromkeys(cell.rows.inputs, (0, 0)) if cell.rows is not None else {}
+        members.append(Member(cell, number, inputs, given))
+    stored = {} if store is None or options.override else _stored_ranges(members, store)
+    scored = [cell for cell in (*plan.computed(), *plan.derived()) if cell.items]
     found = []
-    for each in passes:
-        if each.reads is Reads.TEXTS:
-            members = [cell for cell in judged if cell.encoder is not None and cell.encoder.key == each.node]
-            found.append(PlannedPass(each, *_count_texts(members, each, store)))
+    for each in make_passes(members, scored, options):
+        if each.of_items:
+            nodes = [(cell, node) for cell in scored for node in cell.items if node.key == each.node]
+            found.append(PlannedPass(each, *_count_requests(nodes, each, store)))
         else:
             to_do = {position for shard in shards_of(each, stored, count()) for position in shard.positions}
             found.append(PlannedPass(each, len(each.positions), len(to_do)))
     return found
 
 
-def _stored_ranges(cells: Sequence[tuple[Cell, int]], store: Store) -> Mapping[int, Sequence[tuple[int, int]]]:
+def _stored_ranges(members: Sequence[Member], store: Store) -> Mapping[int, Sequence[tuple[int, int]]]:
     """The ranges of samples that interrupted runs have stored, by the number of the cell."""
-    found = {}
-    for cell, number in cells:
-        if cell.stored is not None and cell.opened_setting is not None:
-            kind = get_task(cell.opened_setting.setting.task).output_kind
-            found[number] = store.stored_ranges([cell.stored.id], kind)[cell.stored.id]
-    return found
+    begun = {each.evaluation_id: each.cell.stored.id for each in members if each.cell.stored is not None}
+    ranges = store.stored_ranges(begun.values())
+    return {number: ranges[evaluation_id] for number, evaluation_id in begun.items()}
 
 
-def _count_texts(cells: Sequence[Cell], one_pass: Pass, store: Store | None) -> tuple[int | None, int | None]:
-    """How many different texts some cells have, and how many of them are not embedded yet; None where it is open."""
-    texts: dict[str, None] = {}
-    for cell in cells:
-        found = _texts(cell, store)
+def _count_requests(
+    nodes: Sequence[tuple[Cell, ItemNode]], one_pass: Pass, store: Store | None
+) -> tuple[int | None, int | None]:
+    """How many different requests some cells make, and how many have no stored value; None where it is open."""
+    requests: dict[str, None] = {}
+    for cell, node in nodes:
+        found = _requests(cell, node, store)
         if found is None:
             return None, None
-        texts.update(dict.fromkeys(found))
-    lacking = list(texts) if store is None else store.lacking_texts(one_pass.node, texts)
-    return len(texts), len(lacking)
+        requests.update(dict.fromkeys(found))
+    lacking = list(requests) if store is None else store.lacking_texts(one_pass.node, requests)
+    return len(requests), len(lacking)
 
 
-def _texts(cell: Cell, store: Store | None) -> list[str] | None:
-    """The texts of a cell; None where they are in outputs that are not stored yet."""
+def _requests(cell: Cell, node: ItemNode, store: Store | None) -> list[str] | None:
+    """The requests of a cell; None where they are made from values that are not stored yet."""
     opened, source = cell.opened_setting, cell.source
     assert opened is not None
-    try:
-        if opened.setting.scoring is None:
-            return get_task(opened.setting.task).texts(opened.setting, opened.dataset.samples, tuple)
+
+    def read() -> object:
         if store is None or not isinstance(source, Evaluation) or source.dataset_id is None:
-            return None
+            raise StoreError("the outputs are not stored yet")
         if store.dataset(source.dataset_id).fingerprint != opened.dataset.fingerprint:
-            return None  # it is scored from some of these outputs
-        return texts_of(store, cell, source.id)
-    except TestbedError:  # the run will say so
+            raise StoreError("it takes some of these outputs")
+        return read_outputs(store, source.id)
+
+    try:
+        return requests_from(cell, node, read)
+    except TestbedError:  # not stored yet; or the run will say what is wrong
         return None

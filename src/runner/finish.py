@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from testbed import reading
@@ -12,10 +11,8 @@ from testbed.db.entities import Metric, Score
 from testbed.db.store import Store
 from testbed.errors import CorruptOutputError, LackingEmbeddingsError, StoreError, TestbedError
 from testbed.registry.catalog import Catalog
-from testbed.runner.cells import model_identity
-from testbed.runner.scorers import scorer_of
-from testbed.runner.stored_images import embedded_images_of
-from testbed.tasks.task_base import Outputs, get_task
+from testbed.runner.stored_values import EvaluationValues
+from testbed.tasks.task_base import get_task
 
 log = logging.getLogger("testbed")
 
@@ -64,28 +61,11 @@ def compute_scores(store: Store, catalog: Catalog, evaluation_id: int) -> tuple[
     unreadable = store.sample_errors(evaluation_id)
     if unreadable and len(unreadable) == evaluation.size:
         raise TestbedError(f"none of the {evaluation.size} samples could be read; the first: {unreadable[0]}")
-    assert evaluation.dataset_id is not None
-    dataset = store.dataset(evaluation.dataset_id)
-    identity = store.identity(evaluation)
-    scorer = scorer_of(identity)
-    node = scorer["encoder"] if scorer else identity.get("texts")
-    outputs = Outputs(
-        values=store.read_outputs(evaluation_id, task.output_kind),
-        samples=dataset.samples,
-        class_names=dataset.class_names,
-        restricted=bool(identity.get("forward", {}).get("restricted")),
-        unreadable=sorted(unreadable),
-        model_identity=model_identity(identity) if {"model", "dtype"} <= set(identity) else "",
-        artifact=store.get_artifact,
-        texts=partial(store.read_texts, node) if node else None,
-        images=partial(embedded_images_of, store, scorer["images"], evaluation.dataset_id)
-        if scorer and scorer["images"]
-        else None,
-    )
+    values = EvaluationValues(store, evaluation, setting, unreadable)
     known = catalog.contains_model(evaluation.model)  # a stored model may be defined no longer
     model = catalog.get_model(evaluation.model) if known else None
     with reading.watch(reading.setting(setting.name)):
-        return task.score(outputs, setting, model)
+        return task.score(values, setting, model)
 
 
 def same_scores(store: Store, evaluation_id: int, scores: Sequence[Score], metrics: Sequence[Metric]) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from testbed.db.store import Store
+from testbed.graph.cells import Action, Cell
 from testbed.inputs import active, use_in_this_thread
 from testbed.registry.catalog import Catalog
-from testbed.runner.cells import Action, Cell
 from testbed.runner.finish import finish
 from testbed.runner.plan import Plan
 from testbed.runner.progress import Progress
@@ -54,9 +54,17 @@ class Outcomes:
         return self._outcomes.get(id(cell))
 
     def has_outputs(self, cell: Cell) -> bool:
-        """Whether all outputs of a cell that has ended are stored."""
+        """Whether all outputs of a cell are stored."""
         outcome = self.of(cell)
-        return outcome is not None and (outcome.status in ("complete", "stored") or id(cell) in self._whole)
+        return id(cell) in self._whole or (outcome is not None and outcome.status in ("complete", "stored"))
+
+    def outputs_stored(self, cell: Cell) -> None:
+        """Notes that all outputs of a cell are stored, whatever becomes of its scores."""
+        self._whole.add(id(cell))
+
+    def is_settled(self, cell: Cell) -> bool:
+        """Whether a cell has ended, or has all its outputs."""
+        return id(cell) in self._whole or self.of(cell) is not None
 
     def ended(self) -> set[int | None]:
         """The evaluations of the cells that have ended."""
@@ -64,7 +72,7 @@ class Outcomes:
 
     def finish(self, evaluation_id: int, cell: Cell) -> None:
         """Scores and completes an evaluation whose outputs are stored, in a thread."""
-        self._whole.add(id(cell))
+        self.outputs_stored(cell)
         self._finishes.append(self._thread.submit(self._finish, evaluation_id, cell))
 
     def wait(self) -> None:

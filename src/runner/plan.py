@@ -1,36 +1,27 @@
-"""Planning: which cells are stored already, which follow from stored outputs, which must be run, which cannot be."""
+"""Planning: which cells are stored, which follow from stored outputs, which must be run, which are unsupported."""
 
 from __future__ import annotations
 
-import contextlib
-import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from testbed import reading, sourcecode
-from testbed.data.source import Source
-from testbed.db.entities import DatasetInfo, Evaluation
+from testbed.db.entities import Evaluation
 from testbed.db.records import SET_ASIDE
 from testbed.db.store import Store
-from testbed.errors import IdentityError, TestbedError, UnsupportedError
-from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.eval_settings.image_embeddings_base import SUFFIX
+from testbed.graph.cells import Action, Cell, Edge
+from testbed.graph.nodes import OutputsOf
+from testbed.graph.options import RunOptions
 from testbed.graph.reuse import StoredOutputs
-from testbed.identity import SCHEME, describe, describe_fields, digest
+from testbed.identity import SCHEME
 from testbed.registry.catalog import Catalog
-from testbed.registry.table import Registry
-from testbed.runner.cells import Action, Cell, Encoder, Need, OpenedModel, OpenedSetting, weights_identity
-from testbed.runner.embeddings import EmbeddingPlanner, only_images
-from testbed.runner.options import RunOptions
-from testbed.runner.scorers import SCORED_BY, ScorerPlanner
+from testbed.runner.identify import Identifier, image_fingerprint
+from testbed.runner.opening import Opener
 from testbed.tasks import image_embedding
-from testbed.tasks.embedding_base import TextTask, text_node
-from testbed.tasks.task_base import Task, get_task
 
-log = logging.getLogger("testbed")
-T = TypeVar("T")
+UNUSABLE = (Action.FAILED, Action.UNSUPPORTED)
 
 
 @dataclass
@@ -39,15 +30,12 @@ class Plan:
 
     Attributes:
         cells: What was asked for.
-        prerequisites: Cells that nobody asked for: image embeddings and captions that the others take, and that are not
-            stored yet.
-        others: All cells that were looked up for the sake of those that were asked for.
+        others: The other cells of the graph: those whose outputs these take.
         doubts: Stored evaluations that it builds on and that a run checks first (of a dry run alone).
         passes: What a run reads, pass by pass (of a dry run alone).
     """
 
     cells: list[Cell] = field(default_factory=list)
-    prerequisites: list[Cell] = field(default_factory=list)
     others: list[Cell] = field(default_factory=list)
     doubts: list[Any] = field(default_factory=list)
     passes: list[Any] = field(default_factory=list)
@@ -61,30 +49,57 @@ class Plan:
         counted = Counter(cell.action for cell in self.cells)
         return {action: counted[action] for action in Action if counted[action]}
 
+    def needed(self) -> list[Cell]:
+        """The cells whose outputs must be computed though nobody asked for them, those first that others take from."""
+        asked = {id(cell) for cell in self.cells}
+        found: dict[int, Cell] = {}
+
+        def visit(cell: Cell) -> None:
+            for source in cell.sources:
+                if isinstance(source, Cell):
+                    visit(source)
+                    if id(source) not in asked:
+                        found[id(source)] = source
+
+        for cell in self.of(Action.RUN, Action.DERIVE, Action.SCORE):
+            visit(cell)
+        return list(found.values())
+
+    def computed(self) -> list[Cell]:
+        """All cells whose outputs are computed."""
+        return [cell for cell in (*self.needed(), *self.cells) if cell.computed]
+
+    def derived(self) -> list[Cell]:
+        """The cells that take the outputs of another one."""
+        return [cell for cell in self.of(Action.RUN, Action.DERIVE, Action.SCORE) if not cell.computed]
+
 
 class Planner:
-    """Opens each model and each setting once, and decides about every cell.
+    """Decides about every cell.
 
     Args:
         catalog: Where names are looked up.
         store: What is stored; None for a store that does not exist yet.
         options: The run's options.
-        fetch: Whether to download, train or load weights that are not here; a dry run does not.
+        fetch: Whether to download, train or load weights that are missing; a dry run does not.
+        opener: Opens models and settings; None makes one.
     """
 
-    def __init__(self, catalog: Catalog, store: Store | None, options: RunOptions, fetch: bool = True) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        store: Store | None,
+        options: RunOptions,
+        fetch: bool = True,
+        opener: Opener | None = None,
+    ) -> None:
         self.catalog = catalog
         self.store = store
         self.options = options
-        self.fetch = fetch
-        self._opened: dict[str, OpenedSetting | str] = {}
-        self._models: dict[str, OpenedModel | str] = {}
-        self._datasets: dict[int, tuple[str, set[str], Any]] = {}  # id → its digest, files, and the object itself
-        self._sources: dict[str, Any] = {}
-        self._samples: dict[str, DatasetInfo] = {}
+        self.opener = opener or Opener(catalog, options, fetch)
         self.outputs = StoredOutputs(store, options.strict)
-        self.embeddings = EmbeddingPlanner(self)
-        self._scorers = ScorerPlanner(self)
+        self._identifier = Identifier(catalog, self.opener, options, self._images_of)
+        self._cells: dict[tuple[str, str], Cell] = {}
 
     def plan(self, models: Sequence[str], settings: Sequence[str]) -> Plan:
         """Decides about every model on every setting; nothing in the store is changed."""
@@ -95,185 +110,99 @@ class Planner:
 
         What was opened for an earlier plan stays open, so that planning again is quick.
         """
-        self.embeddings = EmbeddingPlanner(self)
-        self._scorers = ScorerPlanner(self)
-        plan = Plan()
-        for model, setting in pairs:
-            cell = Cell(model, setting)
-            plan.cells.append(cell)
-            if not self._fits(cell):
-                continue
-            # Data are read, and weights fetched, only for a pair that fits.
-            if setting not in self._opened:
-                self._opened[setting] = self.attempt(partial(self.open_setting, setting))
-            if model not in self._models:
-                self._models[model] = self.attempt(partial(self.open_model, model))
-            self.identify(cell, self._models[model], self._opened[setting])
-        captions = self._scorers.find_captions(plan)
-        self.find_stored([*plan.of(Action.RUN), *(cell for cell in captions if cell.action is Action.RUN)])
-        to_run = [cell for cell in (*plan.cells, *captions) if cell.action is Action.RUN]
-        self._find_sources([cell for cell in to_run if self._task(cell).has_outputs])
-        prerequisites = [*self.embeddings.find(plan), *self._scorers.settle(plan)]
-        plan.prerequisites = _not_asked_for(plan, list({id(cell): cell for cell in prerequisites}.values()))
-        plan.others = [*captions, *self.embeddings.cells()]
+        self._cells = {}
+        plan = Plan([self._cell(*pair) for pair in dict.fromkeys(pairs)])
+        for cell in plan.cells:
+            cell.owned = True
+        self._look_up()
+        for cell in self._cells.values():
+            self._settle(cell)
+        asked = {id(cell) for cell in plan.cells}
+        plan.others = [cell for cell in self._cells.values() if id(cell) not in asked]
         return plan
 
-    # Opening ------------------------------------------------------------------------------------------------------
+    # The graph ----------------------------------------------------------------------------------------------------
 
-    def attempt(self, open_it: Callable[[], T]) -> T | str:
-        """What a function returns, or the reason why it failed."""
-        try:
-            return open_it()
-        except TestbedError as error:
-            return str(error)
-        except Exception as error:  # definitions are the user's own code, and may raise anything
-            log.debug("planning failed", exc_info=True)
-            return f"{type(error).__name__}: {error}"
+    def _cell(self, model: str, setting: str) -> Cell:
+        """The cell of a model on a setting: the same one, whoever needs it."""
+        key = (model, setting)
+        if key not in self._cells:
+            cell = self._cells[key] = Cell(model, setting)
+            # Data are read, and weights fetched, only for a pair that fits.
+            if self._identifier.fits(cell):
+                self._identifier.identify(cell)
+            cell.owned = _embeds(cell)
+        return self._cells[key]
 
-    def open_setting(self, name: str) -> OpenedSetting:
-        """A setting and its samples.
+    def _images_of(self, model: str, setting: str) -> Cell:
+        """The cell in which a model embeds a setting's images: that of its image set, if it has the same images."""
+        shared = self.catalog.get_eval_setting(setting).image_set
+        if shared == setting or not self._same_images(model, setting + SUFFIX, shared + SUFFIX):
+            return self._cell(model, setting + SUFFIX)
+        return self._cell(model, shared + SUFFIX)
 
-        Raises:
-            TestbedError: If they cannot be had.
-        """
-        setting = self.catalog.get_eval_setting(name)
-        source_key, files = self._describe_dataset(setting)
-        if source_key not in self._sources:
-            self._sources[source_key] = self.attempt(setting.dataset.open)
-        source = self._sources[source_key]
-        if isinstance(source, str):
-            raise TestbedError(source)
-        positions = self.positions(setting, source)
-        samples_key = digest([source_key, positions])
-        if samples_key not in self._samples:
-            self._samples[samples_key] = source.describe_samples(positions)
-        if setting.task == image_embedding.task.name:
-            opened = only_images(setting, source, source_key, positions, self._samples[samples_key])
-        else:
-            opened = OpenedSetting(setting, source, source_key, positions, self._samples[samples_key])
-        return replace(opened, files=frozenset(files | self._origin(self.catalog.eval_settings, name)))
+    def _same_images(self, model: str, setting: str, shared: str) -> bool:
+        own, other, opened = self.opener.setting(setting), self.opener.setting(shared), self.opener.model(model)
+        if isinstance(own, str) or isinstance(other, str) or isinstance(opened, str) or own.setting.perturbed:
+            return False
+        prints = [image_fingerprint(opened.definition, each.setting, self.options.seed) for each in (own, other)]
+        there = {sample.digest for sample in other.dataset.samples}
+        return prints[0] == prints[1] and all(sample.digest in there for sample in own.dataset.samples)
 
-    def _describe_dataset(self, setting: EvalSetting) -> tuple[str, set[str]]:
-        """The digest of a setting's data set, and the files of its definition; settings often share the object."""
-        key = id(setting.dataset)
-        if key not in self._datasets:
-            files: set[str] = set()
-            self._datasets[key] = (digest(describe(setting.dataset, files)), files, setting.dataset)
-        return self._datasets[key][:2]
+    def _look_up(self) -> None:
+        """Marks what is stored, and connects the other cells with those that they take from."""
+        known: set[int] = set()
+        while fresh := [cell for cell in self._cells.values() if id(cell) not in known and not _embeds(cell)]:
+            known.update(id(cell) for cell in fresh)
+            self._find_stored([cell for cell in fresh if cell.action is Action.RUN])
+            for cell in fresh:
+                if (outputs := _taken(cell)) is not None and not outputs.setting.endswith(SUFFIX):
+                    cell.source = self._cell(cell.model, outputs.setting)
+        plain = [cell for cell in self._cells.values() if not _embeds(cell)]
+        self._find_sources([cell for cell in plain if cell.computed])
+        for cell in plain:
+            self._connect(cell)
+        images = [cell for cell in self._cells.values() if _embeds(cell)]
+        self._find_stored([cell for cell in images if cell.action is Action.RUN])
+        self._find_sources([cell for cell in images if cell.computed])
 
-    def positions(self, setting: EvalSetting, source: Source) -> Sequence[int]:
-        """The positions of the source that are evaluated."""
-        return setting.positions(source, self.options.limit)
-
-    def _origin(self, registry: Registry[Any], name: str) -> set[str]:
-        """The file in which a name is defined, where it is the user's own."""
-        file = registry.origin(name)
-        return {file} if file is not None and sourcecode.is_own("", file) else set()
-
-    def open_model(self, name: str) -> OpenedModel:
-        """A model and what its weights are.
-
-        Raises:
-            TestbedError: If they cannot be had.
-        """
-        definition = self.catalog.get_model(name)
-        files = self._origin(self.catalog.models, name)
-        fields = definition.spec()
-        if self.options.random_weights:
-            fields = {**fields, **definition.random_spec()}
-        description = describe_fields(fields, files)
-        with reading.watch(reading.model(name)):
-            weights = definition.weights(self.options.random_seed, self.fetch)
-        identity = weights_identity(description, weights.id) if weights is not None else None
-        return OpenedModel(definition, weights, description, identity, frozenset(files))
-
-    def _fits(self, cell: Cell) -> bool:
-        """Whether the model can do the setting's task at all; asks for neither data nor weights."""
-        try:
-            model, setting = self.catalog.get_model(cell.model), self.catalog.get_eval_setting(cell.setting)
-            get_task(setting.task).route(model, setting)
-            setting.require()
-            if setting.scoring is not None:
-                self._scorers.require(setting)
-        except UnsupportedError as error:
-            cell.action, cell.reason = Action.UNSUPPORTED, str(error)
-        except TestbedError as error:
-            cell.action, cell.reason = Action.FAILED, str(error)
-        except Exception as error:  # a family may be a plug-in's
-            cell.action, cell.reason = Action.FAILED, f"it cannot be defined: {type(error).__name__}: {error}"
-        return cell.action is Action.RUN
-
-    def identify(self, cell: Cell, model: OpenedModel | str, setting: OpenedSetting | str) -> None:
-        """Fills in what tells a cell from others."""
-        if isinstance(model, str) or isinstance(setting, str):
-            cell.action = Action.FAILED
-            cell.reason = model if isinstance(model, str) else str(setting)
+    def _connect(self, cell: Cell) -> None:
+        """Notes which embeddings of images a cell takes, is computed from, or is scored with."""
+        if cell.built is None or cell.action not in (Action.RUN, Action.DERIVE):
             return
-        cell.opened_model, cell.opened_setting = model, setting
-        cell.files |= model.files | setting.files
-        specs = self.attempt(partial(self._specs, cell, model, setting))
-        if isinstance(specs, str):
-            cell.action, cell.reason = Action.FAILED, specs
+        if (outputs := _taken(cell)) is not None and outputs.setting.endswith(SUFFIX):
+            cell.source = self._images_of(cell.model, outputs.samples)
+        inputs = {role: each for role, each in cell.built.inputs.items() if isinstance(each, OutputsOf)}
+        if cell.computed and cell.rows is not None:
+            inputs |= cell.rows.inputs
+        for role, each in inputs.items():
+            opened = self.opener.setting(each.samples)
+            assert not isinstance(opened, str)  # it was opened when the cell was identified
+            cell.inputs[role] = Edge(self._images_of(each.by or cell.model, each.samples), opened.dataset)
+
+    def _settle(self, cell: Cell) -> None:
+        """Decides about a cell that takes from others, when it is known what is stored of them."""
+        if cell.action not in (Action.RUN, Action.DERIVE):
             return
-        forward, view = specs
-        self._note_encoder(cell, model, setting.setting, view)
-        cell.identity = {
-            "model": {"spec": model.description, "weights": model.weights.id if model.weights else None},
-            "forward": forward,
-            "view": view,
-            "samples": setting.dataset.fingerprint,
-            "dtype": self.options.dtype,
-            "scheme": SCHEME,
-        }
-        if cell.encoder is not None and cell.scorer is None:
-            cell.identity["texts"] = cell.encoder.node
-        if model.identity is None:
-            cell.reason = "its weights are not here yet"
-            return
-        if cell.scorer is not None and cell.scorer.identity is None:
-            cell.reason = "the weights of its scorer are not here yet"
-            return
-        cell.forward = digest([model.identity, self.options.dtype, forward])
-        cell.fingerprint = digest([cell.forward, setting.dataset.fingerprint, view])
-
-    def _note_encoder(self, cell: Cell, model: OpenedModel, setting: EvalSetting, view: dict[str, Any]) -> None:
-        """Notes who embeds the texts that a cell is scored with, and under which name they are stored."""
-        if cell.scorer is not None:
-            cell.encoder = Encoder(cell.scorer.definition.name, view[SCORED_BY]["encoder"] or "", setting.language)
-        elif isinstance(get_task(setting.task), TextTask):
-            known = model.identity is not None
-            identity = digest([model.identity, self.options.dtype])
-            node = text_node(identity, model.definition, setting.language) if known else ""
-            cell.encoder = Encoder(cell.model, node, setting.language)
-
-    def identify_as(self, cell: Cell, model: OpenedModel | None, setting: str) -> None:
-        """Fills in what tells a cell of a model on a setting by its name."""
-        assert model is not None
-        if self._fits(cell):
-            self.identify(cell, model, self.attempt(partial(self.open_setting, setting)))
-
-    def _specs(self, cell: Cell, model: OpenedModel, setting: OpenedSetting) -> tuple[Any, Any]:
-        definition = setting.setting
-        task = get_task(definition.task)
-        # Outputs that are scored are those of another setting, which says what decides them.
-        runs = definition if definition.scoring is None else self.catalog.get_eval_setting(definition.scoring.of)
-        forward = task.forward_spec(model.definition, runs, setting.dataset.class_names, self.options.seed)
-        forward["restricted"] = task.restricts(model.definition, definition)
-        if others := self.embeddings.others(model, definition):
-            forward["embedded"] = others
-        source = type(setting.source)
-        if sourcecode.is_own_class(source):  # what it calls a sample's content may not be all of it
-            with contextlib.suppress(IdentityError):
-                forward["source"] = describe(source, cell.files)
-        view = describe_fields(task.view_spec(definition), cell.files) | self._scorers.describe(cell, definition)
-        return describe_fields(forward, cell.files), view
-
-    def _task(self, cell: Cell) -> Task:
-        return get_task(self.catalog.get_eval_setting(cell.setting).task)
+        for edge in cell.inputs.values():
+            if edge.cell.action in UNUSABLE:
+                cell.action, cell.reason = Action.FAILED, f"its images cannot be embedded: {edge.cell.reason}"
+                return
+        if cell.rows is None and isinstance(cell.source, Cell):
+            if cell.source.action in UNUSABLE:
+                images = cell.source.setting.endswith(SUFFIX)
+                what = "its images cannot be embedded" if images else "its captions are not available"
+                cell.action = Action.FAILED if images else cell.source.action
+                cell.reason = f"{what}: {cell.source.reason}"
+                return
+            self._settle(cell.source)
+            cell.source = cell.source.holder
+            if cell.judge is not None:
+                cell.action = Action.SCORE
 
     # What is stored -----------------------------------------------------------------------------------------------
 
-    def find_stored(self, cells: Sequence[Cell]) -> None:
+    def _find_stored(self, cells: Sequence[Cell]) -> None:
         """Marks the cells whose evaluation is stored and complete."""
         if self.store is None or not cells:
             return
@@ -306,27 +235,34 @@ class Planner:
         for cell in cells:
             if cell.stored is not None and cell.stored.id in unread:
                 cell.action = Action.FAILED
-                number, captions = unread[cell.stored.id], _captions_of(cell)
+                number, captions = unread[cell.stored.id], self._captions_of(cell)
                 cell.reason = (
                     f"{number} sample{'s' if number > 1 else ''} of the stored evaluation could not be read, and"
                     f" --strict is given; --override{f' with the setting {captions}' if captions else ''} runs it again"
                 )
 
+    def _captions_of(self, cell: Cell) -> str:
+        """The setting that must be asked for, too, to compute a cell's outputs again; empty if it is asked for."""
+        assert cell.built is not None
+        outputs = cell.built.outputs
+        if isinstance(outputs, OutputsOf) and not outputs.setting.endswith(SUFFIX):
+            return outputs.setting
+        return "" if cell.owned else cell.setting
+
     def _find_sources(self, cells: Sequence[Cell]) -> None:
         """Marks the cells whose outputs are stored under another name, or will be when another cell has been run.
 
-        A cell can take the outputs of another one with the same forward fingerprint that saw all its samples.
+        A cell can take the outputs of another one with the same forward fingerprint that has all its samples.
         """
         by_forward: dict[str, list[Cell]] = defaultdict(list)
         for cell in cells:
             if cell.forward is not None:
                 by_forward[cell.forward].append(cell)
         stored: dict[str, list[Evaluation]] = defaultdict(list)
-        if self.store is not None and not all(self._again(cell) for cell in cells):
-            replaced = {cell.stored.id for cell in cells if cell.stored is not None and self._again(cell)}
-            for evaluation in self.outputs.sources(by_forward):
-                if evaluation.id not in replaced:
-                    stored[evaluation.forward_fingerprint or ""].append(evaluation)
+        replaced = {cell.stored.id for cell in cells if cell.stored is not None and self._again(cell)}
+        for evaluation in self.outputs.sources(by_forward):
+            if evaluation.id not in replaced:
+                stored[evaluation.forward_fingerprint or ""].append(evaluation)
         for forward, members in by_forward.items():
             # The largest first, so that a cell finds the one that it is a part of among those before it.
             members.sort(key=lambda cell: (-cell.size, cell.setting != _root_setting(members, cell)))
@@ -342,41 +278,21 @@ class Planner:
 
     def _again(self, cell: Cell) -> bool:
         """Whether a cell is to be run even if it is stored."""
-        return self.options.override and not cell.kept
+        return self.options.override and cell.owned
 
 
-def computed_and_judged(plan: Plan) -> tuple[list[Cell], list[Cell]]:
-    """The cells of a plan whose outputs are computed, and those that are scored with embeddings of texts."""
-    cells = [*plan.prerequisites, *plan.of(Action.RUN)]
-    judged = [cell for cell in cells if cell.encoder is not None]
-    return [cell for cell in cells if cell.encoder is None], [*judged, *plan.of(Action.SCORE)]
+def _taken(cell: Cell) -> OutputsOf | None:
+    """The outputs of another cell that a cell to be run takes as its own."""
+    if cell.action is not Action.RUN or cell.built is None or not isinstance(cell.built.outputs, OutputsOf):
+        return None
+    return cell.built.outputs
 
 
-def _not_asked_for(plan: Plan, prerequisites: Sequence[Cell]) -> list[Cell]:
-    """Prerequisites without those that somebody asked for, too; cells take from the asked ones instead."""
-    asked = {(cell.model, cell.setting, cell.fingerprint): cell for cell in plan.of(Action.RUN)}
-    kept = []
-    for cell in prerequisites:
-        twin = asked.get((cell.model, cell.setting, cell.fingerprint))
-        if twin is None:
-            kept.append(cell)
-            continue
-        for other in plan.cells:
-            other.source = twin if other.source is cell else other.source
-            for role, need in other.needs.items():
-                other.needs[role] = Need(need.opened, twin) if need.source is cell else need
-    return kept
+def _embeds(cell: Cell) -> bool:
+    return cell.opened_setting is not None and cell.opened_setting.setting.task == image_embedding.task.name
 
 
-def _captions_of(cell: Cell) -> str:
-    """The setting that must be asked for, too, for a cell's captions to be said again; empty if it is asked for."""
-    assert cell.opened_setting is not None
-    scoring = cell.opened_setting.setting.scoring
-    return scoring.of if scoring is not None else cell.setting if cell.kept else ""
-
-
-def _root_setting(members: Sequence[Cell], cell: Cell) -> str:
+def _root_setting(members: Iterable[Cell], cell: Cell) -> str:
     """Among equals, a setting that others name as their parent comes first."""
-    assert cell.opened_setting is not None
     parents = {each.opened_setting.setting.parent_eval_setting for each in members if each.opened_setting is not None}
     return cell.setting if cell.setting in parents else ""

@@ -8,27 +8,29 @@ import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.source import Source
 from testbed.db.entities import Certificate, DatasetInfo, Evaluation
 from testbed.db.store import Store
 from testbed.errors import RunError, TestbedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.eval_settings.image_embeddings_base import SUFFIX
+from testbed.graph.cells import Cell, ItemNode
+from testbed.graph.nodes import Reads
+from testbed.graph.options import RunOptions
 from testbed.graph.passes import Check
 from testbed.graph.reuse import depends_on_batch
 from testbed.registry.catalog import Catalog
-from testbed.runner.cells import Cell, OpenedModel
 from testbed.runner.comparison import TOLERANCE, Comparison, places_in
 from testbed.runner.doubts import Doubt
-from testbed.runner.judged import texts_of
-from testbed.runner.options import RunOptions
+from testbed.runner.identify import others
+from testbed.runner.items import requests_from, requests_of
+from testbed.runner.opening import Opener
 from testbed.runner.plan import Plan, Planner
 from testbed.runner.progress import Progress
-from testbed.tasks.embedding_base import TextTask, text_fingerprint
-from testbed.tasks.image_embedding import SUFFIX
-from testbed.tasks.task_base import IMAGES, get_task
+from testbed.runner.stored_values import stored_array
 
 if TYPE_CHECKING:
     from testbed.runner.report import Report
@@ -106,7 +108,7 @@ class Recomputation:
             options = replace(self.options, db_url=url, payload_url="", override=False, limit=None, strict=False)
             with Store.create(url, "") as scratch:
                 plan, report = self._recompute(doubts, chosen, options, scratch)
-                made = {(cell.model, cell.setting): cell for cell in [*plan.cells, *plan.others, *plan.prerequisites]}
+                made = {(cell.model, cell.setting): cell for cell in [*plan.cells, *plan.others]}
                 ended = {(each.model, each.setting): each for each in report.outcomes}
                 return [self._certificate(doubt, made, ended, scratch) for doubt in doubts]
 
@@ -142,8 +144,7 @@ class Recomputation:
                 among = places_in(self._dataset(doubt.evaluation), opened.dataset.samples)
                 there = [place for place in there if among[place] is not None]
         else:
-            kind = get_task(opened.setting.task).output_kind
-            ranges = self.store.stored_ranges([doubt.evaluation.id], kind)[doubt.evaluation.id]
+            ranges = self.store.stored_ranges([doubt.evaluation.id])[doubt.evaluation.id]
             there = [place for start, stop in ranges for place in range(start, min(stop, cell.size))]
         number = amount.of(len(there))
         if batches and (whole := _batch_that_counts(cell, self.options)):
@@ -152,7 +153,7 @@ class Recomputation:
             there, key=lambda place: hashlib.sha256(f"{opened.dataset.fingerprint}/{place}".encode()).digest()
         )
         places = set(ranked[:number])
-        if isinstance(get_task(opened.setting.task), TextTask):  # an instance may be of several images
+        if cell.rows is None and cell.judge is None:  # an instance may be of several images
             samples = opened.dataset.samples
             groups = {samples[place].group for place in places} - {None}
             places |= {place for place in there if samples[place].group in groups}
@@ -170,7 +171,8 @@ class Recomputation:
         run = ScratchRun(self.catalog, options, scratch, self.progress, Check(self.store.full_url, CLASSES))
         run.start_workers()
         try:
-            plan = SamplePlanner(self.catalog, options, chosen, models).plan_pairs(list(pairs))
+            opener = Opener(self.catalog, options, choose=partial(_chosen_positions, chosen), models=models)
+            plan = Planner(self.catalog, None, options, opener=opener).plan_pairs(list(pairs))
             return plan, run.recompute(plan)
         finally:
             run.close()
@@ -196,7 +198,7 @@ class Recomputation:
                 return f"the stored image embeddings of {name} are gone"
             try:
                 self._compare_outputs(comparison, cell, scratch, outcome.evaluation_id, stored)
-                self._compare_texts(comparison, doubt.cell, cell, scratch, outcome.evaluation_id)
+                self._compare_items(comparison, doubt.cell, cell, scratch, outcome.evaluation_id)
             except TestbedError as error:
                 return str(error)
         if not comparison.samples:
@@ -222,7 +224,7 @@ class Recomputation:
     ) -> None:
         assert cell.opened_setting is not None
         samples = cell.opened_setting.dataset.samples
-        kind = get_task(cell.opened_setting.setting.task).output_kind
+        kind = next(iter(scratch.kinds(evaluation_id)), "")
         found = enumerate(places_in(self._dataset(stored), samples))
         places = [(place, position) for place, position in found if position is not None]
         before = self.store.read_rows(stored.id, kind, [position for _, position in places])
@@ -231,60 +233,39 @@ class Recomputation:
             if old is not None and new is not None:
                 comparison.add(old, new, answers=kind == "logits")
 
-    def _compare_texts(self, comparison: Comparison, cell: Cell, few: Cell, scratch: Store, evaluation_id: int) -> None:
-        """Compares the embeddings of texts that were computed on the way."""
-        if cell.encoder is None or few.encoder is None:
-            return
-        texts = list(dict.fromkeys(texts_of(scratch, few, evaluation_id)))
-        before, node = self._stored_texts(cell, texts), few.encoder.node
-        known = [text for text in texts if text in before]
-        if known:
-            comparison.add_texts([before[text] for text in known], scratch.read_texts(node, known))
+    def _compare_items(self, comparison: Comparison, cell: Cell, few: Cell, scratch: Store, evaluation_id: int) -> None:
+        """Compares the embeddings of texts and the answers that were computed on the way."""
+        for node, own in zip(few.items, cell.items, strict=False):
+            requests = list(dict.fromkeys(requests_of(scratch, few, evaluation_id, node)))
+            if node.items.op.reads is Reads.TEXTS:
+                before = self._stored_texts(cell, own, requests)
+                known = [request for request in requests if request in before]
+                if known:
+                    comparison.add_texts([before[text] for text in known], scratch.read_texts(node.node, known))
+            else:
+                stored = self.store.read_answers(own.node, requests)
+                comparison.add_answers(stored, scratch.read_answers(node.node, requests))
 
-    def _stored_texts(self, cell: Cell, texts: Sequence[str]) -> dict[str, Any]:
+    def _stored_texts(self, cell: Cell, node: ItemNode, texts: Sequence[str]) -> dict[str, Any]:
         """The stored embeddings of those of some texts that have one."""
-        assert cell.encoder is not None
-        lacking = set(self.store.lacking_texts(cell.encoder.node, texts))
+        lacking = set(self.store.lacking_texts(node.node, texts))
         known = [text for text in texts if text not in lacking]
         if known:
-            return dict(zip(known, self.store.read_texts(cell.encoder.node, known), strict=True))
+            return dict(zip(known, self.store.read_texts(node.node, known), strict=True))
         opened = cell.opened_setting
-        assert opened is not None
-        task = get_task(opened.setting.task)
-        if not isinstance(task, TextTask):
+        if cell.judge is not None or opened is None:
             return {}
-        everything = task.texts(opened.setting, opened.dataset.samples, tuple)  # as stores of schema 0004 have them
-        whole = self.store.get_artifact(text_fingerprint(cell.model_identity, everything, opened.setting.language))
+        everything = requests_from(cell, node)
+        whole = stored_array(self.store, cell.model_identity, everything, opened.setting.language)
         return {} if whole is None else dict(zip(everything, whole, strict=True))
 
 
-class SamplePlanner(Planner):
-    """Plans some samples of some settings, in a store in which nothing is stored.
-
-    Args:
-        catalog: Where names are looked up.
-        options: The options of the recomputation.
-        chosen: Setting → positions of its source.
-        models: Models that are opened already.
-    """
-
-    def __init__(
-        self,
-        catalog: Catalog,
-        options: RunOptions,
-        chosen: Mapping[str, set[int]],
-        models: Mapping[str, OpenedModel],
-    ) -> None:
-        super().__init__(catalog, None, options)
-        self.chosen = chosen
-        self._models.update(models)
-
-    def positions(self, setting: EvalSetting, source: Source) -> Sequence[int]:
-        """The chosen ones; those of a setting on which another one builds are that one's."""
-        names = [setting.name, setting.name.removesuffix(SUFFIX)]
-        names += [name for name in self.chosen if name.startswith((f"{names[1]}@", f"{names[1]}."))]
-        wanted: set[int] = set().union(*(self.chosen.get(name, set()) for name in names))
-        return [position for position in super().positions(setting, source) if position in wanted]
+def _chosen_positions(chosen: Mapping[str, set[int]], setting: EvalSetting, positions: Sequence[int]) -> Sequence[int]:
+    """The chosen positions of a setting; those of a setting on which another one builds are that one's."""
+    names = [setting.name, setting.name.removesuffix(SUFFIX)]
+    names += [name for name in chosen if name.startswith((f"{names[1]}@", f"{names[1]}."))]
+    wanted: set[int] = set().union(*(chosen.get(name, set()) for name in names))
+    return [position for position in positions if position in wanted]
 
 
 def _settings(cell: Cell) -> list[str]:
@@ -292,11 +273,9 @@ def _settings(cell: Cell) -> list[str]:
 
     A fitted probe is not fitted again: it follows from the embeddings that it was fitted to.
     """
-    assert cell.opened_model is not None
-    assert cell.opened_setting is not None
-    setting = cell.opened_setting.setting
-    roles = get_task(setting.task).image_settings(cell.opened_model.definition, setting)
-    return [cell.setting] if set(roles) <= {IMAGES} else [f"{name}{SUFFIX}" for name in roles.values()]
+    if cell.rows is None or not others(cell.rows):
+        return [cell.setting]
+    return [each.setting for each in cell.rows.inputs.values()]
 
 
 def _batch_that_counts(cell: Cell, options: RunOptions) -> int | None:

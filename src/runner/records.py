@@ -9,9 +9,10 @@ from typing import Any
 from testbed import reading
 from testbed.db.entities import Evaluation
 from testbed.db.store import Store
+from testbed.graph.cells import Cell
+from testbed.graph.nodes import OutputsOf
 from testbed.reading import FILE, VARIABLE
 from testbed.record import Today, named_files, own_modules
-from testbed.runner.cells import Cell
 
 Record = dict[str, Any]
 
@@ -91,7 +92,7 @@ class Records:
         files |= {name for file in files if file.endswith(".py") for name in named_files(file)}
         names = self.today.names(files)
         variables = {what for kind, what in reads if kind == VARIABLE}
-        for source in (cell.source, cell.stored, *cell.partly, *(need.source for need in cell.needs.values())):
+        for source in (*cell.sources, cell.stored, *cell.partly):
             if isinstance(source, Evaluation):
                 record = self.valid.get(source.id, {})
                 names |= record.get("files", {}).keys()
@@ -113,7 +114,8 @@ class Records:
 def _owners(cell: Cell) -> set[str]:
     """The owners of the reads that this cell depends on."""
     owners = {reading.model(cell.model), reading.setting(cell.setting)}
-    scoring = cell.opened_setting.setting.scoring if cell.opened_setting is not None else None
-    if scoring is not None:
-        owners |= {reading.model(scoring.by), reading.setting(scoring.of)}
+    if cell.judge is not None:
+        owners.add(reading.model(cell.judge.definition.name))
+    if cell.built is not None and isinstance(cell.built.outputs, OutputsOf):
+        owners.add(reading.setting(cell.built.outputs.samples))
     return owners

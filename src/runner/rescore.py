@@ -10,12 +10,12 @@ from testbed.db.entities import CellRecord, Evaluation, current
 from testbed.db.names import matching_names
 from testbed.db.store import Store
 from testbed.errors import TestbedError
-from testbed.identity import describe_fields, digest
+from testbed.identity import digest
 from testbed.record import Today
 from testbed.registry.catalog import Catalog
 from testbed.runner.finish import compute_scores, finish, same_scores
-from testbed.runner.scorers import kept_scorer
-from testbed.tasks.task_base import get_task
+from testbed.runner.identify import view_of
+from testbed.runner.item_nodes import recorded_view
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Toda
         return ended("skipped", "the setting is not in the registry; load its definition with --plugin FILE")
     try:
         setting = catalog.get_eval_setting(evaluation.eval_setting)
-        view = describe_fields(get_task(setting.task).view_spec(setting)) | kept_scorer(identity)
+        view = view_of(setting) | recorded_view(identity)
     except TestbedError as error:
         return ended("skipped", str(error))
     if digest(view) == digest(identity["view"]):

@@ -7,7 +7,7 @@ import platform
 from dataclasses import dataclass
 
 from testbed.errors import RunError
-from testbed.runner.options import RunOptions
+from testbed.graph.options import RunOptions
 
 MAX_DATA_WORKERS = 8
 _GPU_FILES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # NVIDIA, AMD, and WSL

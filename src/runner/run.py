@@ -10,21 +10,23 @@ from typing import Any
 from testbed import reading
 from testbed.db.entities import CellRecord, Evaluation, Status
 from testbed.db.store import Store
-from testbed.graph.fuse import make_passes
-from testbed.graph.passes import Check, Job, Pass, Reads, Shard, shards_of
+from testbed.graph.cells import Action, Cell
+from testbed.graph.fuse import Member, make_passes
+from testbed.graph.nodes import Reads
+from testbed.graph.options import RunOptions
+from testbed.graph.passes import Check, Job, Pass, Shard, shards_of
 from testbed.graph.reuse import given_outputs
 from testbed.inputs import active, using
 from testbed.reading import Read
 from testbed.record import Today
 from testbed.registry.catalog import Catalog
 from testbed.runner.cell_record import cell_record, columns_of
-from testbed.runner.cells import Action, Cell
 from testbed.runner.environment import environment
 from testbed.runner.executors import make_executor
-from testbed.runner.judged import JudgedTexts
-from testbed.runner.options import RunOptions
+from testbed.runner.items import LateItems
+from testbed.runner.ones import lacks_ones
 from testbed.runner.outcomes import Outcomes
-from testbed.runner.plan import Plan, Planner, computed_and_judged
+from testbed.runner.plan import Plan, Planner
 from testbed.runner.progress import Progress, SilentProgress
 from testbed.runner.recompute import amount
 from testbed.runner.records import Records
@@ -32,7 +34,6 @@ from testbed.runner.report import Report
 from testbed.runner.resources import choose_resources
 from testbed.runner.scheduler import Scheduler
 from testbed.runner.trust import Trust
-from testbed.tasks.task_base import IMAGES, get_task
 
 log = logging.getLogger("testbed")
 
@@ -97,8 +98,8 @@ class Run:
         self._environment: dict[str, Any] = {}
         self._scheduler: Scheduler | None = None
         self._passes: list[Pass] = []
-        self._judged: list[Cell] = []  # cells scored with embeddings of texts, not begun
-        self._texts: JudgedTexts | None = None
+        self._derived: list[Cell] = []  # cells that take the outputs of others and have not begun
+        self._items: LateItems | None = None
         self._suspects: frozenset[str] = frozenset()  # models some of whose stored outputs are outdated
         self._repairs: dict[int, int] = {}
 
@@ -128,8 +129,7 @@ class Run:
             self._record_failure(cell)
         try:
             if not self.report.interrupted:
-                self._compute(*computed_and_judged(plan))
-                self._derive(plan.of(Action.DERIVE))
+                self._compute(plan.computed(), plan.derived())
         except KeyboardInterrupt:
             self.report.interrupted = True
         finally:
@@ -142,68 +142,63 @@ class Run:
 
     # Running ------------------------------------------------------------------------------------------------------
 
-    def _compute(self, cells: Sequence[Cell], judged: Sequence[Cell]) -> None:
-        """Runs cells, pass by pass, and finishes each as soon as its outputs are stored.
+    def _compute(self, cells: Sequence[Cell], derived: Sequence[Cell]) -> None:
+        """Runs cells, pass by pass, and finishes each as soon as its values are stored.
 
         Args:
-            cells: The cells whose outputs are to be computed.
-            judged: The cells that are scored with embeddings of texts: begun as soon as the outputs are stored that
-                they are scored from.
+            cells: The cells whose outputs are computed.
+            derived: The cells that take the outputs of others: begun as soon as these are stored.
         """
         if self.options.override:
             self._set_aside(cells)
-        begun, needs = self._begin_all(cells)
-        given = {evaluation_id: given_outputs(self.store, cell) for cell, evaluation_id in begun}
-        self._passes = make_passes(begun, judged, needs, given, self.options)
-        self._texts = JudgedTexts(self.store, self._passes, self._anew(), self._give_up)
-        stored = self._stored_ranges([evaluation_id for _, evaluation_id in begun])
+        members = self._begin_all(cells)
+        scored = [cell for cell in (*cells, *derived) if cell.items]
+        self._passes = make_passes(members, scored, self.options)
+        self._items = LateItems(self.store, self._passes, self._anew(), self._give_up)
+        stored = self.store.stored_ranges([each.evaluation_id for each in members])
         numbers = count()
         shards = [shard for each in self._passes for shard in shards_of(each, stored, numbers)]
         open_cells = {evaluation_id for shard in shards for evaluation_id in shard.cells}
         lacking = {
-            each.id: {needed for cell in each.cells for needed, _ in cell.needs.values()} & open_cells
+            each.id: {needed for cell in each.cells for needed, _ in cell.inputs.values()} & open_cells
             for each in self._passes
         }
         self._announce(shards, stored)
         self._scheduler = Scheduler(self._passes, shards, lacking)
-        self._judged = list(judged)
-        for _, evaluation_id in begun:
-            if evaluation_id not in open_cells:  # all outputs were stored, and then something happened
-                self.outcomes.finish(evaluation_id, self._evaluations[evaluation_id])
-        self.outcomes.wait()
-        self._begin_judged()
+        self._derived = list(derived)
+        for each in members:
+            if each.evaluation_id not in open_cells:  # all outputs were stored, and then something happened
+                self._complete_outputs(each.evaluation_id)
+        self._go_on()
         if not self._scheduler.finished:
             try:
                 self._execute()
             finally:
-                self._record_open(begun)
+                self._record_open(members)
         self.outcomes.wait()
-        for cell in self._judged:
+        for cell in self._derived:
             self._begin_derived(cell)  # says why it cannot be
 
-    def _begin_all(self, cells: Sequence[Cell]) -> tuple[list[tuple[Cell, int]], dict[int, dict[str, tuple[int, int]]]]:
-        """Begins cells whose outputs are to be computed.
-
-        Returns:
-            The cells that are not complete yet, each with the id of its evaluation; and evaluation id → role → the ids
-            of the evaluation that has, or will have, the embeddings that a cell takes, and of the data set of these.
-        """
-        begun: list[tuple[Cell, int]] = []
-        needs: dict[int, dict[str, tuple[int, int]]] = {}
-        for cell in sorted(cells, key=lambda cell: bool(cell.needs)):
-            taken = {
-                role: (self._holder(need.source), self.store.ensure_dataset(need.opened.dataset))
-                for role, need in cell.needs.items()
+    def _begin_all(self, cells: Sequence[Cell]) -> list[Member]:
+        """Begins cells whose outputs are to be computed; returns those that are not complete yet."""
+        members: list[Member] = []
+        anew = self._anew()
+        for cell in sorted(cells, key=lambda cell: bool(cell.inputs)):
+            inputs = {
+                role: (self._holder(edge.holder), self.store.ensure_dataset(edge.dataset))
+                for role, edge in cell.inputs.items()
+                if cell.rows is not None and role in cell.rows.inputs
             }
             if (evaluation := self._begin(cell)) is not None:
-                begun.append((cell, evaluation.id))
-                needs[evaluation.id] = taken
-        return begun, needs
+                given = given_outputs(self.store, cell)
+                lacks = cell.model in anew or lacks_ones(self.store, cell)
+                members.append(Member(cell, evaluation.id, inputs, given, lacks))
+        return members
 
-    def _record_open(self, begun: Iterable[tuple[Cell, int]]) -> None:
+    def _record_open(self, members: Iterable[Member]) -> None:
         """Stores what the evaluations were computed from that are not complete, for the run that resumes them."""
         ended = self.outcomes.ended()
-        self.records.begin({evaluation_id: cell for cell, evaluation_id in begun if evaluation_id not in ended})
+        self.records.begin({each.evaluation_id: each.cell for each in members if each.evaluation_id not in ended})
 
     def _begin(self, cell: Cell, derived_from: int | None = None) -> Evaluation | None:
         """The evaluation of a cell, begun or gone on with; None when somebody has completed it meanwhile."""
@@ -221,18 +216,8 @@ class Run:
     def _set_aside(self, cells: Sequence[Cell]) -> None:
         """Hides the stored evaluations of cells that are to be run again."""
         for cell in cells:
-            if cell.stored is not None and cell.stored.status in ("complete", "failed") and not cell.kept:
+            if cell.stored is not None and cell.stored.status in ("complete", "failed") and cell.owned:
                 self.store.hide_evaluation(cell.stored.id)
-
-    def _stored_ranges(self, evaluation_ids: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
-        kinds: dict[str, list[int]] = {}
-        for evaluation_id in evaluation_ids:
-            setting = self.catalog.get_eval_setting(self._evaluations[evaluation_id].setting)
-            kinds.setdefault(get_task(setting.task).output_kind, []).append(evaluation_id)
-        ranges: dict[int, list[tuple[int, int]]] = {}
-        for kind, ids in kinds.items():
-            ranges.update(self.store.stored_ranges(ids, kind))
-        return ranges
 
     def _announce(self, shards: Sequence[Shard], stored: dict[int, list[tuple[int, int]]]) -> None:
         """Says what there is to do, and what an earlier run has done of it."""
@@ -269,27 +254,32 @@ class Run:
         self.executor.run(job, self.catalog, self.store, self._scheduler, self, self.progress)
 
     def _anew(self) -> frozenset[str]:
-        """The models for which what is prepared is made anew: stored heads and embeddings of texts may be outdated."""
+        """The models whose heads, probes and items are computed again: the stored ones may be outdated."""
         if not self.options.override:
             return self._suspects
-        cells = [*self.report.plan.cells, *self.report.plan.prerequisites]
-        scorers = {cell.scorer.definition.name for cell in cells if cell.scorer is not None}
-        return frozenset({cell.model for cell in cells if not cell.kept} | scorers)
+        plan = self.report.plan
+        cells = [cell for cell in (*plan.cells, *plan.needed()) if cell.owned]
+        judges = {cell.judge.definition.name for cell in cells if cell.judge is not None}
+        return frozenset({cell.model for cell in cells} | judges)
 
     # What workers tell --------------------------------------------------------------------------------------------
 
     def shard_done(self, shard_id: int, stored_bytes: int) -> None:
         """The values of a shard are stored: some cells may be complete."""
         assert self._scheduler is not None
+        assert self._items is not None
         self.report.stored_bytes += stored_bytes
         cells = self._scheduler.cells_of(shard_id)
         done = self._scheduler.shard_done(shard_id)
         # For a run that is killed; who is complete gets its record then.
         self.records.begin({each: self._evaluations[each] for each in cells if each not in done})
         for evaluation_id in done:
-            if not self._repair(evaluation_id):
+            if self._items.holds(evaluation_id):
+                if not self._items.ended(evaluation_id):
+                    self.outcomes.finish(evaluation_id, self._evaluations[evaluation_id])
+            elif not self._repair(evaluation_id):
                 self._complete_outputs(evaluation_id)
-        self._begin_judged()
+        self._go_on()
 
     def read(self, reads: Iterable[Read]) -> None:
         """Files and variables that users' code has read for the first time."""
@@ -303,9 +293,9 @@ class Run:
         cell = self._evaluations[evaluation_id]
         for dependent in dependents:
             self.cell_failed(dependent, f"{cell.name}, which it needs, failed: {reason}")
-        if self._texts is not None:
-            self._texts.ended(evaluation_id)
-        self._begin_judged()
+        if self._items is not None:
+            self._items.ended(evaluation_id, failed=True)
+        self._go_on()
 
     def _give_up(self, evaluation_id: int, reason: str) -> None:
         """A cell cannot be finished, and nothing is under way for it."""
@@ -314,31 +304,36 @@ class Run:
         self.outcomes.end(self._evaluations[evaluation_id], "failed", reason, evaluation_id)
 
     def _complete_outputs(self, evaluation_id: int) -> None:
-        """Finishes an evaluation whose outputs are stored, and lets begin what has waited for them."""
+        """Lets begin what has waited for the outputs of an evaluation, and scores it or has its items computed."""
         assert self._scheduler is not None
-        assert self._texts is not None
         self._scheduler.completed(evaluation_id)
-        self._texts.ended(evaluation_id)
         cell = self._evaluations[evaluation_id]
-        self.outcomes.finish(evaluation_id, cell)
-        if any(source is cell for each in self._judged for source in _sources(each)):
-            self.outcomes.wait()
+        self.outcomes.outputs_stored(cell)
+        self._score(cell, evaluation_id)
 
-    def _begin_judged(self) -> None:
-        """Begins the cells whose sources have ended, and gives judges the texts of cells that they can take up."""
+    def _score(self, cell: Cell, evaluation_id: int) -> None:
+        """Finishes an evaluation whose outputs are stored, or has the items computed that it is scored with."""
+        assert self._items is not None
+        if cell.items:
+            self._items.add(cell, evaluation_id)
+        else:
+            self.outcomes.finish(evaluation_id, cell)
+
+    def _go_on(self) -> None:
+        """Begins the cells whose sources have ended, and gives models the requests that they can take up."""
         assert self._scheduler is not None
-        assert self._texts is not None
-        ready = [cell for cell in self._judged if all(self.outcomes.of(each) for each in _sources(cell))]
+        assert self._items is not None
+        ready = [cell for cell in self._derived if all(map(self.outcomes.is_settled, _cells(cell)))]
         begun = {id(cell) for cell in ready}
-        self._judged = [cell for cell in self._judged if id(cell) not in begun]
+        self._derived = [cell for cell in self._derived if id(cell) not in begun]
         for cell in ready:
             if (evaluation := self._begin_derived(cell)) is not None:
-                self._texts.add(cell, evaluation.id)
-        shards, complete = self._texts.next(iter(self._scheduler.fresh_id, None))
+                self._score(cell, evaluation.id)
+        shards, complete = self._items.next(iter(self._scheduler.fresh_id, None))
         self._scheduler.add(shards)
         for pass_id in sorted({shard.pass_id for shard in shards}):
-            texts = sum(len(shard.texts) for shard in shards if shard.pass_id == pass_id)
-            self._begin_pass(self._passes[pass_id], texts, texts)
+            requests = sum(len(shard.requests) for shard in shards if shard.pass_id == pass_id)
+            self._begin_pass(self._passes[pass_id], requests, requests)
         for evaluation_id in complete:
             self.outcomes.finish(evaluation_id, self._evaluations[evaluation_id])
 
@@ -352,7 +347,7 @@ class Run:
         one_pass = next(holding, None)
         if one_pass is None:
             return False
-        stored = self._stored_ranges([evaluation_id])
+        stored = self.store.stored_ranges([evaluation_id])
         shards = shards_of(one_pass, stored, iter(self._scheduler.fresh_id, None), only={evaluation_id})
         if not shards:
             return False
@@ -365,18 +360,9 @@ class Run:
 
     # From the outputs of others ------------------------------------------------------------------------------------
 
-    def _derive(self, cells: Sequence[Cell]) -> None:
-        """Completes cells from the outputs of others."""
-        for cell in cells:
-            evaluation = self._begin_derived(cell)
-            if evaluation is not None:
-                self.outcomes.finish(evaluation.id, cell)
-        self.outcomes.wait()
-
     def _begin_derived(self, cell: Cell) -> Evaluation | None:
         """Begins a cell that takes the outputs of another one; None if these are missing, or it is complete already."""
-        taken = cell.source if cell.source is not None else cell.needs[IMAGES].source
-        for source in _sources(cell):
+        for source in _cells(cell):
             if not self.outcomes.has_outputs(source):
                 outcome = self.outcomes.of(source)
                 why = outcome.reason if outcome else "it was not finished"
@@ -384,7 +370,8 @@ class Run:
                 return None
         if self.options.override:
             self._set_aside([cell])
-        return self._begin(cell, derived_from=self._holder(taken))
+        assert cell.source is not None
+        return self._begin(cell, derived_from=self._holder(cell.source))
 
     def _holder(self, source: Evaluation | Cell) -> int:
         """The evaluation that has the outputs of a source: not one that is derived itself."""
@@ -405,7 +392,6 @@ class Run:
         self._record_failure(cell)
 
 
-def _sources(cell: Cell) -> list[Cell]:
+def _cells(cell: Cell) -> list[Cell]:
     """The cells of this run whose outputs a cell takes."""
-    taken = [cell.source, *(need.source for need in cell.needs.values())]
-    return [each for each in taken if isinstance(each, Cell)]
+    return [each for each in cell.sources if isinstance(each, Cell)]

@@ -9,7 +9,8 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from testbed.graph.passes import Pass, Reads, Shard
+from testbed.graph.nodes import Reads
+from testbed.graph.passes import Pass, Shard
 
 # A shard whose worker died is retried; a shard of one cell is given up after this many attempts.
 MAX_ATTEMPTS = 3
@@ -51,6 +52,7 @@ class Scheduler:
         self._open: Counter[int] = Counter()  # evaluation id → its shards that are not done
         self._failed: set[int] = set()
         self._lacking = {pass_id: set(evaluations) for pass_id, evaluations in (waits or {}).items() if evaluations}
+        self._alone = {each.id for each in passes if each.alone}  # passes whose first shard nobody has finished
         self._last_pass: dict[int, int] = {}
         self._next_id = 0
         self.shards_done = 0
@@ -69,12 +71,14 @@ class Scheduler:
 
         Prefers passes that no worker has started, then those of models that the worker has loaded.
         """
+        busy = [shard.pass_id for _, shard in self._under_way.values()]
         candidates = [
-            pass_id for pass_id, shards in self._waiting.items() if self._prune(shards) and pass_id not in self._lacking
+            pass_id
+            for pass_id, shards in self._waiting.items()
+            if self._prune(shards) and pass_id not in self._lacking and not (pass_id in self._alone and pass_id in busy)
         ]
         if not candidates:
             return None if self.finished else WAIT
-        busy = [shard.pass_id for _, shard in self._under_way.values()]
         last = self._last_pass.get(worker)
         loaded = set(self.passes[last].models) if last is not None else set()
         chosen = min(
@@ -109,6 +113,7 @@ class Scheduler:
         """Marks a shard as stored; returns the evaluations without remaining shards."""
         _, shard = self._under_way.pop(shard_id)
         self.shards_done += 1
+        self._alone.discard(shard.pass_id)
         return self._close(shard)
 
     def completed(self, evaluation_id: int) -> None:
@@ -161,12 +166,13 @@ class Scheduler:
         return self._next_id - 1
 
     def _is_one(self, shard: Shard) -> bool:
-        """Whether a shard is the same work for each of its cells: texts."""
-        return self.passes[shard.pass_id].reads is Reads.TEXTS
+        """Whether a shard is the same work for each of its cells: items."""
+        return self.passes[shard.pass_id].of_items
 
     def _where(self, shard: Shard) -> str:
-        if self._is_one(shard):
-            return f"while {self.passes[shard.pass_id].models[0]} embedded texts"
+        one_pass = self.passes[shard.pass_id]
+        if one_pass.of_items:
+            return f"while {one_pass.models[0]} {'embedded texts' if one_pass.reads is Reads.TEXTS else 'answered'}"
         return f"on samples {shard.start} to {shard.stop - 1}"
 
     def _split(self, shard: Shard) -> list[Shard]:

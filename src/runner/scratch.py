@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from testbed.db.store import Store
+from testbed.graph.fuse import Member
+from testbed.graph.options import RunOptions
 from testbed.graph.passes import Check
 from testbed.registry.catalog import Catalog
-from testbed.runner.cells import Cell
-from testbed.runner.options import RunOptions
 from testbed.runner.plan import Plan
 from testbed.runner.progress import Progress
 from testbed.runner.report import Report
@@ -48,5 +48,5 @@ class ScratchRun(Run):
         """Ends workers that were started and not needed."""
         self.executor.close()
 
-    def _record_open(self, begun: Iterable[tuple[Cell, int]]) -> None:
+    def _record_open(self, members: Iterable[Member]) -> None:
         """Does nothing: nobody else reads this store."""

@@ -8,12 +8,12 @@ from typing import Any
 
 from testbed.db.entities import Certificate, Evaluation
 from testbed.db.store import Store
+from testbed.graph.cells import Action, Cell
+from testbed.graph.options import RunOptions
 from testbed.record import described
 from testbed.registry.catalog import Catalog
-from testbed.runner.cells import Action, Cell
 from testbed.runner.doubts import Doubt, find_doubts, representatives
 from testbed.runner.finish import compute_scores, same_scores
-from testbed.runner.options import RunOptions
 from testbed.runner.plan import Plan, Planner
 from testbed.runner.progress import Progress
 from testbed.runner.recompute import Amount, Recomputation
@@ -157,8 +157,8 @@ class Trust:
         self.store.add_certificates([(doubt.evaluation.id, certificate) for doubt, certificate in results])
         for doubt in [doubt for doubt, certificate in results if not certificate.equal]:
             self._suspects.add(doubt.cell.model)
-            if doubt.cell.scorer is not None:
-                self._suspects.add(doubt.cell.scorer.definition.name)
+            if doubt.cell.judge is not None:
+                self._suspects.add(doubt.cell.judge.definition.name)
         self._note_records(results, doubts)
         changed = [self._apply(doubt, certificate) for doubt, certificate in results]
         return any(changed)
@@ -212,12 +212,11 @@ class Trust:
 
     def _refuse_unchecked(self, plan: Plan) -> None:
         """Marks cells whose stored evaluation could not be checked as failed; nothing is deleted."""
-        for cell in [*plan.cells, *plan.prerequisites]:
+        for cell in [*plan.cells, *plan.needed()]:
             cell.partly = [each for each in cell.partly if each.id not in self._unchecked]
             if cell.action in (Action.FAILED, Action.UNSUPPORTED):
                 continue
-            own = cell.stored if cell.action in (Action.DONE, Action.RUN) else cell.source
-            sources = [own, *(need.source for need in cell.needs.values())]
+            sources = [*cell.sources, cell.stored if cell.action in (Action.DONE, Action.RUN) else None]
             taken = [each.id for each in sources if isinstance(each, Evaluation)]
             reasons = [self._unchecked[each] for each in taken if each in self._unchecked]
             if reasons:
@@ -256,7 +255,7 @@ def _metrics_in_doubt(doubt: Doubt) -> bool:
 
 
 def _costs_money(cell: Cell) -> bool:
-    models = [cell.opened_model, cell.scorer]
+    models = [cell.opened_model, cell.judge]
     return any(each.definition.costs_money for each in models if each is not None)
 
 

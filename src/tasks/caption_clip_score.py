@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.db.entities import Metric, SampleInfo, Score
+from testbed.db.entities import Metric, Score
+from testbed.graph.nodes import Built
 from testbed.metrics.caption_status import EMPTY, ERROR, SCORED, shares
 from testbed.metrics.clip_pairs import clip_score_metrics, pair_cosines, ref_clip_score
 from testbed.tasks.caption_similarity import references_of
@@ -15,10 +15,11 @@ from testbed.tasks.captioning import require_some
 from testbed.tasks.clip_score import SCORER, prefix
 from testbed.tasks.generation_base import texts_and_status
 from testbed.tasks.scorer_base import ScorerTask, require_scored
-from testbed.tasks.task_base import Outputs
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.graph.build import Graph
+    from testbed.graph.values import Values
     from testbed.models.model_base import ModelDefinition
 
     Array = np.ndarray[Any, Any]
@@ -28,24 +29,28 @@ class CaptionClipScore(ScorerTask):
     """The cosine of caption and image."""
 
     name = "caption_clip_score"
-    needs_images = True
+    scorer = SCORER
+
+    def build(self, graph: Graph) -> Built:
+        """The captions, and the judge's embeddings of the texts and the images."""
+        built = super().build(graph)
+        images = graph.image_embeddings(graph.judged, by=graph.judge)
+        return Built(built.outputs, {**built.inputs, "images": images})
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
         """The scorer's formulas, and what is put in front of captions."""
         return {"scorer": SCORER, "prefix": prefix(setting)}
 
-    def texts(
-        self, setting: EvalSetting, samples: Sequence[SampleInfo], outputs: Callable[[], Iterable[Any]]
-    ) -> list[str]:
+    def texts(self, setting: EvalSetting, values: Values) -> list[str]:
         """Captions and references."""
-        captions, _ = texts_and_status(outputs())
+        captions, _ = texts_and_status(values.outputs)
         before = prefix(setting)
         given = [caption for caption in captions if caption]
-        given += [each.strip() for several in references_of(setting, samples) for each in several]
+        given += [each.strip() for several in references_of(setting, values.samples) for each in several]
         return list(dict.fromkeys(before + text for text in given))
 
     def score(
-        self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
+        self, values: Values, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
         """CLIPScore needs no reference; RefCLIPScore is of the samples that have some.
 
@@ -56,17 +61,15 @@ class CaptionClipScore(ScorerTask):
             and ``status``; the metrics ``clip_score``, ``clip_score_pairwise`` and ``ref_clip_score`` (see
             `testbed.metrics.clip_pairs`), ``coverage`` and ``empty``.
         """
-        assert outputs.texts is not None
-        assert outputs.images is not None
-        captions, status = texts_and_status(outputs.values)
-        require_some(status, outputs, setting)
-        images = outputs.images()
+        captions, status = texts_and_status(values.outputs)
+        require_some(status, values, setting)
+        images = values.images()
         status[list(images.errors)] = ERROR
-        texts = self.texts(setting, outputs.samples, lambda: outputs.values)
-        embedded, row = outputs.texts(texts), {text: place for place, text in enumerate(texts)}
+        texts = self.texts(setting, values)
+        embedded, row = values.texts(texts), {text: place for place, text in enumerate(texts)}
         before, scored = prefix(setting), np.flatnonzero(status == SCORED)
         own = embedded[[row[before + str(captions[place])] for place in scored]]
-        references = references_of(setting, outputs.samples)
+        references = references_of(setting, values.samples)
         others = [embedded[[row[before + each.strip()] for each in references[place]]] for place in scored]
         cosines = np.where(status == EMPTY, 0.0, np.nan)
         if len(scored):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.sentences import Splitter, get_splitter
@@ -19,10 +19,11 @@ from testbed.metrics.caption_status import ERROR
 from testbed.tasks.captioning import require_some
 from testbed.tasks.generation_base import texts_and_status
 from testbed.tasks.scorer_base import ScorerTask, require_scored
-from testbed.tasks.task_base import Outputs, options_as
+from testbed.tasks.task_base import options_as
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.graph.values import Values
     from testbed.models.model_base import ModelDefinition
 
 
@@ -30,6 +31,7 @@ class CaptionSimilarity(ScorerTask):
     """The cosine of caption and reference, and precision, recall and F1 of their sentences."""
 
     name = "caption_similarity"
+    scorer = SCORER
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
         """The kernel's options, and what cuts texts into sentences."""
@@ -38,29 +40,26 @@ class CaptionSimilarity(ScorerTask):
         cut = {"splitter": splitter.id} if splitter is not None else {}
         return {"scorer": SCORER, **options.spec(), **cut}
 
-    def texts(
-        self, setting: EvalSetting, samples: Sequence[SampleInfo], outputs: Callable[[], Iterable[Any]]
-    ) -> list[str]:
+    def texts(self, setting: EvalSetting, values: Values) -> list[str]:
         """Captions, references, and the sentences of both."""
         options = options_of(setting)
-        captions, _ = texts_and_status(outputs())
-        ids = [sample.id for sample in samples]
-        return texts_of(captions, references_of(setting, samples), splitter_of(setting, options), options, ids)
+        captions, _ = texts_and_status(values.outputs)
+        ids = [sample.id for sample in values.samples]
+        return texts_of(captions, references_of(setting, values.samples), splitter_of(setting, options), options, ids)
 
     def score(
-        self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
+        self, values: Values, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
         """See `testbed.metrics.caption_similarity`; in the scale of the unit interval and raw."""
-        assert outputs.texts is not None
         options = options_of(setting)
-        captions, status = texts_and_status(outputs.values)
-        require_some(status, outputs, setting)
-        ids = [sample.id for sample in outputs.samples]
-        splitter, references = splitter_of(setting, options), references_of(setting, outputs.samples)
+        captions, status = texts_and_status(values.outputs)
+        require_some(status, values, setting)
+        ids = [sample.id for sample in values.samples]
+        splitter, references = splitter_of(setting, options), references_of(setting, values.samples)
         texts = texts_of(captions, references, splitter, options, ids)
         rows = {text: row for row, text in enumerate(texts)}
         scores = score_captions(
-            captions, references, rows, outputs.texts(texts), splitter, options, errors=status == ERROR, ids=ids
+            captions, references, rows, values.texts(texts), splitter, options, errors=status == ERROR, ids=ids
         )
         require_scored(scores.scores["status"], setting)
         baselines = [

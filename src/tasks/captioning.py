@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.data.decode import DECODER
 from testbed.db.entities import Metric, Score
-from testbed.errors import DataError, UnsupportedError
-from testbed.eval_settings.perturbation_base import gpu_call
+from testbed.errors import DataError
 from testbed.metrics.caption_status import ERROR, MISSING, shares
 from testbed.metrics.statistics import mean_and_stderr
 from testbed.models.capability_base import Message
 from testbed.tasks.generation_base import GenerationTask, texts_and_status
-from testbed.tasks.task_base import Outputs
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.graph.values import Values
     from testbed.models.model_base import ModelDefinition
 
     Array = np.ndarray[Any, Any]
@@ -30,42 +27,7 @@ class Captioning(GenerationTask):
     """Generates a caption from an image and an optional prompt."""
 
     name = "captioning"
-
-    def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
-        """``"generate"``.
-
-        Raises:
-            UnsupportedError: If the model does not generate text, or the setting's perturbation needs more than images.
-        """
-        if setting.adversarial_attack is not None or setting.perturbation_needs_model:
-            raise UnsupportedError(f"{setting.name} attacks a classifier; captioners are not supported")
-        if setting.perturbation_fn_gpu is not None and "targets" in gpu_call(setting.perturbation_fn_gpu).arguments:
-            raise UnsupportedError(f"the perturbation of {setting.name} needs targets; captioning has none")
-        return super().route(model, setting)
-
-    def forward_spec(
-        self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
-    ) -> dict[str, Any]:
-        """Decoder, transform, perturbations with the key of their random numbers, prompt, and how text is generated."""
-        config = self.config(setting)
-        spec = {
-            "task": self.name,
-            "decoder": DECODER,
-            "transform": setting.transform,
-            "prompt": setting.task_options.get("prompt"),
-            "generation": vars(config),
-        }
-        if setting.perturbed:
-            spec["perturbation_cpu"] = setting.perturbation_fn_cpu
-            spec["perturbation_gpu"] = setting.perturbation_fn_gpu
-            spec["noise"] = [setting.noise_key, seed]
-        if config.temperature > 0:
-            spec["sampling"] = seed
-        return spec
-
-    def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
-        """Only the scorer."""
-        return {"scorer": SCORER}
+    scorer = SCORER
 
     def message(self, setting: EvalSetting, sample: str, image: Any | None) -> Message:
         """The image, and the setting's prompt if it has one."""
@@ -73,7 +35,7 @@ class Captioning(GenerationTask):
         return Message([part for part in (image, prompt) if part is not None], sample=sample)
 
     def score(
-        self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
+        self, values: Values, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
         """The coverage and the length of captions.
 
@@ -85,8 +47,8 @@ class Captioning(GenerationTask):
         Raises:
             DataError: If no sample has a caption.
         """
-        texts, status = texts_and_status(outputs.values)
-        require_some(status, outputs, setting)
+        texts, status = texts_and_status(values.outputs)
+        require_some(status, values, setting)
         words = np.asarray([np.nan if text is None else len(text.split()) for text in texts], dtype=np.float64)
         counted = words[~np.isnan(words)]
         mean, stderr = mean_and_stderr(counted)
@@ -95,7 +57,7 @@ class Captioning(GenerationTask):
         return scores, [*shares(status, SCORER), length]
 
 
-def require_some(status: Array, outputs: Outputs, setting: EvalSetting) -> None:
+def require_some(status: Array, values: Values, setting: EvalSetting) -> None:
     """Checks that at least one sample has a caption.
 
     Raises:
@@ -103,8 +65,8 @@ def require_some(status: Array, outputs: Outputs, setting: EvalSetting) -> None:
     """
     if ((status != MISSING) & (status != ERROR)).any():
         return
-    first = ", ".join(sample.id for sample in outputs.samples[:3])
-    said = next((str(value["finish_reason"]) for value in outputs.values if value is not None), "unreadable")
+    first = ", ".join(sample.id for sample in values.samples[:3])
+    said = next((str(value["finish_reason"]) for value in values.outputs if value is not None), "unreadable")
     hint = "; check that the ids of the predictions match the data set" if (status == MISSING).all() else ""
     raise DataError(
         f"{setting.name}: none of the {len(status)} samples ({first}, …) has a caption; the first one: {said}{hint}"

@@ -2,40 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.decode import DECODER
 from testbed.db.entities import Metric, Score
 from testbed.errors import DataError, UnsupportedError
 from testbed.eval_settings.metric_base import as_metrics
 from testbed.eval_settings.perturbation_base import parameters
+from testbed.graph.nodes import IMAGES, Built, Op, Steps
+from testbed.graph.ops import image_spec
+from testbed.graph.texts import text_language
 from testbed.models.capability_base import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, LOGITS
 from testbed.tasks import zero_shot
 from testbed.tasks.classification_scores import SCORER, score_classes
-from testbed.tasks.head_files import head_digests, head_files, loaded_head
-from testbed.tasks.task_base import IMAGES, BoundCell, Outputs, PrepareContext, Task, require
-from testbed.tasks.texts import text_language
+from testbed.tasks.head_files import SavedHead, head_digests, head_files
+from testbed.tasks.image_embedding import FEATURES
+from testbed.tasks.task_base import Task, require
+from testbed.tasks.zero_shot import ZeroShotHead
 
 if TYPE_CHECKING:
     import numpy as np
     import torch
 
     from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.graph.build import Graph
+    from testbed.graph.values import Values
     from testbed.models.model_base import ModelDefinition
-    from testbed.models.runtime_base import ImageClassifier, LoadedClassifier, LoadedDualEncoder, ZeroShotClassifier
+    from testbed.models.runtime_base import LoadedClassifier, LoadedDualEncoder
 
 OWN_SCORER = "metrics_fn"
 
 BY_LOGITS = "logits"
 BY_ZERO_SHOT = "zero-shot"
+HEAD = "head"  # the role of a zero-shot head
+
+
+@dataclass(frozen=True)
+class Logits(Op):
+    """Logits [C] of a classifier, or of a dual encoder with a zero-shot head.
+
+    Attributes:
+        route: `BY_LOGITS` or `BY_ZERO_SHOT`.
+    """
+
+    route: str
+    kind = "logits"
+
+    def spec(
+        self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
+    ) -> dict[str, Any]:
+        """The pixels, an attack, and the prompts."""
+        spec: dict[str, Any] = {"task": setting.task, "route": self.route, **image_spec(setting, seed)}
+        if getattr(model, "classify", None) is not None:
+            spec["classify_seed"] = seed
+        if setting.adversarial_attack is not None:
+            spec["attack"] = setting.adversarial_attack
+        if setting.class_sublist is not None and (setting.perturbation_needs_model or self.restricts(model, setting)):
+            spec["class_sublist"] = setting.class_sublist
+        if self.route == BY_ZERO_SHOT:
+            heads = head_digests()
+            spec["prompts"] = {"heads": heads} if heads else setting.prompt_spec(class_names)
+            spec["zero_shot_revision"] = zero_shot.REVISION
+            if (language := text_language(model, setting.language)) is not None:
+                spec["language"] = language
+        return spec
+
+    def restricts(self, model: ModelDefinition, setting: EvalSetting) -> bool:
+        """Whether the model's ``classify`` restricts the logits itself."""
+        return setting.class_sublist is not None and bool(getattr(model, "handles_class_sublist", False))
+
+    def steps(self, loaded: Any, setting: EvalSetting, ones: Mapping[str, torch.Tensor]) -> Steps:
+        """The classifier, or the image encoder and the head."""
+        return _classifier_steps(loaded, setting) if self.route == BY_LOGITS else _head_steps(loaded, setting, ones)
+
+
+def _classifier_steps(loaded: LoadedClassifier, setting: EvalSetting) -> Steps:
+    """All logits are stored; scoring restricts them to the setting's classes."""
+    own = loaded.definition.handles_class_sublist and setting.class_sublist is not None
+    handled = setting.adversarial_attack if loaded.definition.handles_attack else None
+    full = loaded.classifier(setting.class_sublist if own else None, handled)
+    key = f"logits/{setting.name}" if own or handled else "logits"
+    return Steps(
+        key,
+        outputs=lambda logits: logits,
+        features=full,
+        attacked=lambda: loaded.classifier(setting.class_sublist, setting.adversarial_attack),
+    )
+
+
+def _head_steps(loaded: LoadedDualEncoder, setting: EvalSetting, ones: Mapping[str, torch.Tensor]) -> Steps:
+    """Cells that differ only in their prompts share the image embeddings."""
+    from testbed.models.runtime_base import ZeroShotClassifier
+
+    head = ones[HEAD].to(loaded.options.device)
+    return Steps(
+        FEATURES,
+        outputs=ZeroShotClassifier(loaded, head).from_embeddings,
+        features=loaded.embed_image,
+        attacked=lambda: ZeroShotClassifier(loaded, head, setting.class_sublist),
+    )
 
 
 class Classification(Task):
     """Assigns images to one of C classes."""
 
     name = "classification"
-    output_kind = "logits"
+    scorer = SCORER
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
         """``"logits"`` for a classifier, ``"zero-shot"`` for a dual encoder if the setting has templates."""
@@ -57,127 +130,36 @@ class Classification(Task):
             require(model, {GRADIENTS}, setting)
         return route
 
-    def forward_spec(
-        self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
-    ) -> dict[str, Any]:
-        """Decoder, transform, perturbations with the key of their random numbers, attack, prompts."""
-        route = self.route(model, setting)
-        spec: dict[str, Any] = {"task": self.name, "route": route, "decoder": DECODER, "transform": setting.transform}
-        if setting.perturbed:
-            spec["perturbation_cpu"] = setting.perturbation_fn_cpu
-            spec["perturbation_gpu"] = setting.perturbation_fn_gpu
-            spec["noise"] = [setting.noise_key, seed]
-        if getattr(model, "classify", None) is not None:
-            spec["classify_seed"] = seed
-        if setting.adversarial_attack is not None:
-            spec["attack"] = setting.adversarial_attack
-        if setting.class_sublist is not None and (setting.perturbation_needs_model or self.restricts(model, setting)):
-            spec["class_sublist"] = setting.class_sublist
-        if route == BY_ZERO_SHOT:
-            heads = head_digests()
-            spec["prompts"] = {"heads": heads} if heads else setting.prompt_spec(class_names)
-            spec["zero_shot_revision"] = zero_shot.REVISION
-            if (language := text_language(model, setting.language)) is not None:
-                spec["language"] = language
-        return spec
-
-    def image_settings(self, model: ModelDefinition, setting: EvalSetting) -> dict[str, str]:
-        """Its own, for a dual encoder on a setting that keeps embeddings."""
-        kept = setting.keep_embeddings and setting.adversarial_attack is None and not setting.perturbation_needs_model
-        return {IMAGES: setting.name} if kept and self.route(model, setting) == BY_ZERO_SHOT else {}
+    def build(self, graph: Graph) -> Built:
+        """The logits; of a dual encoder on a setting that keeps embeddings, computed from these."""
+        route = self.route(graph.model, graph.setting)
+        if route == BY_LOGITS:
+            return Built(graph.rows(Logits(route)))
+        setting = graph.setting
+        attacked = setting.adversarial_attack is not None or setting.perturbation_needs_model
+        inputs = {IMAGES: graph.image_embeddings()} if setting.keep_embeddings and not attacked else {}
+        return Built(graph.rows(Logits(route), inputs, {HEAD: SavedHead() if head_files() else ZeroShotHead()}))
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
         """The evaluated classes, their groups, and the metric."""
-        metric = {"own": setting.metrics_fn} if setting.metrics_fn is not None else {"scorer": SCORER}
+        metric = {"own": setting.metrics_fn} if setting.metrics_fn is not None else {"scorer": self.scorer}
         spec = {"class_sublist": setting.class_sublist, "metric": metric}
         groups = setting.class_groups
         return spec if groups is None else {**spec, "class_groups": groups}
 
-    def restricts(self, model: ModelDefinition, setting: EvalSetting) -> bool:
-        """Whether the model's ``classify`` restricts the logits itself."""
-        return setting.class_sublist is not None and bool(getattr(model, "handles_class_sublist", False))
-
-    def bind(self, loaded: Any, setting: EvalSetting, context: PrepareContext) -> BoundCell:
-        """Makes the zero-shot head if the model needs one."""
-        if self.route(loaded.definition, setting) == BY_LOGITS:
-            return ClassifierCell(loaded, setting)
-        if head_files():
-            names = setting.given_class_names(context.class_names)
-            return ZeroShotCell(loaded, setting, loaded_head(len(names) or None))
-        head = zero_shot.prepared_head(loaded, setting.prompts(context.class_names), context, setting.language)
-        return ZeroShotCell(loaded, setting, head)
-
     def score(
-        self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
+        self, values: Values, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
         """Accuracies, calibration and proper scores, or what the setting's own ``metrics_fn`` returns."""
         logits = viewed_logits(
-            outputs.values, setting.class_sublist, setting.class_groups, outputs.restricted, setting.name
+            values.outputs, setting.class_sublist, setting.class_groups, values.restricted, setting.name
         )
         if setting.metrics_fn is not None:
-            return _own_metrics(logits, outputs, setting, model)
-        return score_classes(logits, outputs.samples, outputs.class_names, setting.name)
+            return _own_metrics(logits, values, setting, model)
+        return score_classes(logits, values.samples, values.class_names, setting.name)
 
 
 task = Classification()
-
-
-class ClassifierCell(BoundCell):
-    """A classifier on a setting. All logits are stored; scoring restricts them to the setting's classes."""
-
-    def __init__(self, loaded: LoadedClassifier, setting: EvalSetting) -> None:
-        own = loaded.definition.handles_class_sublist and setting.class_sublist is not None
-        handled = setting.adversarial_attack if loaded.definition.handles_attack else None
-        self.full: ImageClassifier = loaded.classifier(setting.class_sublist if own else None, handled)
-        self.loaded = loaded
-        self.setting = setting
-        self.feature_key = f"logits/{setting.name}" if own or handled else "logits"
-
-    def features(self, images: torch.Tensor) -> torch.Tensor:
-        """The logits."""
-        logits: torch.Tensor = self.full(images)
-        return logits
-
-    def outputs(self, features: torch.Tensor) -> torch.Tensor:
-        """The logits, unchanged."""
-        return features
-
-    def attacked_model(self) -> ImageClassifier:
-        """The classifier, restricted to the setting's classes."""
-        return self.loaded.classifier(self.setting.class_sublist, self.setting.adversarial_attack)
-
-
-class ZeroShotCell(BoundCell):
-    """A dual encoder on a setting; cells that differ only in their prompts share the image embeddings."""
-
-    feature_key = "image-embeddings"
-
-    def __init__(
-        self,
-        loaded: LoadedDualEncoder,
-        setting: EvalSetting,
-        head: torch.Tensor,
-    ) -> None:
-        from testbed.models.runtime_base import ZeroShotClassifier
-
-        self.loaded = loaded
-        self.setting = setting
-        head = head.to(loaded.options.device)
-        self.classifier: ZeroShotClassifier = ZeroShotClassifier(loaded, head)
-
-    def features(self, images: torch.Tensor) -> torch.Tensor:
-        """The image embeddings."""
-        return self.loaded.embed_image(images)
-
-    def outputs(self, features: torch.Tensor) -> torch.Tensor:
-        """The zero-shot logits."""
-        return self.classifier.from_embeddings(features)
-
-    def attacked_model(self) -> ZeroShotClassifier:
-        """The zero-shot classifier, restricted to the setting's classes."""
-        from testbed.models.runtime_base import ZeroShotClassifier
-
-        return ZeroShotClassifier(self.loaded, self.classifier.head, self.setting.class_sublist)
 
 
 def viewed_logits(
@@ -252,7 +234,7 @@ def with_wrong_rows(
 
 
 def _own_metrics(
-    logits: np.ndarray[Any, Any], outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
+    logits: np.ndarray[Any, Any], values: Values, setting: EvalSetting, model: ModelDefinition | None
 ) -> tuple[list[Score], list[Metric]]:
     """The result of the setting's ``metrics_fn``, called with torch tensors as in ImageNet-testbed."""
     import numpy as np
@@ -260,14 +242,14 @@ def _own_metrics(
 
     function = setting.metrics_fn
     assert function is not None
-    targets = [sample.target for sample in outputs.samples]
+    targets = [sample.target for sample in values.samples]
     offered = {
-        "logits": torch.from_numpy(with_wrong_rows(logits, targets, outputs.unreadable)),
+        "logits": torch.from_numpy(with_wrong_rows(logits, targets, values.unreadable)),
         "targets": torch.tensor(targets) if all(isinstance(target, int | float) for target in targets) else targets,
-        "image_paths": np.array([sample.id for sample in outputs.samples]),
-        "slices": [sample.slices or {} for sample in outputs.samples],
-        "class_names": outputs.class_names,
-        "unreadable": np.isin(np.arange(len(targets)), outputs.unreadable),
+        "image_paths": np.array([sample.id for sample in values.samples]),
+        "slices": [sample.slices or {} for sample in values.samples],
+        "class_names": values.class_names,
+        "unreadable": np.isin(np.arange(len(targets)), values.unreadable),
         "py_model": model,
     }
     returned = function(**{name: offered[name] for name in parameters(function) if name in offered})

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.db.entities import Metric, SampleInfo, Score
+from testbed.db.entities import Metric, Score
 from testbed.errors import DefinitionError
 from testbed.metrics.clip_pairs import clip_score_metrics, pair_cosines
-from testbed.tasks.embedding_base import TextTask, text_embeddings
+from testbed.tasks.embedding_base import TextTask
 from testbed.tasks.retrieval_scores import columns_of_captions, flat_captions
-from testbed.tasks.task_base import Outputs
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.graph.values import Values
     from testbed.models.model_base import ModelDefinition
 
 Array = np.ndarray[Any, Any]
@@ -34,23 +33,21 @@ class ClipScore(TextTask):
         """As every task on texts, and what goes in front of captions."""
         return {**super().view_spec(setting), "prefix": prefix(setting)}
 
-    def texts(
-        self, setting: EvalSetting, samples: Sequence[SampleInfo], outputs: Callable[[], Iterable[Any]] = tuple
-    ) -> list[str]:
+    def texts(self, setting: EvalSetting, values: Values) -> list[str]:
         """The captions, each with the prefix."""
         before = prefix(setting)
-        return [before + caption for caption in dict.fromkeys(flat_captions(samples, setting.name)[0])]
+        return [before + caption for caption in dict.fromkeys(flat_captions(values.samples, setting.name)[0])]
 
     def score(
-        self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
+        self, values: Values, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
         """The cosines of all pairs, and their means."""
-        captions, owners = flat_captions(outputs.samples, setting.name)
-        texts = self.texts(setting, outputs.samples)
+        captions, owners = flat_captions(values.samples, setting.name)
+        texts = self.texts(setting, values)
         place = {text: row for row, text in enumerate(texts)}
         rows = np.asarray([place[prefix(setting) + caption] for caption in captions], dtype=np.int64)
-        embedded = text_embeddings(outputs, texts, setting.language)
-        return score_pairs(outputs.values, embedded, owners, rows)
+        embedded = values.texts(texts)
+        return score_pairs(values.outputs, embedded, owners, rows)
 
 
 def score_pairs(images: Array, texts: Array, owners: Array, rows: Array) -> tuple[list[Score], list[Metric]]:

@@ -3,33 +3,45 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.errors import UnsupportedError
+from testbed.eval_settings.perturbation_base import gpu_call
+from testbed.graph.nodes import Built
 from testbed.metrics.caption_status import EMPTY, ERROR, MISSING, SCORED
 from testbed.models.capability_base import FAILED, GENERATE, NO_ANSWER, Generation, GenerationConfig, Message
-from testbed.tasks.task_base import BoundCell, PrepareContext, Task, options_as, require
+from testbed.tasks.task_base import Task, options_as, require
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.graph.build import Graph
     from testbed.models.model_base import ModelDefinition
 
     Array = np.ndarray[Any, Any]
-
-KIND = "text"  # of outputs: for each sample {"text": str or None, "finish_reason": str}
 
 
 class GenerationTask(Task):
     """A model receives messages and answers in text."""
 
-    output_kind = KIND
-
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
-        """``"generate"``."""
+        """``"generate"``.
+
+        Raises:
+            UnsupportedError: If the model does not generate text, or the setting's perturbation needs more than images.
+        """
+        if setting.adversarial_attack is not None or setting.perturbation_needs_model:
+            raise UnsupportedError(f"{setting.name} attacks a classifier; models that generate text are not supported")
+        if setting.perturbation_fn_gpu is not None and "targets" in gpu_call(setting.perturbation_fn_gpu).arguments:
+            raise UnsupportedError(f"the perturbation of {setting.name} needs targets; {self.name} has none")
         require(model, {GENERATE}, setting)
         return GENERATE
+
+    def build(self, graph: Graph) -> Built:
+        """The model's answers; text is generated as the setting's task option ``generation`` says."""
+        return Built(graph.generations(self.message, options_as(GenerationConfig, graph.setting, "generation")))
 
     @abstractmethod
     def message(self, setting: EvalSetting, sample: str, image: Any | None) -> Message:
@@ -41,18 +53,6 @@ class GenerationTask(Task):
             image: Its RGB image; None if the data set has none.
         """
 
-    def config(self, setting: EvalSetting) -> GenerationConfig:
-        """How text is generated, from the setting's task option ``generation``.
-
-        Raises:
-            DefinitionError: If it has unknown fields.
-        """
-        return options_as(GenerationConfig, setting, "generation")
-
-    def bind(self, loaded: Any, setting: EvalSetting, context: PrepareContext) -> BoundCell:
-        """Never called: there is nothing to prepare."""
-        raise NotImplementedError
-
 
 def output_of(generation: Generation) -> dict[str, Any]:
     """A generation as stored."""
@@ -62,6 +62,11 @@ def output_of(generation: Generation) -> dict[str, Any]:
 def failure(reason: str) -> dict[str, Any]:
     """The stored output if a model could not answer."""
     return {"text": None, "finish_reason": f"{FAILED}: {reason}"}
+
+
+def is_answer(output: Mapping[str, Any]) -> bool:
+    """Whether a stored output is an answer, not a failure."""
+    return output["text"] is not None and not str(output["finish_reason"]).startswith(FAILED)
 
 
 def texts_and_status(values: Iterable[Any]) -> tuple[list[str | None], Array]:

@@ -6,6 +6,7 @@ A file is a ``.npy`` array, or a tensor that torch has saved as CLIP benchmark's
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from testbed.data.content import remembered_digest
 from testbed.db.entities import Evaluation
 from testbed.errors import DataError
 from testbed.eval_settings.eval_setting_base import prompts_of
+from testbed.graph.cells import model_identity
+from testbed.graph.nodes import Given, One
 from testbed.inputs import active
 from testbed.tasks.zero_shot import head_fingerprint
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     import torch
 
     from testbed.db.store import Store
+    from testbed.models.model_base import ModelDefinition
 
 
 def head_files() -> list[Path]:
@@ -34,6 +38,26 @@ def head_digests() -> list[str]:
         DataError: If a file cannot be read.
     """
     return [remembered_digest(file) for file in head_files()]
+
+
+@dataclass(frozen=True)
+class SavedHead(One):
+    """The mean of the heads in use, float32 [D, C], not normalized again. It is in files, and not stored again."""
+
+    kind = "zero-shot-head"
+
+    def fingerprint(self, given: Given, definition: ModelDefinition) -> str:
+        """Empty: it is not stored."""
+        return ""
+
+    def make(self, loaded: Any, given: Given) -> tuple[torch.Tensor, dict[str, Any]]:
+        """Reads the files.
+
+        Raises:
+            DataError: If they are no heads, or have different shapes, or not one column for each class.
+        """
+        names = given.setting.given_class_names(given.class_names)
+        return loaded_head(len(names) or None), {}
 
 
 def loaded_head(classes: int | None) -> torch.Tensor:
@@ -96,8 +120,6 @@ def save_heads(store: Store, evaluations: Sequence[Evaluation], folder: Path) ->
 
 
 def _stored_head(store: Store, evaluation: Evaluation, identity: Mapping[str, Any]) -> Any:
-    from testbed.runner.cells import model_identity
-
     forward = identity.get("forward", {})
     if forward.get("route") != "zero-shot" or "class_names" not in forward.get("prompts", {}):
         return None

@@ -2,25 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DataError, DefinitionError
+from testbed.graph.nodes import IMAGES, Built, Given, One, Op, Reads, Steps
+from testbed.graph.ops import image_spec
 from testbed.identity import digest
 from testbed.models.capability_base import EMBED_IMAGE
 from testbed.tasks import image_embedding
 from testbed.tasks.classification import Classification
+from testbed.tasks.image_embedding import FEATURES
 from testbed.tasks.probe_spec import ProbeSpec
-from testbed.tasks.task_base import IMAGES, BoundCell, EmbeddedImages, PrepareContext, require
+from testbed.tasks.task_base import require
 
 if TYPE_CHECKING:
     import torch
 
     from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.graph.build import Graph
     from testbed.models.model_base import ModelDefinition
     from testbed.tasks.probe_fit import Probe
 
 TRAIN, VALIDATION = "train", "validation"
+PROBE = "probe"
+
+
+class ProbeLogits(Op):
+    """Logits [C] of a probe."""
+
+    kind = "logits"
+    reads = Reads.ROWS
+
+    def spec(
+        self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
+    ) -> dict[str, Any]:
+        """The pixels, and how the probe is fitted."""
+        return {"task": setting.task, **image_spec(setting, seed), "probe": probe_spec(setting).spec()}
+
+    def steps(self, loaded: Any, setting: EvalSetting, ones: Mapping[str, torch.Tensor]) -> Steps:
+        """The probe, on stored embeddings."""
+        from testbed.tasks.probe_fit import probe_logits
+
+        probe = _probe_of(ones[PROBE], probe_spec(setting))
+        return Steps(FEATURES, lambda features: probe_logits(features, probe))
+
+
+@dataclass(frozen=True)
+class FittedProbe(One):
+    """A probe as one table, float32 [D + 1, C]: the weights, and below them the bias.
+
+    Attributes:
+        validation: Whether it is chosen with a validation split.
+    """
+
+    validation: bool
+    kind = "linear-probe"
+
+    def fingerprint(self, given: Given, definition: ModelDefinition) -> str:
+        """The model, how the probe is fitted, and the samples that it is fitted to."""
+        spec = probe_spec(given.setting)
+        parts = [[[sample.digest, sample.target] for sample in given.samples(role)] for role in self._roles]
+        return digest(["linear-probe", spec.spec(), given.model_identity, _num_classes(given), *parts])
+
+    def make(self, loaded: Any, given: Given) -> tuple[torch.Tensor, dict[str, Any]]:
+        """Fits the probe."""
+        import torch
+
+        from testbed.tasks.probe_fit import fit_probe
+
+        spec = probe_spec(given.setting)
+        parts = []
+        for role in self._roles:
+            rows = given.rows(role)
+            parts.append((torch.from_numpy(rows.values), [sample.target for sample in rows.samples]))
+        others = parts[1] if self.validation else None
+        probe = fit_probe(*parts[0], _num_classes(given), spec, others, loaded.options.device)
+        about = {"probe": spec.spec(), "weight_decay": probe.weight_decay, **probe.info}
+        return torch.cat([probe.weight, probe.bias[None]]), about
+
+    @property
+    def _roles(self) -> list[str]:
+        return [TRAIN, VALIDATION] if self.validation else [TRAIN]
 
 
 class LinearProbe(Classification):
@@ -37,49 +101,16 @@ class LinearProbe(Classification):
         probe_spec(setting)
         return "embeddings"
 
-    def image_settings(self, model: ModelDefinition, setting: EvalSetting) -> dict[str, str]:
-        """Its own images, the training images, and those of the validation split."""
-        roles = {IMAGES: setting.name, TRAIN: setting.task_options[TRAIN]}
-        if setting.task_options.get(VALIDATION):
-            roles[VALIDATION] = setting.task_options[VALIDATION]
-        return roles
-
-    def forward_spec(
-        self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
-    ) -> dict[str, Any]:
-        """What determines the embeddings of its own images, and how the probe is fitted."""
-        spec = image_embedding.task.forward_spec(model, setting, class_names, seed)
-        return {**spec, "task": self.name, "probe": probe_spec(setting).spec()}
-
-    def bind(self, loaded: Any, setting: EvalSetting, context: PrepareContext) -> BoundCell:
-        """Fits the probe, unless it is fitted already."""
-        return ProbeCell(prepared_probe(setting, context, loaded.options.device))
+    def build(self, graph: Graph) -> Built:
+        """The logits, from the embeddings of its own images, the training images and those of the validation split."""
+        options = graph.setting.task_options
+        inputs = {IMAGES: graph.image_embeddings(), TRAIN: graph.image_embeddings(options[TRAIN])}
+        if options.get(VALIDATION):
+            inputs[VALIDATION] = graph.image_embeddings(options[VALIDATION])
+        return Built(graph.rows(ProbeLogits(), inputs, {PROBE: FittedProbe(VALIDATION in inputs)}))
 
 
 task = LinearProbe()
-
-
-class ProbeCell(BoundCell):
-    """A probe on embeddings."""
-
-    feature_key = "image-embeddings"
-
-    def __init__(self, probe: Probe) -> None:
-        self.probe = probe
-
-    def features(self, images: torch.Tensor) -> torch.Tensor:
-        """Never called: embeddings come from the store."""
-        raise NotImplementedError
-
-    def outputs(self, features: torch.Tensor) -> torch.Tensor:
-        """The probe's logits."""
-        from testbed.tasks.probe_fit import probe_logits
-
-        return probe_logits(features, self.probe)
-
-    def attacked_model(self) -> Any:
-        """Never called: attacks are not supported."""
-        raise NotImplementedError
 
 
 def probe_spec(setting: EvalSetting) -> ProbeSpec:
@@ -94,50 +125,18 @@ def probe_spec(setting: EvalSetting) -> ProbeSpec:
         raise DefinitionError(f"{setting.name}: task_options['probe'] has fields of ProbeSpec: {error}") from None
 
 
-def prepared_probe(setting: EvalSetting, context: PrepareContext, device: str) -> Probe:
-    """The probe, fitted once for a model and its samples and then cached by its content."""
-    import numpy as np
-    import torch
+def _probe_of(table: torch.Tensor, spec: ProbeSpec) -> Probe:
+    from testbed.tasks.probe_fit import Probe
 
-    from testbed.tasks.probe_fit import Probe, fit_probe
-
-    assert context.embedded is not None
-    spec = probe_spec(setting)
-    train = context.embedded(TRAIN)
-    held = context.embedded(VALIDATION) if setting.task_options.get(VALIDATION) else None
-    classes = _num_classes(setting, context, train)
-    parts = [_content(each) for each in (train, held) if each is not None]
-    fingerprint = digest(["linear-probe", spec.spec(), context.model_identity, classes, *parts])
-    found = context.get(fingerprint)
-    if found is None:
-        probe = fit_probe(
-            torch.from_numpy(train.values),
-            [sample.target for sample in train.samples],
-            classes,
-            spec,
-            None if held is None else (torch.from_numpy(held.values), [sample.target for sample in held.samples]),
-            device,
-        )
-        both = torch.cat([probe.weight, probe.bias[None]])
-        about = {"probe": spec.spec(), "weight_decay": probe.weight_decay, **probe.info}
-        context.put(fingerprint, "linear-probe", both, about)
-        found = context.get(fingerprint)
-        if found is None:
-            return probe
-    table = torch.from_numpy(np.array(found))
     return Probe(table[:-1], table[-1], weight_decay=None, normalize=spec.normalize)
 
 
-def _content(images: EmbeddedImages) -> list[list[Any]]:
-    return [[sample.digest, sample.target] for sample in images.samples]
-
-
-def _num_classes(setting: EvalSetting, context: PrepareContext, train: EmbeddedImages) -> int:
+def _num_classes(given: Given) -> int:
     """The number of logits of the probe: one per class name, else one per class up to the last that occurs."""
-    known = setting.num_classes or (len(context.class_names) if context.class_names else None)
+    known = given.setting.num_classes or (len(given.class_names) if given.class_names else None)
     if known is not None:
         return known
-    targets = [sample.target for sample in (*train.samples, *context.samples)]
+    targets = [sample.target for sample in (*given.samples(TRAIN), *given.samples(IMAGES))]
     if not all(type(target) is int for target in targets):
-        raise DataError(f"{setting.name}: a linear probe needs one class index for each sample")
+        raise DataError(f"{given.setting.name}: a linear probe needs one class index for each sample")
     return max(int(target) for target in targets) + 1

@@ -8,10 +8,10 @@ from testbed.db.entities import Metric, Score
 from testbed.errors import DefinitionError
 from testbed.tasks.classification import Classification, viewed_logits
 from testbed.tasks.multilabel_scores import SCORER, score_labels
-from testbed.tasks.task_base import Outputs
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.graph.values import Values
     from testbed.models.model_base import ModelDefinition
 
 
@@ -27,13 +27,13 @@ class MultiLabel(Classification):
         return {**super().view_spec(setting), "metric": {"scorer": SCORER}}
 
     def score(
-        self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
+        self, values: Values, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
         """Mean average precision."""
         logits = viewed_logits(
-            outputs.values, setting.class_sublist, setting.class_groups, outputs.restricted, setting.name
+            values.outputs, setting.class_sublist, setting.class_groups, values.restricted, setting.name
         )
-        return score_labels(logits, outputs.samples, outputs.class_names, setting.name)
+        return score_labels(logits, values.samples, values.class_names, setting.name)
 
 
 task = MultiLabel()

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.db.entities import Metric, SampleInfo, Score
+from testbed.db.entities import Metric, Score
 from testbed.errors import DefinitionError
-from testbed.tasks.embedding_base import TextTask, text_embeddings
+from testbed.tasks.embedding_base import TextTask
 from testbed.tasks.retrieval_scores import RECALL_K, SCORER, flat_captions, score_retrieval
-from testbed.tasks.task_base import Outputs
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.graph.values import Values
     from testbed.models.model_base import ModelDefinition
 
 
@@ -28,22 +27,20 @@ class Retrieval(TextTask):
         """As every task on texts, and the k of recall@k."""
         return {**super().view_spec(setting), "recall_k": recall_k(setting)}
 
-    def texts(
-        self, setting: EvalSetting, samples: Sequence[SampleInfo], outputs: Callable[[], Iterable[Any]] = tuple
-    ) -> list[str]:
+    def texts(self, setting: EvalSetting, values: Values) -> list[str]:
         """The captions."""
-        return list(dict.fromkeys(flat_captions(samples, setting.name)[0]))
+        return list(dict.fromkeys(flat_captions(values.samples, setting.name)[0]))
 
     def score(
-        self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
+        self, values: Values, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
         """Recall@k, median and mean reciprocal rank, in both directions."""
-        captions, owners = flat_captions(outputs.samples, setting.name)
-        texts = self.texts(setting, outputs.samples)
+        captions, owners = flat_captions(values.samples, setting.name)
+        texts = self.texts(setting, values)
         place = {text: row for row, text in enumerate(texts)}
         rows = np.asarray([place[caption] for caption in captions], dtype=np.int64)
-        embedded = text_embeddings(outputs, texts, setting.language)
-        return score_retrieval(outputs.values, embedded[rows], owners, recall_k(setting))
+        embedded = values.texts(texts)
+        return score_retrieval(values.outputs, embedded[rows], owners, recall_k(setting))
 
 
 def recall_k(setting: EvalSetting) -> list[int]:

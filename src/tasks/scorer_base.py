@@ -1,61 +1,43 @@
-"""What tasks share that score captions with a model of their own: the scorer."""
+"""The base of tasks in which a judge scores the captions of another setting."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from testbed.errors import DataError
+from testbed.graph.nodes import Built
 from testbed.metrics.caption_status import EMPTY, SCORED
-from testbed.models.capability_base import EMBED_IMAGE, EMBED_TEXT
 from testbed.tasks.captioning import task as captioning
-from testbed.tasks.generation_base import KIND
-from testbed.tasks.task_base import BoundCell, PrepareContext, Task, require
+from testbed.tasks.task_base import Task
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.graph.build import Graph
+    from testbed.graph.values import Values
     from testbed.models.model_base import ModelDefinition
 
     Array = np.ndarray[Any, Any]
 
 
 class ScorerTask(Task):
-    """Captions that are stored, scored with the embeddings of a scorer.
-
-    The captions are those of another setting's evaluation, from which the cells are derived. The scorer embeds each
-    text once, whichever cell needs it, and each image once; both are stored, so that scoring again runs no model.
-
-    Attributes:
-        needs_images: Whether the scorer must embed images too.
-    """
-
-    output_kind = KIND
-    has_outputs = False
-    needs_images: ClassVar[bool] = False
+    """Stored captions, scored with a judge's embeddings of texts."""
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
         """As captioning: what the captioner must be able to do."""
         return captioning.route(model, setting)
 
-    def require_scorer(self, scorer: ModelDefinition, setting: EvalSetting) -> None:
-        """Checks what the scorer can do.
+    def build(self, graph: Graph) -> Built:
+        """The captions, and the judge's embeddings of the texts."""
+        captions = graph.outputs_of(graph.judged)
+        return Built(captions, {"texts": graph.text_embeddings(self.texts, by=graph.judge)})
 
-        Raises:
-            UnsupportedError: If it cannot score this setting.
-        """
-        require(scorer, {EMBED_TEXT, EMBED_IMAGE} if self.needs_images else {EMBED_TEXT}, setting)
-
-    def forward_spec(
-        self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
-    ) -> dict[str, Any]:
-        """What decides the captions."""
-        return captioning.forward_spec(model, setting, class_names, seed)
-
-    def bind(self, loaded: Any, setting: EvalSetting, context: PrepareContext) -> BoundCell:
-        """Never called: the model under test has said all that it is asked for."""
-        raise NotImplementedError
+    @abstractmethod
+    def texts(self, setting: EvalSetting, values: Values) -> Sequence[str]:
+        """The texts of a setting's samples and their captions, each once."""
 
 
 def require_scored(status: Array, setting: EvalSetting) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from testbed.db.entities import Metric, SampleInfo, Score
-from testbed.tasks.embedding_base import TextTask, text_embeddings
+from testbed.db.entities import Metric, Score
+from testbed.tasks.embedding_base import TextTask
 from testbed.tasks.selection_scores import SCORER, find_instances, score_selection
-from testbed.tasks.task_base import Outputs
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.graph.values import Values
     from testbed.models.model_base import ModelDefinition
 
 
@@ -23,23 +22,21 @@ class CaptionSelection(TextTask):
     name = "selection"
     scorer = SCORER
 
-    def texts(
-        self, setting: EvalSetting, samples: Sequence[SampleInfo], outputs: Callable[[], Iterable[Any]] = tuple
-    ) -> list[str]:
+    def texts(self, setting: EvalSetting, values: Values) -> list[str]:
         """The captions of all instances."""
-        instances = find_instances(samples, setting.name)
+        instances = find_instances(values.samples, setting.name)
         return list(dict.fromkeys(caption for instance in instances for caption in instance.captions))
 
     def score(
-        self, outputs: Outputs, setting: EvalSetting, model: ModelDefinition | None
+        self, values: Values, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
         """Text, image and group accuracy."""
-        instances = find_instances(outputs.samples, setting.name)
-        texts = self.texts(setting, outputs.samples)
+        instances = find_instances(values.samples, setting.name)
+        texts = self.texts(setting, values)
         place = {text: row for row, text in enumerate(texts)}
         rows = np.asarray([place[caption] for each in instances for caption in each.captions], dtype=np.int64)
-        embedded = text_embeddings(outputs, texts, setting.language)
-        return score_selection(outputs.values, embedded[rows], instances)
+        embedded = values.texts(texts)
+        return score_selection(values.outputs, embedded[rows], instances)
 
 
 task = CaptionSelection()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from testbed.graph.nodes import Given, One
+from testbed.graph.texts import embed_texts, text_language
 from testbed.identity import digest
-from testbed.tasks.texts import embed_texts, text_language
 
 if TYPE_CHECKING:
     import torch
 
-    from testbed.tasks.task_base import PrepareContext
+    from testbed.models.model_base import ModelDefinition
 
 REVISION = 2  # of how heads are computed and used; raised if the same prompts give different logits
 
@@ -47,24 +49,28 @@ def make_head(encoder: Any, prompts: Sequence[Sequence[str]], language: str = "e
     return torch.stack(columns, dim=1).cpu()
 
 
-def prepared_head(
-    encoder: Any, prompts: Sequence[Sequence[str]], context: PrepareContext, language: str = "en"
-) -> torch.Tensor:
-    """The head, computed once for a model and its prompts and then cached by its content."""
-    import numpy as np
-    import torch
+@dataclass(frozen=True)
+class ZeroShotHead(One):
+    """The class embeddings of a setting's prompts, float32 [D, C]."""
 
-    code = text_language(getattr(encoder, "definition", None), language)
-    fingerprint = head_fingerprint(context.model_identity, prompts, code)
-    found = context.get(fingerprint)
-    if found is None:
-        head = make_head(encoder, prompts, language)
-        context.put(fingerprint, "zero-shot-head", head, {"classes": len(prompts), "prompts": len(prompts[0])})
-        found = context.get(fingerprint)  # use the stored one, in case another process computed it too
-        if found is None:
-            return head
-    head = torch.from_numpy(np.array(found))
-    if context.again:
-        some = range(0, len(prompts), max(1, len(prompts) // context.again))
-        head[:, list(some)] = make_head(encoder, [prompts[label] for label in some], language).to(head.dtype)
-    return head
+    kind = "zero-shot-head"
+
+    def fingerprint(self, given: Given, definition: ModelDefinition) -> str:
+        """See `head_fingerprint`."""
+        prompts = given.setting.prompts(given.class_names)
+        return head_fingerprint(given.model_identity, prompts, text_language(definition, given.setting.language))
+
+    def make(self, loaded: Any, given: Given) -> tuple[torch.Tensor, dict[str, Any]]:
+        """Embeds the prompts."""
+        prompts = given.setting.prompts(given.class_names)
+        about = {"classes": len(prompts), "prompts": len(prompts[0])}
+        return make_head(loaded, prompts, given.setting.language), about
+
+    def remake(self, value: torch.Tensor, loaded: Any, given: Given, parts: int) -> torch.Tensor:
+        """Embeds the prompts of so many classes again."""
+        prompts = given.setting.prompts(given.class_names)
+        some = range(0, len(prompts), max(1, len(prompts) // parts))
+        made = make_head(loaded, [prompts[label] for label in some], given.setting.language)
+        head = value.clone()
+        head[:, list(some)] = made.to(head.dtype)
+        return head

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from testbed import reading
 from testbed.db.store import Store
 from testbed.errors import StoreError
+from testbed.graph.build import Graph
+from testbed.graph.nodes import Given, One, Rows
 from testbed.graph.passes import Job, PassCell
 from testbed.models.model_base import LoadOptions
 from testbed.registry.catalog import Catalog
+from testbed.tasks.task_base import get_task
 from testbed.work.channel import Channel
 
 log = logging.getLogger("testbed")
@@ -41,14 +45,14 @@ class Context:
         self.device = device
         self.again = job.check.classes if job.check is not None else 0
         self._channel = channel
-        self._prepared = Store.open(job.check.db_url) if job.check is not None else None
+        self._checked = Store.open(job.check.db_url) if job.check is not None else None
         self._made: set[str] = set()  # fingerprints of artifacts computed by this worker
         self._loaded: dict[str, Any] = {}
 
     def close(self) -> None:
         """Closes the store that a check compares with, if any."""
-        if self._prepared is not None:
-            self._prepared.close()
+        if self._checked is not None:
+            self._checked.close()
 
     def stopping(self) -> bool:
         """Whether the run is being stopped."""
@@ -62,25 +66,37 @@ class Context:
         """Sends a message to the user."""
         self._channel.note(text)
 
-    def artifacts(self, model: str) -> tuple[Callable[[str], Any | None], Callable[..., None]]:
-        """Functions that look up and store the cached artifacts of a model.
+    def rows(self, cell: PassCell) -> Rows:
+        """What is computed for a cell."""
+        setting = self.catalog.get_eval_setting(cell.setting)
+        built = get_task(setting.task).build(Graph(self.catalog.get_model(cell.model), setting))
+        assert isinstance(built.outputs, Rows)
+        return built.outputs
 
-        A check also looks into the store that it checks. For a model whose artifacts are to be recomputed, only those
-        computed by this worker are found.
-        """
-        anew = model in self.job.anew
+    def ones(self, cell: PassCell, rows: Rows, loaded: Any, given: Given) -> dict[str, torch.Tensor]:
+        """The heads and probes of a cell, by role: stored ones, or made now and stored."""
+        return {role: self._one(cell, one, loaded, given) for role, one in rows.ones.items()}
 
-        def get(fingerprint: str) -> Any | None:
-            if anew and fingerprint not in self._made:
-                return None
-            found = self.store.get_artifact(fingerprint)
-            return found if found is not None or self._prepared is None else self._prepared.get_artifact(fingerprint)
-
-        def put(fingerprint: str, kind: str, values: Any, spec: dict[str, Any]) -> None:
-            self.store.put_artifact(fingerprint, kind, values, spec, replace=anew)
+    def _one(self, cell: PassCell, one: One, loaded: Any, given: Given) -> torch.Tensor:
+        fingerprint = one.fingerprint(given, loaded.definition)
+        if not fingerprint:  # it is in files
+            return one.make(loaded, given)[0]
+        anew = cell.model in self.job.anew
+        found = None if anew and fingerprint not in self._made else self._artifact(fingerprint)
+        if found is None:
+            value, about = one.make(loaded, given)
+            self.store.put_artifact(fingerprint, one.kind, value, about, replace=anew)
             self._made.add(fingerprint)
+            found = self._artifact(fingerprint)  # use the stored one, in case another process made it too
+            if found is None:
+                return value
+        value = torch.from_numpy(np.array(found))
+        return one.remake(value, loaded, given, self.again) if self.again else value
 
-        return get, put
+    def _artifact(self, fingerprint: str) -> Any | None:
+        """A stored head or probe; a check also looks into the store that it checks."""
+        found = self.store.get_artifact(fingerprint)
+        return found if found is not None or self._checked is None else self._checked.get_artifact(fingerprint)
 
     def given(self, cell: PassCell, kind: str, positions: Sequence[int]) -> list[Any]:
         """The outputs of samples of a cell that other evaluations have; see `PassCell.given`.

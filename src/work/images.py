@@ -15,11 +15,11 @@ from testbed.data.reader import Batch, ByName, CpuPerturbation, Item, Reader, co
 from testbed.data.source import ImageSource
 from testbed.db.entities import Chunk
 from testbed.errors import RunError
+from testbed.graph.nodes import Given
 from testbed.graph.passes import Pass, PassCell, Shard
 from testbed.inputs import active, using
 from testbed.memory import InPieces
 from testbed.registry.parcel import Parcel
-from testbed.tasks.task_base import PrepareContext, get_task
 from testbed.work.context import Context
 from testbed.work.kernel import Begun, Counted, Done, Event, Kernel, StrictError
 from testbed.work.variants import ReadyCell, Variants
@@ -92,13 +92,12 @@ class ImageKernel(Kernel):
                 self._fail(cell.evaluation_id, reason_of(error))
 
     def _bind(self, cell: PassCell, loaded: Any) -> ReadyCell:
-        setting = self.context.catalog.get_eval_setting(cell.setting)
-        prepared = self.context.artifacts(cell.model)
-        prepare = PrepareContext(cell.model_identity, self.source.class_names, *prepared, again=self.context.again)
-        bound = get_task(setting.task).bind(loaded, setting, prepare)
+        setting, rows = self.context.catalog.get_eval_setting(cell.setting), self.context.rows(cell)
+        given = Given(cell.model_identity, setting, self.source.class_names, _nothing, _nothing)
+        steps = rows.op.steps(loaded, setting, self.context.ones(cell, rows, loaded, given))
         size = loaded.definition.batch_size(setting.adversarial_attack is not None, self.options.batch_size)
         pieces = InPieces(size, lambda text: self.context.note(f"{cell.model} on {cell.setting}: {text}"))
-        return ReadyCell(cell, loaded.definition, setting, bound, pieces)
+        return ReadyCell(cell, loaded.definition, setting, rows.op.kind, steps, pieces)
 
     # Reading ------------------------------------------------------------------------------------------------------
 
@@ -194,7 +193,7 @@ class ImageKernel(Kernel):
 
     def _outputs(self, buffer: ShardBuffer) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
         alive = [evaluation_id for evaluation_id in buffer.shard.cells if evaluation_id in self.ready]
-        kinds = {each: get_task(self.ready[each].setting.task).output_kind for each in alive}
+        kinds = {each: self.ready[each].kind for each in alive}
         if given := [position for position in buffer.shard.given if position < buffer.end]:
             for each, kind in kinds.items():
                 rows = self.context.given(self.ready[each].cell, kind, given)
@@ -206,6 +205,10 @@ class ImageKernel(Kernel):
             self.failed.add(evaluation_id)
             self.ready.pop(evaluation_id, None)
             self.context.fail(evaluation_id, reason)
+
+
+def _nothing(role: str) -> Any:
+    raise AssertionError(f"a cell that reads images takes no embeddings, but {role} were asked for")
 
 
 class ShardBuffer:

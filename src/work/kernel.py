@@ -37,18 +37,18 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Embedded:
-    """Embeddings of texts.
+class ItemValues:
+    """Values of requests.
 
     Attributes:
         node: The name under which they are stored.
-        texts: Different ones.
-        values: Tensor [len(texts), D] on the CPU.
+        requests: Different ones.
+        values: Tensor [len(requests), D] on the CPU, or a list of JSON values.
         replace: Whether they replace stored ones.
     """
 
     node: str
-    texts: Sequence[str]
+    requests: Sequence[str]
     values: Any
     replace: bool = False
 
@@ -60,14 +60,14 @@ class Done:
     Attributes:
         chunks: Outputs of its cells.
         errors: Evaluation id → position → why that sample could not be read.
-        embedded: Embeddings of its texts.
+        items: The values of its requests.
         whole: Whether the shard is complete; else these are its first samples, because the run is being stopped.
     """
 
     shard: Shard
     chunks: Sequence[Chunk] = ()
     errors: Mapping[int, Mapping[int, str]] = field(default_factory=dict)
-    embedded: Embedded | None = None
+    items: ItemValues | None = None
     whole: bool = True
 
 

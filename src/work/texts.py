@@ -8,10 +8,11 @@ from typing import Any
 import torch
 
 from testbed.calls import reason_of
+from testbed.graph.ops import TextEmbeddings
 from testbed.graph.passes import Pass, Shard
-from testbed.tasks.texts import embed_texts
+from testbed.graph.texts import embed_texts
 from testbed.work.context import Context
-from testbed.work.kernel import Counted, Done, Embedded, ShardKernel
+from testbed.work.kernel import Counted, Done, ItemValues, ShardKernel
 
 PIECE = 64  # texts, at least, between two looks at whether the run is being stopped
 
@@ -21,6 +22,8 @@ class TextKernel(ShardKernel):
 
     def __init__(self, context: Context, one_pass: Pass) -> None:
         super().__init__(context, one_pass)
+        assert isinstance(one_pass.op, TextEmbeddings)
+        self.language = one_pass.op.language
         self.model = one_pass.models[0]
         self._loaded: Any = None  # the model, or why it cannot be loaded
         self._since_cleared = 0
@@ -32,23 +35,23 @@ class TextKernel(ShardKernel):
     def compute(self, shard: Shard) -> Iterator[Counted | Done]:
         """The embeddings of the texts of a shard; of its first ones if the run is being stopped."""
         loaded = self._load()
-        texts = list(shard.texts)
+        texts = list(shard.requests)
         size = max(PIECE, getattr(getattr(loaded, "definition", None), "text_batch_size", PIECE))
         parts: list[torch.Tensor] = []
         done = 0
         while done < len(texts) and not (parts and self.context.stopping()):
             piece = texts[done : done + size]
             with torch.no_grad():
-                values = embed_texts(loaded, piece, self.one_pass.language).to("cpu")
+                values = embed_texts(loaded, piece, self.language).to("cpu")
             if values.ndim != 2 or len(values) != len(piece):
                 raise ValueError(f"embeddings [{len(piece)}, D] were expected, got {list(values.shape)}")
             parts.append(values)
             done += len(piece)
             yield Counted(len(piece))
         anew = self.model in self.context.job.anew
-        embedded = Embedded(self.one_pass.node, texts[:done], torch.cat(parts), replace=anew)
+        items = ItemValues(self.one_pass.node, texts[:done], torch.cat(parts), replace=anew)
         self._clear(done)
-        yield Done(shard, embedded=embedded, whole=done == len(texts))
+        yield Done(shard, items=items, whole=done == len(texts))
 
     def _load(self) -> Any:
         if self._loaded is None:

@@ -17,22 +17,28 @@ from testbed.data.reader import Batch, seed_everything
 from testbed.data.source import ImageSource
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.eval_settings.perturbation_base import gpu_call, sample_seed
+from testbed.graph.nodes import Steps
 from testbed.graph.passes import PassCell
 from testbed.memory import DeviceError, InPieces, is_device_error, is_out_of_memory
 from testbed.models.model_base import ModelDefinition
-from testbed.tasks.task_base import BoundCell
 
 log = logging.getLogger("testbed")
 
 
 @dataclass
 class ReadyCell:
-    """A cell whose model is loaded and bound."""
+    """A cell whose model is loaded.
+
+    Attributes:
+        kind: The kind of its outputs.
+        steps: How they are computed.
+    """
 
     cell: PassCell
     model: ModelDefinition
     setting: EvalSetting
-    bound: BoundCell
+    kind: str
+    steps: Steps
     pieces: InPieces
 
     @property
@@ -122,7 +128,7 @@ class Variants:
             images = perturbed
         by_features: dict[tuple[str, str], list[ReadyCell]] = defaultdict(list)
         for cell in shared:
-            by_features[cell.cell.model, cell.bound.feature_key].append(cell)
+            by_features[cell.cell.model, cell.steps.key].append(cell)
         for group in by_features.values():
             self._guard(group, fail, partial(self._features, group, images, batch, deliver, fail))
 
@@ -145,13 +151,15 @@ class Variants:
         """Computes the features of one model once, and from them the outputs of its cells."""
         first = group[0]
         handles = first.setting.adversarial_attack is not None and first.perturbation is None
+        features_of = first.steps.features
+        assert features_of is not None
 
         def piece_features(piece: slice) -> torch.Tensor:
             if getattr(first.model, "classify", None) is not None:
                 # It may use random numbers; the same batch then gets the same ones in every setting.
                 sample = self.source.ids[self.positions[batch.good[piece][0]]]
                 seed_everything(sample_seed("classify", sample, self.seed))
-            return first.bound.features(self._piece(images, piece)).detach()
+            return features_of(self._piece(images, piece)).detach()
 
         # a classify function that handles attacks needs gradients
         with torch.set_grad_enabled(handles), reading.watch(reading.model(first.cell.model)):
@@ -161,12 +169,14 @@ class Variants:
 
     def _attack(self, cell: ReadyCell, images: torch.Tensor, batch: Batch, deliver: Deliver) -> None:
         """Computes a perturbation that takes the model, and the outputs on the perturbed images."""
-        model = cell.bound.attacked_model()
+        assert cell.steps.attacked is not None
+        model, features_of = cell.steps.attacked(), cell.steps.features
+        assert features_of is not None
 
         def piece_outputs(piece: slice) -> torch.Tensor:
             perturbed = self._perturb(cell, self._piece(images, piece), batch.good[piece], model)
             with torch.no_grad():
-                return cell.bound.outputs(cell.bound.features(perturbed))
+                return cell.steps.outputs(features_of(perturbed))
 
         deliver(cell, cell.pieces(len(images), piece_outputs).to("cpu"))
 
@@ -221,4 +231,4 @@ class Variants:
 
 
 def _deliver_outputs(cell: ReadyCell, features: torch.Tensor, deliver: Deliver) -> None:
-    deliver(cell, cell.bound.outputs(features).to("cpu"))
+    deliver(cell, cell.steps.outputs(features).to("cpu"))

@@ -7,13 +7,15 @@ from contextlib import closing
 
 from testbed import reading
 from testbed.db.store import Store
-from testbed.graph.passes import Job, Pass, Reads, Shard
+from testbed.graph.nodes import Reads
+from testbed.graph.passes import Job, Pass, Shard
 from testbed.registry.catalog import Catalog
 from testbed.work.channel import Channel
 from testbed.work.context import Context
 from testbed.work.images import ImageKernel
 from testbed.work.kernel import Begun, Counted, Done, Kernel
 from testbed.work.messages import MessageKernel
+from testbed.work.questions import QuestionKernel
 from testbed.work.rows import RowKernel
 from testbed.work.texts import TextKernel
 from testbed.work.writer import Writer
@@ -23,6 +25,7 @@ KERNELS: Mapping[Reads, type[Kernel]] = {
     Reads.ROWS: RowKernel,
     Reads.MESSAGES: MessageKernel,
     Reads.TEXTS: TextKernel,
+    Reads.QUESTIONS: QuestionKernel,
 }
 
 

@@ -42,9 +42,9 @@ class Writer:
 
     def store(self, done: Done) -> int:
         """Stores values immediately; returns the number of bytes of outputs."""
-        if done.embedded is not None:
-            each = done.embedded
-            self._store.put_texts(each.node, each.texts, each.values, replace=each.replace)
+        if done.items is not None:
+            each = done.items
+            self._store.put_texts(each.node, each.requests, each.values, replace=each.replace)
         return self._store.append(done.chunks, done.errors)
 
     def check(self) -> None:

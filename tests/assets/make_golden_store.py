@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from test_golden_identities import SCORED, golden_catalog
 
 from testbed.db.migrations import HEAD
-from testbed.runner.options import RunOptions
+from testbed.graph.options import RunOptions
 from testbed.runner.run import run
 
 

@@ -11,9 +11,9 @@ from testbed.cli import clip_cc
 from testbed.cli.clip_cc import export_run, translate
 from testbed.db.store import Store
 from testbed.errors import DefinitionError, RunError, UnknownNameError
+from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs
 from testbed.registry import registry
-from testbed.runner.options import RunOptions
 from testbed.runner.report import Outcome
 from testbed.runner.resources import choose_devices
 

@@ -16,9 +16,9 @@ import wds_world
 
 from testbed.cli import corrupt, db, eval, export_wds
 from testbed.errors import UnknownNameError
+from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs, active
 from testbed.registry import registry
-from testbed.runner.options import RunOptions
 
 CONFIG = """
 decoder: {name: "judge-of-inputs", type: "nvembed", path: "decoder_models/nv-embed"}

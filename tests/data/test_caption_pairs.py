@@ -14,8 +14,8 @@ from testbed.data.caption_pairs import caption_pairs
 from testbed.data.digits import CLASS_NAMES, Digits
 from testbed.db.store import Store
 from testbed.errors import DataError
+from testbed.graph.options import RunOptions
 from testbed.registry import registry
-from testbed.runner.options import RunOptions
 from testbed.runner.run import run
 
 PAIRS = [("b.png", "a dog, running"), ("sub/a.png", 'the "second"'), ("./b.png", " again\nb "), ("sub/a.png", "über")]

@@ -24,8 +24,8 @@ from testbed.db.export import MANIFEST, safe_name, save_logits, write_run
 from testbed.db.store import Store
 from testbed.errors import MissingExtraError, StoreError, UnknownNameError
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
+from testbed.graph.values import Values
 from testbed.tasks.classification import task
-from testbed.tasks.task_base import Outputs
 
 # File names -------------------------------------------------------------------------------------------------------
 
@@ -178,7 +178,7 @@ class Lab:
             definition = EvalSetting(
                 setting, StandardDataset(path="."), 1, class_sublist=class_sublist, class_groups=class_groups
             )
-            outputs = Outputs(self.store.read_outputs(evaluation.id, "logits"), samples, restricted)
+            outputs = Values(self.store.read_outputs(evaluation.id, "logits"), samples, restricted)
             _, metrics = task.score(outputs, definition, None)
         self.store.complete(evaluation.id, [], metrics)
         return self.store.evaluation(evaluation.id)

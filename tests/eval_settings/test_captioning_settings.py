@@ -13,10 +13,10 @@ from open_clip import coca_model
 from testbed.data.digit_tasks import CaptionedDigits
 from testbed.data.digits import CLASS_NAMES, Digits
 from testbed.db.store import Store
+from testbed.graph.options import RunOptions
 from testbed.models.capability_base import Generation, GenerationConfig, Message
 from testbed.models.generator_base import Generator
 from testbed.registry import registry
-from testbed.runner.options import RunOptions
 from testbed.runner.run import run
 
 SEEN: list[tuple[str, str, tuple[int, int]]] = []  # sample, mode and size of the image

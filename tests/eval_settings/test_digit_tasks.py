@@ -15,8 +15,8 @@ from testbed.db.store import Store
 from testbed.eval_settings.benchmark_base import BENCHMARKS
 from testbed.eval_settings.digits import TEMPLATES, DigitsDataset
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.graph.options import RunOptions
 from testbed.registry import registry
-from testbed.runner.options import RunOptions
 from testbed.runner.run import run
 
 MODEL = "digits-clip"

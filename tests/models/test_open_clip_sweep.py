@@ -12,9 +12,9 @@ import wds_world
 from testbed.data.webdataset_export import export
 from testbed.db.store import Store
 from testbed.eval_settings.benchmark_base import BENCHMARKS
+from testbed.graph.options import RunOptions
 from testbed.models.runtime_base import LoadedDualEncoder
 from testbed.registry import registry
-from testbed.runner.options import RunOptions
 from testbed.runner.run import run
 
 MODEL = "ViT-B-32,"

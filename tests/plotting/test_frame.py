@@ -12,6 +12,7 @@ from toy import toy_catalog, toy_model, toy_setting
 from testbed.db.importing import import_results
 from testbed.db.store import Store
 from testbed.errors import StoreError, UnknownNameError
+from testbed.graph.options import RunOptions
 from testbed.plotting.frame import (
     filled,
     grid,
@@ -22,7 +23,6 @@ from testbed.plotting.frame import (
     wide_frame,
     with_averages,
 )
-from testbed.runner.options import RunOptions
 from testbed.runner.run import run
 
 

@@ -20,10 +20,10 @@ from toy import toy_catalog, toy_model, toy_setting
 from testbed.cli.serve import make_server
 from testbed.db.store import Store
 from testbed.errors import TestbedError
+from testbed.graph.options import RunOptions
 from testbed.plotting.gallery import hardest_samples
 from testbed.plotting.site import column_group, command, script, site_data, write_site
 from testbed.plotting.stats import linear_fit
-from testbed.runner.options import RunOptions
 from testbed.runner.run import run
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")

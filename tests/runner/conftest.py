@@ -11,8 +11,8 @@ import pytest
 import toy
 
 from testbed.db.store import Store
+from testbed.graph.options import RunOptions
 from testbed.registry import Catalog
-from testbed.runner.options import RunOptions
 from testbed.runner.progress import SilentProgress
 from testbed.runner.report import Report
 from testbed.runner.run import run

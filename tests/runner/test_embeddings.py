@@ -13,10 +13,10 @@ from toy import CLASSES, SIZE, ToyImages, toy_catalog, toy_model
 from toy_towers import ASKED, Targets, ToyTower, everything, tokenize, toy_encoder, zero_shot
 
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs
 from testbed.models.model_base import ImageEncoder, StandardTransform
 from testbed.runner.dry import make_plan
-from testbed.runner.options import RunOptions
 
 
 def outputs(lab: Any, setting: str, kind: str, model: str = "tower") -> np.ndarray:
@@ -290,7 +290,7 @@ def test_a_run_that_was_killed_goes_on(lab: Any, work: Any, monkeypatch: pytest.
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(linear_probe, "prepared_probe", fail)
+        patch.setattr(linear_probe.FittedProbe, "make", fail)
         lab.run(catalog, settings=ASKED)
     assert work["images embedded"] == 150
     report = lab.run(catalog, settings=ASKED)
@@ -329,10 +329,10 @@ def test_a_plan_says_which_embeddings_must_be_made(lab: Any) -> None:
     catalog = toy_catalog(toy_encoder(), *everything())
     options = RunOptions(db_url=lab.url)
     plan = make_plan(catalog, options, ["tower"], ASKED)
-    assert [cell.setting for cell in plan.prerequisites] == ["shown.image_embeddings", "train.image_embeddings"]
+    assert [cell.setting for cell in plan.needed()] == ["shown.image_embeddings", "train.image_embeddings"]
     lab.run(catalog, settings=["captions"])
     plan = make_plan(catalog, options, ["tower"], ["choices", "probe"])
-    assert [cell.setting for cell in plan.prerequisites] == ["train.image_embeddings"]
+    assert [cell.setting for cell in plan.needed()] == ["train.image_embeddings"]
 
 
 def test_who_cannot_embed_is_told_so(lab: Any) -> None:

@@ -15,10 +15,10 @@ from PIL import Image
 from testbed.corruptions import Corruption
 from testbed.db.store import Store
 from testbed.eval_settings.eval_setting_base import EvalSetting, Scoring
+from testbed.graph.options import RunOptions
 from testbed.models.capability_base import Generation, GenerationConfig, Message
 from testbed.models.generator_base import Generator
 from testbed.registry import registry
-from testbed.runner.options import RunOptions
 from testbed.runner.run import run
 from testbed.work.perturb import perturbed
 
@@ -165,8 +165,8 @@ def test_what_cannot_be_shown_is_said(world, tmp_path):
         add("tensor", transform=lambda image: torch.zeros(3, 8, 8), perturbation_fn_gpu=lambda images: images),
     ]
     said = reasons(tmp_path, "describer", settings)
-    assert "attacks a classifier; captioners are not supported" in said["attacked"]
-    assert "attacks a classifier; captioners are not supported" in said["attacking"]
+    assert "attacks a classifier; models that generate text are not supported" in said["attacked"]
+    assert "attacks a classifier; models that generate text are not supported" in said["attacking"]
     assert "needs targets; captioning has none" in said["targeted"]
     assert [said[name].partition(":")[0] for name in settings] == ["unsupported"] * 3 + ["failed"] * 7
     assert "returned shape (1, 3, 8, 7) for images (1, 3, 8, 8)" in said["cropped"]

@@ -7,9 +7,9 @@ from toy import ToyNetwork, darker, noisy, toy_catalog, toy_model, toy_setting
 
 from testbed.errors import DataError, WeightsError
 from testbed.eval_settings.eval_setting_base import StandardDataset
-from testbed.runner.cells import Action
+from testbed.graph.cells import Action
+from testbed.graph.options import RunOptions
 from testbed.runner.dry import make_plan
-from testbed.runner.options import RunOptions
 from testbed.runner.plan import Planner
 
 
@@ -127,7 +127,7 @@ def test_a_dry_run_fetches_no_weights(tmp_path):
     options = RunOptions(db_url=str(tmp_path / "none.db"))
     plan = make_plan(toy_catalog(toy_model(weights=Elsewhere()), toy_setting()), options, ["toy"], ["toy-all"])
     assert plan.cells[0].action is Action.RUN
-    assert "not here yet" in plan.cells[0].reason
+    assert "not downloaded yet" in plan.cells[0].reason
 
 
 def test_neither_weights_nor_data_are_touched_for_what_does_not_fit(work):

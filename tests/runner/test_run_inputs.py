@@ -16,10 +16,10 @@ import pytest
 import wds_world
 
 from testbed.db.store import Store
+from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs, active
 from testbed.registry import registry
 from testbed.runner.dry import make_plan
-from testbed.runner.options import RunOptions
 from testbed.runner.run import run
 
 PLUGIN = str(Path(__file__).parent.parent / "plugins" / "inputs_world.py")
@@ -34,7 +34,7 @@ from pathlib import Path
 from testbed.db.store import Store
 from testbed.inputs import Inputs
 from testbed.registry import registry
-from testbed.runner.options import RunOptions
+from testbed.graph.options import RunOptions
 from testbed.runner.run import run
 
 plugin, folder, cases = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])

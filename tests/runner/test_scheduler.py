@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 
-from testbed.graph.passes import Pass, PassCell, Reads, Shard
+from testbed.graph.nodes import Reads
+from testbed.graph.ops import TextEmbeddings
+from testbed.graph.passes import Pass, PassCell, Shard
 from testbed.runner.scheduler import WAIT, Scheduler
 
 
@@ -171,6 +173,7 @@ def test_texts_of_a_scorer_that_kills_its_workers_are_given_up_for_all_cells_at_
     cells = tuple(PassCell(each, "scorer", "setting", "") for each in range(1, 21))
     texts = Pass(
         0, cells, source=None, positions=range(20), targets=[], batch_size=10, chunk=10, reads=Reads.TEXTS,
+        op=TextEmbeddings("en"),
     )  # fmt: skip
     scheduler = Scheduler([texts], make_shards(0, range(1, 21), [(0, 10), (10, 20)]))
     deaths, given_up = 0, []

@@ -23,6 +23,8 @@ from testbed.db.store import Store
 from testbed.db.tables import ItemValueRow
 from testbed.errors import RunError, UnknownNameError
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.graph.cells import Action
+from testbed.graph.options import RunOptions
 from testbed.identity import digest_bytes
 from testbed.metrics.caption_similarity import SimilarityOptions, score_captions, texts_of
 from testbed.metrics.clip_pairs import pair_cosines, ref_clip_score
@@ -30,10 +32,8 @@ from testbed.models.capability_base import Generation, GenerationConfig, Message
 from testbed.models.generator_base import Generator
 from testbed.models.text_encoder_base import TextEncoder
 from testbed.registry import Catalog
-from testbed.runner.cells import Action
 from testbed.runner.dry import make_plan
 from testbed.runner.inline import InlineChannel
-from testbed.runner.options import RunOptions
 from testbed.runner.rescore import rescore
 
 COUNT = 30
@@ -235,7 +235,7 @@ def test_what_does_not_fit_is_not_supported(lab: Any) -> None:
     report = lab.run(catalog(toy_model(), captioner("vary", vary), setting(), attacked))
     reasons = {(each.model, each.setting): each.reason for each in report.of("unsupported")}
     assert reasons["toy", SETTING] == "shown needs generate; toy has gradients and logits"
-    assert reasons["vary", "attacked"] == "attacked attacks a classifier; captioners are not supported"
+    assert reasons["vary", "attacked"] == "attacked attacks a classifier; models that generate text are not supported"
 
 
 def test_an_unknown_option_of_generation_is_named(lab: Any) -> None:
@@ -440,7 +440,7 @@ def test_captions_that_are_derived_themselves_are_scored(lab: Any, work: Any, mo
     assert work["answers"] == COUNT
     whole = scores(lab, "again", SIMILAR)["hm_cf"]
     np.testing.assert_array_equal(scores(lab, "vary", "part@hash")["hm_cf"], whole[[3, 1, 7]])
-    monkeypatch.setattr(captioning, "SCORER", "captioning@2")
+    monkeypatch.setattr(captioning.Captioning, "scorer", "captioning@2")
     with Store.open(lab.url, "write") as store:
         assert {each.status for each in rescore(store, made, eval_settings=[SETTING])} == {"rescored"}
     assert lab.run(made, ["vary"], ["shown.coarse@hash"]).of("scored")
@@ -591,13 +591,13 @@ def test_a_run_that_is_stopped_stores_the_texts_that_were_embedded(
 
 
 def test_captions_are_handed_out_in_pieces_for_several_workers() -> None:
-    from testbed.graph.fuse import generation_pass
+    from testbed.graph.fuse import Member, generation_pass
     from testbed.graph.passes import shards_of
 
     plan = make_plan(world(), RunOptions(db_url="sqlite:////nowhere/at.all", executor="inline"), ["vary"], [SETTING])
-    one_pass = generation_pass(0, plan.cells[0], 1, None)
+    one_pass = generation_pass(0, Member(plan.cells[0], 1), None)
     assert one_pass.chunk == 32
-    assert generation_pass(0, plan.cells[0], 1, 5).chunk == 35
+    assert generation_pass(0, Member(plan.cells[0], 1), 5).chunk == 35
     assert [shard.count for shard in shards_of(one_pass, {}, iter(range(9)))] == [COUNT]
 
 
@@ -714,7 +714,8 @@ def test_scoring_again_without_the_scorers_images_says_so(lab: Any, monkeypatch:
         store.hide_evaluations("tower", "shown.image_embeddings")
         done = {each.eval_setting: each for each in rescore(store, world())}
     assert done[CLIP].status == "failed"
-    assert done[CLIP].reason.startswith("the judge's image embeddings are missing from the store; run eval.py")
+    assert "the judge's image embeddings" in done[CLIP].reason
+    assert "are missing from the store; run eval.py" in done[CLIP].reason
     assert done[SIMILAR].status == "current"
     assert lab.run(world(), ["vary"], [CLIP]).of("scored")
 
@@ -729,7 +730,7 @@ def test_two_names_of_a_scorer_embed_once(lab: Any, work: Any) -> None:
 def test_captions_of_attacked_images_are_not_supported(lab: Any) -> None:
     made = world(setting("attacked", perturbation_fn_gpu=lambda images, model: images))
     (found,) = lab.run(made, ["vary"], ["attacked@hash"]).of("unsupported")
-    assert "attacked attacks a classifier; captioners are not supported" in found.reason
+    assert "attacked attacks a classifier; models that generate text are not supported" in found.reason
 
 
 def test_captions_of_perturbed_images_are_scored(lab: Any, work: Any) -> None:
@@ -806,7 +807,7 @@ def test_image_embeddings_that_were_asked_for_are_made_once(lab: Any, work: Any)
         ("tower", "shown.image_embeddings"),
     ]
     assert work["images embedded"] == COUNT
-    assert not report.plan.prerequisites[1:]  # the captions alone
+    assert not report.plan.needed()[1:]  # the captions alone
 
 
 def test_a_prefix_that_is_no_text_is_named(lab: Any) -> None:
@@ -876,7 +877,7 @@ def test_the_plan_says_what_is_scored_from_what(lab: Any, work: Any) -> None:
     options = RunOptions(db_url=lab.url, executor="inline")
     plan = make_plan(world(), options, ["vary"], [SIMILAR, CLIP])
     assert [cell.action for cell in plan.cells] == [Action.SCORE, Action.SCORE]
-    assert [(cell.model, cell.setting) for cell in plan.prerequisites] == [
+    assert [(cell.model, cell.setting) for cell in plan.needed()] == [
         ("vary", SETTING),
         ("tower", "shown.image_embeddings"),
     ]
@@ -884,7 +885,7 @@ def test_the_plan_says_what_is_scored_from_what(lab: Any, work: Any) -> None:
     lab.run(world(), ["vary"], [SIMILAR, CLIP])
     plan = make_plan(world(), options, ["vary"], [SIMILAR, CLIP, "shown.coarse@hash"])
     assert [cell.action for cell in plan.cells] == [Action.DONE, Action.DONE, Action.SCORE]
-    assert plan.prerequisites == []
+    assert plan.needed() == []
 
 
 def test_captions_that_were_asked_for_are_generated_once(lab: Any, work: Any) -> None:

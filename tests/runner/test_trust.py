@@ -18,13 +18,13 @@ from testbed import record
 from testbed.db.entities import OVERALL
 from testbed.db.store import Store
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.graph.options import RunOptions
 from testbed.models.capability_base import Generation
 from testbed.models.generator_base import Generator
 from testbed.models.text_encoder_base import TextEncoder
 from testbed.runner import run as run_module
 from testbed.runner.comparison import relative_difference
 from testbed.runner.dry import make_plan
-from testbed.runner.options import RunOptions
 from testbed.runner.rescore import rescore
 
 SAMPLES = 8  # that a check computes again

@@ -8,10 +8,12 @@ from torch import nn
 
 from testbed.errors import DefinitionError, UnsupportedError
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset, accuracy_topk
+from testbed.graph.build import Graph
+from testbed.graph.nodes import Given
 from testbed.identity import digest
 from testbed.models.model_base import DualEncoder, ImageEncoder, LoadOptions, Model, StandardTransform
-from testbed.tasks.classification import ClassifierCell, ZeroShotCell, task
-from testbed.tasks.task_base import PrepareContext, get_task
+from testbed.tasks.classification import task
+from testbed.tasks.task_base import get_task
 
 TRANSFORM = StandardTransform(8, 8)
 CPU = LoadOptions("cpu")
@@ -117,7 +119,12 @@ def test_tasks_are_found_by_name():
 
 
 def outputs_of(model, of_setting, class_names=None, seed=0):
-    return digest(task.forward_spec(model, of_setting, class_names, seed))
+    return digest(rows_of(model, of_setting).op.spec(model, of_setting, class_names, seed))
+
+
+def rows_of(model, of_setting):
+    """What is computed for a model on a setting."""
+    return task.build(Graph(model, of_setting)).outputs
 
 
 def needs_model(images, model):
@@ -176,10 +183,14 @@ def test_a_class_sublist_counts_when_the_model_restricts_itself():
     model = classifier(classify=restricts_itself)
     digests = {outputs_of(model, setting(class_sublist=classes)) for classes in (None, [2, 0], [0, 2])}
     assert len(digests) == 3
-    assert task.restricts(model, setting(class_sublist=[2]))
-    assert not task.restricts(model, setting())
-    assert not task.restricts(classifier(), setting(class_sublist=[2]))
-    assert not task.restricts(dual(), setting(class_sublist=[2]))
+
+    def restricts(model, of_setting):
+        return rows_of(model, of_setting).op.restricts(model, of_setting)
+
+    assert restricts(model, setting(class_sublist=[2]))
+    assert not restricts(model, setting())
+    assert not restricts(classifier(), setting(class_sublist=[2]))
+    assert not restricts(dual(), setting(class_sublist=[2]))
 
 
 @pytest.mark.parametrize(
@@ -239,7 +250,7 @@ def test_names_and_seeds_count_only_where_something_is_perturbed():
 
 def test_an_unsupported_pair_has_no_outputs():
     with pytest.raises(UnsupportedError):
-        task.forward_spec(encoder(), setting(), None, 0)
+        task.build(Graph(encoder(), setting()))
 
 
 def test_the_metric_and_the_classes_decide_what_is_made_of_the_outputs():
@@ -256,12 +267,14 @@ def test_the_metric_and_the_classes_decide_what_is_made_of_the_outputs():
     assert {digest(task.view_spec(each)) for each in same} == {digest(task.view_spec(setting()))}
 
 
-# Bound cells ------------------------------------------------------------------------------------------------------
+# Steps ------------------------------------------------------------------------------------------------------------
 
 
-def context(class_names=None):
-    kept = {}
-    return PrepareContext("m", class_names, kept.get, lambda key, kind, array, about: kept.update({key: array.numpy()}))
+def steps_of(loaded, one, class_names=None):
+    """How a worker computes a setting's logits with a loaded model."""
+    rows = rows_of(loaded.definition, one)
+    given = Given("m", one, class_names, lambda role: [], lambda role: pytest.fail("no embeddings are read"))
+    return rows.op.steps(loaded, one, {role: each.make(loaded, given)[0] for role, each in rows.ones.items()})
 
 
 def images(count=3):
@@ -270,28 +283,26 @@ def images(count=3):
 
 def test_a_classifier_keeps_all_its_logits():
     loaded = classifier().load(CPU)
-    whole, part = (task.bind(loaded, setting(class_sublist=classes), context()) for classes in (None, [2, 0]))
-    assert isinstance(whole, ClassifierCell)
-    assert whole.feature_key == part.feature_key
-    for cell in (whole, part):
-        torch.testing.assert_close(cell.outputs(cell.features(images())), loaded.logits(images()))
+    whole, part = (steps_of(loaded, setting(class_sublist=classes)) for classes in (None, [2, 0]))
+    assert whole.key == part.key
+    for steps in (whole, part):
+        torch.testing.assert_close(steps.outputs(steps.features(images())), loaded.logits(images()))
     # What an attack sees are the classes that count.
-    torch.testing.assert_close(part.attacked_model()(images()), loaded.logits(images())[:, [2, 0]])
-    assert whole.attacked_model()(images()).shape == (3, 4)
+    torch.testing.assert_close(part.attacked()(images()), loaded.logits(images())[:, [2, 0]])
+    assert whole.attacked()(images()).shape == (3, 4)
 
 
 def test_a_classifier_that_restricts_itself_does_so_in_its_outputs():
     loaded = classifier(classify=restricts_itself).load(CPU)
-    one, other = (task.bind(loaded, setting(name=name, class_sublist=[2, 0]), context()) for name in "ab")
+    one, other = (steps_of(loaded, setting(name=name, class_sublist=[2, 0])) for name in "ab")
     assert one.outputs(one.features(images())).shape == (3, 2)
-    assert one.feature_key != other.feature_key
+    assert one.key != other.key
 
 
 def test_zero_shot_cells_share_the_embeddings_of_images():
     loaded = dual().load(CPU)
-    cells = [task.bind(loaded, setting(templates=templates), context()) for templates in (["a {c}"], ["the {c}"])]
-    assert all(isinstance(cell, ZeroShotCell) for cell in cells)
-    assert cells[0].feature_key == cells[1].feature_key
+    cells = [steps_of(loaded, setting(templates=templates)) for templates in (["a {c}"], ["the {c}"])]
+    assert cells[0].key == cells[1].key
     features = cells[0].features(images())
     first, second = (cell.outputs(features) for cell in cells)
     assert first.shape == second.shape == (3, 4)
@@ -301,19 +312,19 @@ def test_zero_shot_cells_share_the_embeddings_of_images():
 
 def test_zero_shot_logits_are_those_of_the_head():
     loaded = dual().load(CPU)
-    cell = task.bind(loaded, setting(class_sublist=[3, 1]), context())
+    steps = steps_of(loaded, setting(class_sublist=[3, 1]))
     image = loaded.embed_image(images()).double()
     text = loaded.embed_text([f"a photo of {name}" for name in "abcd"]).double()
     expected = 100 * (image / image.norm(dim=1, keepdim=True)) @ (text / text.norm(dim=1, keepdim=True)).T
-    outputs = cell.outputs(cell.features(images()))
+    outputs = steps.outputs(steps.features(images()))
     torch.testing.assert_close(outputs.double(), expected, rtol=1e-5, atol=1e-4)
-    torch.testing.assert_close(cell.attacked_model()(images()).double(), expected[:, [3, 1]], rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(steps.attacked()(images()).double(), expected[:, [3, 1]], rtol=1e-5, atol=1e-4)
 
 
 def test_zero_shot_takes_the_class_names_of_the_data_where_the_setting_has_none():
     loaded = dual().load(CPU)
-    by_data = task.bind(loaded, setting(class_names=None), context(["a", "b"]))
-    by_setting = task.bind(loaded, setting(class_names=["a", "b"]), context())
-    torch.testing.assert_close(by_data.classifier.head, by_setting.classifier.head)
+    by_data = steps_of(loaded, setting(class_names=None), ["a", "b"])
+    by_setting = steps_of(loaded, setting(class_names=["a", "b"]))
+    torch.testing.assert_close(by_data.attacked()(images()), by_setting.attacked()(images()))
     with pytest.raises(DefinitionError, match="no class names"):
-        task.bind(loaded, setting(class_names=None), context())
+        steps_of(loaded, setting(class_names=None))

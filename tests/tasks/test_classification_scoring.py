@@ -14,9 +14,9 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, r
 from testbed.db.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError, DefinitionError
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset, accuracy_topk
+from testbed.graph.values import Values
 from testbed.models.model_base import Model, StandardTransform
 from testbed.tasks.classification import restrict, task, with_wrong_rows
-from testbed.tasks.task_base import Outputs
 
 
 def setting(**options):
@@ -25,7 +25,7 @@ def setting(**options):
 
 def outputs(logits, targets, **options):
     samples = [SampleInfo(f"{index}.png", str(index), target) for index, target in enumerate(targets)]
-    return Outputs(np.asarray(logits), samples, **options)
+    return Values(np.asarray(logits), samples, **options)
 
 
 def score(logits, targets, made=None, model=None, **options):
@@ -514,7 +514,7 @@ def test_stored_outputs_are_not_changed_by_a_metric():
     before = logits.copy()
     given = outputs(logits, targets)
     task.score(given, setting(metrics_fn=destructive), None)
-    np.testing.assert_array_equal(given.values, before)
+    np.testing.assert_array_equal(given.outputs, before)
     assert [sample.target for sample in given.samples] == targets
 
 
@@ -525,6 +525,6 @@ def test_an_own_metric_may_return_scores_and_see_slices():
 
     given = outputs(np.eye(3, dtype=np.float32)[:2], [0, 1])
     samples = [replace(each, slices={"night": not place}) for place, each in enumerate(given.samples)]
-    scores, metrics = task.score(replace(given, samples=samples), setting(metrics_fn=own), None)
+    scores, metrics = task.score(Values(given.outputs, samples), setting(metrics_fn=own), None)
     assert [each.name for each in scores] == ["easy"]
     assert [(each.name, each.slice, each.scorer) for each in metrics] == [("night", "night", "metrics_fn")]

@@ -13,9 +13,10 @@ from testbed.db.entities import SampleInfo
 from testbed.db.store import Store
 from testbed.errors import DataError, DefinitionError, UnsupportedError
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
+from testbed.graph.options import RunOptions
+from testbed.graph.values import Values
 from testbed.models.model_base import LoadOptions
 from testbed.registry import registry
-from testbed.runner.options import RunOptions
 from testbed.runner.run import run
 from testbed.tasks.clip_score import prefix, score_pairs, task
 from testbed.tasks.task_base import get_task
@@ -75,13 +76,14 @@ def test_blocks_of_pairs_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_the_prefix_goes_in_front_and_makes_another_evaluation() -> None:
     samples = [SampleInfo("a", "", ["one", "two"]), SampleInfo("b", "", []), SampleInfo("c", "", ["one"])]
-    assert task.texts(setting(), samples) == ["one", "two"]
-    assert task.texts(setting(prefix="A photo depicts "), samples) == ["A photo depicts one", "A photo depicts two"]
+    values = Values(np.zeros((3, 2)), samples)
+    assert task.texts(setting(), values) == ["one", "two"]
+    assert task.texts(setting(prefix="A photo depicts "), values) == ["A photo depicts one", "A photo depicts two"]
     assert task.view_spec(setting()) != task.view_spec(setting(prefix="A photo depicts "))
     with pytest.raises(DefinitionError, match="prefix is a text that goes in front of captions, not 3"):
         prefix(setting(prefix=3))
     with pytest.raises(DataError, match="expected a list of captions as the target of b"):
-        task.texts(setting(), [SampleInfo("b", "", 3)])
+        task.texts(setting(), Values(np.zeros((1, 2)), [SampleInfo("b", "", 3)]))
 
 
 def test_it_is_for_dual_encoders() -> None:

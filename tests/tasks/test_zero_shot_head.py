@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import copy
 
-import numpy as np
 import open_clip
 import pytest
 import torch
 
 from testbed.data.digits import CLASS_NAMES
+from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
+from testbed.graph.nodes import Given
 from testbed.models.digits import TEMPLATES
 from testbed.models.model_base import DualEncoder, LoadOptions, StandardTransform
-from testbed.tasks.task_base import PrepareContext
-from testbed.tasks.zero_shot import head_fingerprint, make_head, prepared_head
+from testbed.tasks.zero_shot import ZeroShotHead, head_fingerprint, make_head
 
 PROMPTS = [
     ["a photo of a cat", "a cat"],
@@ -95,42 +95,7 @@ def test_repeating_a_prompt_gives_it_more_weight():
     assert not torch.allclose(twice, make_head(encoder, [["a cat", "a dog"]]))
 
 
-# The cache --------------------------------------------------------------------------------------------------------
-
-
-class Store:
-    """Keeps arrays as a store of results does: as arrays that cannot be written to."""
-
-    def __init__(self):
-        self.kept = {}
-        self.put_calls = []
-
-    def get(self, fingerprint):
-        return self.kept.get(fingerprint)
-
-    def put(self, fingerprint, kind, array, description):
-        self.put_calls.append((fingerprint, kind, description))
-        value = np.asarray(array).copy()
-        value.setflags(write=False)
-        self.kept.setdefault(fingerprint, value)
-
-    def context(self, identity="model"):
-        return PrepareContext(identity, None, self.get, self.put)
-
-
-def test_a_head_is_made_once():
-    store, encoder = Store(), Encoder()
-    first = prepared_head(encoder, PROMPTS, store.context())
-    again = prepared_head(encoder, copy.deepcopy(PROMPTS), store.context())
-    assert len(encoder.calls) == 1
-    torch.testing.assert_close(first, make_head(Encoder(), PROMPTS), rtol=0, atol=0)
-    torch.testing.assert_close(again, first, rtol=0, atol=0)
-    ((fingerprint, kind, description),) = store.put_calls
-    assert fingerprint == head_fingerprint("model", PROMPTS)
-    assert kind == "zero-shot-head"
-    assert description["classes"] == 4
-    again += 1  # what is handed out is the caller's own
-    torch.testing.assert_close(prepared_head(encoder, PROMPTS, store.context()), first, rtol=0, atol=0)
+# Identity ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -144,12 +109,7 @@ def test_a_head_is_made_once():
     ],
 )
 def test_another_model_or_another_prompt_makes_another_head(identity, prompts):
-    store, encoder = Store(), Encoder()
-    prepared_head(encoder, PROMPTS, store.context())
-    got = prepared_head(encoder, prompts, store.context(identity))
-    assert len(encoder.calls) == 2
-    assert len(store.kept) == 2
-    torch.testing.assert_close(got, make_head(Encoder(), prompts), rtol=0, atol=0)
+    assert head_fingerprint(identity, prompts) != head_fingerprint("model", PROMPTS)
 
 
 def test_the_boundaries_between_classes_count():
@@ -158,19 +118,16 @@ def test_the_boundaries_between_classes_count():
     assert head_fingerprint("m", (("a",), ("b",))) == head_fingerprint("m", [["a"], ["b"]])
 
 
-def test_a_head_that_another_worker_made_meanwhile_is_used():
-    store = Store()
-    other = np.full((12, 4), 0.5, dtype=np.float32)
-
-    class Slow(Encoder):
-        def embed_text(self, texts):
-            store.kept[head_fingerprint("model", PROMPTS)] = other
-            return super().embed_text(texts)
-
-    got = prepared_head(Slow(), PROMPTS, store.context())
-    np.testing.assert_array_equal(got.numpy(), other)
-
-
-def test_a_store_that_keeps_nothing_is_no_obstacle():
-    context = PrepareContext("model", None, lambda fingerprint: None, lambda *kept: None)
-    torch.testing.assert_close(prepared_head(Encoder(), PROMPTS, context), make_head(Encoder(), PROMPTS))
+def test_some_classes_of_a_stored_head_are_embedded_again_for_a_check():
+    encoder = Encoder()
+    setting = EvalSetting("set", StandardDataset(name="x"), 1, class_names=["cat", "dog", "owl"], templates=["a {c}"])
+    given = Given("model", setting, None, lambda role: [], lambda role: pytest.fail("no embeddings are read"))
+    head, about = ZeroShotHead().make(encoder, given)
+    assert about == {"classes": 3, "prompts": 1}
+    stored = torch.zeros_like(head)
+    again = ZeroShotHead().remake(stored, encoder, given, 2)
+    assert (again != 0).any(dim=0).tolist() == [True, True, True]  # every class, since there are few
+    again = ZeroShotHead().remake(stored, encoder, given, 1)
+    torch.testing.assert_close(again[:, 0], head[:, 0])
+    assert (again[:, 1:] == 0).all()
+    assert (stored == 0).all()

@@ -10,11 +10,10 @@ from typing import Any
 from testbed.data.source import Source
 from testbed.db.entities import DatasetInfo, Evaluation
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.graph.nodes import Built, Items, Rows
 from testbed.identity import digest
 from testbed.models.model_base import ModelDefinition
 from testbed.models.weights_base import Weights
-from testbed.tasks.generation_base import GenerationTask
-from testbed.tasks.task_base import get_task
 
 
 class Action(StrEnum):
@@ -65,36 +64,43 @@ class OpenedSetting:
 
 
 @dataclass(frozen=True)
-class Need:
-    """Image embeddings that a cell reads from the store.
+class Edge:
+    """Rows that a cell takes from another cell.
 
     Attributes:
-        opened: The setting whose images are embedded, and its samples.
-        source: The stored evaluation with the embeddings, or the cell of this run that computes them.
+        cell: The other cell.
+        dataset: The samples whose rows are taken.
     """
 
-    opened: OpenedSetting
-    source: Evaluation | Cell
+    cell: Cell
+    dataset: DatasetInfo
+
+    @property
+    def holder(self) -> Evaluation | Cell:
+        """Who has the rows: a stored evaluation, or a cell that this run computes."""
+        return self.cell.holder
 
 
 @dataclass(frozen=True)
-class Encoder:
-    """Who embeds the texts that a cell is scored with.
+class ItemNode:
+    """Items that a cell is scored with.
 
     Attributes:
-        model: The name of the model: the cell's own, or a judge.
-        node: The name under which its embeddings are stored; empty while its weights are missing.
-        language: The language of the texts.
+        role: Their role for the task.
+        items: What they are.
+        model: The name of the model that computes them: the cell's own, or a judge.
+        node: The name under which they are stored; empty while its weights are missing.
     """
 
+    role: str
+    items: Items
     model: str
     node: str
-    language: str
 
     @property
     def key(self) -> str:
-        """Equal for cells whose texts are embedded together."""
-        return self.node or f"{self.model}/{self.language}"
+        """Equal for cells whose items are computed together."""
+        return self.node or f"{self.model}/{self.items.op}"
 
 
 @dataclass
@@ -104,24 +110,26 @@ class Cell:
     Attributes:
         action: What the run does with it.
         reason: Why it is unsupported or failed; for a run, a remark.
+        built: What its task needs.
         fingerprint: The digest of everything that determines its numbers.
         forward: The digest of everything that determines the outputs of a sample.
         identity: The content of the digests.
         stored: The stored evaluation, complete or not.
-        source: For a derived or scored cell, the stored evaluation or the cell of this run whose outputs it reuses.
+        source: For a cell whose outputs are those of another one: the stored evaluation, or the cell of this run.
         partly: For a cell that is run, stored evaluations that have the outputs of some of its samples.
-        needs: The image embeddings that it reads instead of images, by role.
-        scorer: The judge, for a cell that is scored by a model.
-        encoder: The model that embeds texts, for a cell that is scored with such embeddings.
-        kept: Reuse stored outputs despite ``--override``: an implicit dependency.
+        inputs: Embeddings of images that it is computed from or scored with, by role.
+        items: Items that it is scored with, in order.
+        judge: The judge, for a setting with one.
         files: The source files of its definitions.
         older: A stored evaluation with the same names whose identity has an older scheme.
+        owned: Whether ``--override`` recomputes it: it was asked for, or embeds the images of what was.
     """
 
     model: str
     setting: str
     action: Action = Action.RUN
     reason: str = ""
+    built: Built | None = None
     opened_model: OpenedModel | None = None
     opened_setting: OpenedSetting | None = None
     fingerprint: str | None = None
@@ -130,12 +138,12 @@ class Cell:
     stored: Evaluation | None = None
     source: Evaluation | Cell | None = None
     partly: list[Evaluation] = field(default_factory=list)
-    needs: dict[str, Need] = field(default_factory=dict)
-    scorer: OpenedModel | None = None
-    encoder: Encoder | None = None
-    kept: bool = False
+    inputs: dict[str, Edge] = field(default_factory=dict)
+    items: list[ItemNode] = field(default_factory=list)
+    judge: OpenedModel | None = None
     files: set[str] = field(default_factory=set)
     older: Evaluation | None = None
+    owned: bool = False
 
     @property
     def name(self) -> str:
@@ -148,10 +156,26 @@ class Cell:
         return len(self.opened_setting.positions) if self.opened_setting else 0
 
     @property
-    def generates(self) -> bool:
-        """Whether its model generates text."""
-        assert self.opened_setting is not None
-        return isinstance(get_task(self.opened_setting.setting.task), GenerationTask)
+    def rows(self) -> Rows | None:
+        """The outputs that are computed for it; None if they are those of another cell by definition."""
+        return self.built.outputs if self.built is not None and isinstance(self.built.outputs, Rows) else None
+
+    @property
+    def computed(self) -> bool:
+        """Whether the run computes outputs for it."""
+        return self.action is Action.RUN and self.rows is not None
+
+    @property
+    def holder(self) -> Evaluation | Cell:
+        """Who has its outputs: a stored evaluation, or a cell that this run computes."""
+        elsewhere = self.stored if self.action is Action.DONE else self.source
+        return elsewhere or self
+
+    @property
+    def sources(self) -> list[Evaluation | Cell]:
+        """The other cells and evaluations whose rows it takes."""
+        taken = [self.source, *(edge.holder for edge in self.inputs.values())]
+        return [each for each in taken if each is not None and each is not self]
 
     @property
     def model_identity(self) -> str:

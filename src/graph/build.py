@@ -1,0 +1,107 @@
+"""What tasks build their nodes with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from testbed.errors import DefinitionError
+from testbed.eval_settings.image_embeddings_base import SUFFIX
+from testbed.graph.nodes import Items, One, Op, OutputsOf, Rows
+from testbed.graph.ops import Answers, Generations, TextEmbeddings
+from testbed.models.capability_base import GenerationConfig, Message
+
+if TYPE_CHECKING:
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.graph.values import Values
+    from testbed.models.model_base import ModelDefinition
+
+
+class Graph:
+    """The nodes of a cell.
+
+    Nothing is opened or computed here: the planner looks up what is stored, and workers compute the rest.
+
+    Args:
+        model: The model under test.
+        setting: The setting.
+    """
+
+    def __init__(self, model: ModelDefinition, setting: EvalSetting) -> None:
+        self.model = model
+        self.setting = setting
+
+    @property
+    def judge(self) -> str:
+        """The name of the setting's judge.
+
+        Raises:
+            DefinitionError: If it has none.
+        """
+        if self.setting.scoring is None:
+            raise DefinitionError(
+                f"{self.setting.name} has no judge; give it scoring=Scoring(of=…, by='name of a model')"
+            )
+        return self.setting.scoring.by
+
+    @property
+    def judged(self) -> str:
+        """The name of the setting whose outputs the judge scores: another one, or this one."""
+        return (self.setting.scoring.of if self.setting.scoring is not None else "") or self.setting.name
+
+    # One value for each sample ------------------------------------------------------------------------------------
+
+    def rows(self, op: Op, inputs: dict[str, OutputsOf] | None = None, ones: dict[str, One] | None = None) -> Rows:
+        """Values of the cell's own samples; see `Rows`."""
+        return Rows(op, inputs or {}, ones or {})
+
+    def generations(
+        self, message: Callable[[EvalSetting, str, Any], Message], config: GenerationConfig | None = None
+    ) -> Rows:
+        """The model's answer for each sample.
+
+        Args:
+            message: Makes the message from the setting, the sample's id and its RGB image (None if it has none).
+            config: How text is generated.
+        """
+        return Rows(Generations(message, config or GenerationConfig()))
+
+    def outputs_of(self, setting: str) -> OutputsOf:
+        """What the model under test said, or computed, on another setting, which must have these samples."""
+        return OutputsOf(setting, setting)
+
+    def image_embeddings(self, of: str = "", by: str = "") -> OutputsOf:
+        """Embeddings of images, stored once for each different image.
+
+        Args:
+            of: The setting with the images; default this one.
+            by: The model; default the one under test.
+        """
+        setting = of or self.setting.name
+        return OutputsOf(setting + SUFFIX, setting, by)
+
+    # One value for each request -----------------------------------------------------------------------------------
+
+    def text_embeddings(self, texts: Callable[[EvalSetting, Values], Sequence[str]], by: str = "") -> Items:
+        """Embeddings of texts, each embedded once for each model.
+
+        Args:
+            texts: Lists them.
+            by: The model; default the one under test.
+        """
+        return Items(TextEmbeddings(self.setting.language), texts, by)
+
+    def answers(
+        self,
+        messages: Callable[[EvalSetting, Values], Sequence[Message]],
+        by: str = "",
+        config: GenerationConfig | None = None,
+    ) -> Items:
+        """Answers to messages, such as a judge's verdicts; each different message is answered once.
+
+        Args:
+            messages: Lists them; they hold texts only.
+            by: The model; default the one under test.
+            config: How text is generated.
+        """
+        return Items(Answers(config or GenerationConfig()), messages, by)

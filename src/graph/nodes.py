@@ -1,0 +1,215 @@
+"""What a task asks for: the values that are stored for its cells, and what they are scored with. Plain data.
+
+A **node** is something that is computed once and stored, whoever needs it. Its op says what that is.
+
+- `Rows` have one value for each sample of a setting: logits, embeddings, answers. They are an evaluation's outputs.
+- `OutputsOf` are the rows of another cell.
+- `Items` have one value for each different request, whichever cell makes it: embeddings of texts, answers of a judge.
+- `One` is a single value for a model: a zero-shot head, a probe.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from testbed.models.capability_base import Message
+
+if TYPE_CHECKING:
+    import torch
+
+    from testbed.db.entities import SampleInfo
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.graph.values import RowValues, Values
+    from testbed.models.model_base import ModelDefinition
+
+IMAGES = "images"  # the role of the embeddings of a cell's images
+
+Request = str | Message
+
+
+class Reads(StrEnum):
+    """What a pass reads; each has a kernel in `testbed.work`."""
+
+    IMAGES = "images"
+    ROWS = "stored embeddings"
+    MESSAGES = "samples"
+    TEXTS = "texts"
+    QUESTIONS = "questions"
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How a worker computes rows with a loaded model.
+
+    Attributes:
+        key: Cells of a model with equal keys share the features of the same images, which are computed once.
+        outputs: Maps features to the stored outputs, [B, …].
+        features: Maps images [B, 3, H, W] in [0, 1] to features: the expensive part. None for ops on stored embeddings.
+        attacked: Makes the ``model`` argument of a perturbation: maps images in [0, 1] to logits, differentiable.
+    """
+
+    key: str
+    outputs: Callable[[torch.Tensor], torch.Tensor]
+    features: Callable[[torch.Tensor], torch.Tensor] | None = None
+    attacked: Callable[[], Any] | None = None
+
+
+class Op(ABC):
+    """What rows are.
+
+    Attributes:
+        kind: The kind of the stored values, such as ``"logits"``.
+        reads: What a pass over them reads.
+    """
+
+    kind: ClassVar[str]
+    reads: ClassVar[Reads] = Reads.IMAGES
+
+    @abstractmethod
+    def spec(
+        self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
+    ) -> dict[str, Any]:
+        """What determines the values besides the model and the samples."""
+
+    def restricts(self, model: ModelDefinition, setting: EvalSetting) -> bool:
+        """Whether the values are restricted to the setting's ``class_sublist`` already."""
+        return False
+
+    def steps(self, loaded: Any, setting: EvalSetting, ones: Mapping[str, torch.Tensor]) -> Steps:
+        """How a loaded model computes them; for ops on images or stored embeddings.
+
+        Args:
+            loaded: The model.
+            setting: The setting.
+            ones: The values of `Rows.ones`, by role.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no steps on images")
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is known when a `One` is made.
+
+    Attributes:
+        model_identity: The digest of model, weights and precision.
+        class_names: The class names of the data set.
+        samples: Role → the samples of an input; ``images`` are the cell's own.
+        rows: Role → the stored embeddings of an input.
+    """
+
+    model_identity: str
+    setting: EvalSetting
+    class_names: Sequence[str] | None
+    samples: Callable[[str], Sequence[SampleInfo]]
+    rows: Callable[[str], RowValues]
+
+
+class One(ABC):
+    """A single value for a model, made once and stored as an artifact.
+
+    Attributes:
+        kind: The kind of artifact.
+    """
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def fingerprint(self, given: Given, definition: ModelDefinition) -> str:
+        """The digest of everything that determines it; reads no values."""
+
+    @abstractmethod
+    def make(self, loaded: Any, given: Given) -> tuple[torch.Tensor, dict[str, Any]]:
+        """The value, and a description of how it was made."""
+
+    def remake(self, value: torch.Tensor, loaded: Any, given: Given, parts: int) -> torch.Tensor:
+        """The stored value with some of its parts made again, so that a check notices if they differ today."""
+        return value
+
+
+@dataclass(frozen=True)
+class OutputsOf:
+    """The rows of another cell.
+
+    Attributes:
+        setting: Its setting.
+        samples: The setting whose samples are taken from it.
+        by: Its model; empty for the model under test.
+    """
+
+    setting: str
+    samples: str
+    by: str = ""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """One value for each sample of a cell, computed for it and stored as its outputs.
+
+    Attributes:
+        op: What they are.
+        inputs: Stored embeddings that they are computed from, by role; with `IMAGES`, the model sees no image.
+        ones: What the model needs for it, by role.
+    """
+
+    op: Op
+    inputs: Mapping[str, OutputsOf] = field(default_factory=dict)
+    ones: Mapping[str, One] = field(default_factory=dict)
+
+    @property
+    def reads(self) -> Reads:
+        """What a pass over them reads."""
+        return Reads.ROWS if IMAGES in self.inputs else self.op.reads
+
+
+class ItemOp(ABC):
+    """What items are.
+
+    Attributes:
+        reads: What a pass over them reads.
+        needs: The capability that it takes.
+    """
+
+    reads: ClassVar[Reads]
+    needs: ClassVar[str]
+
+    @abstractmethod
+    def node(self, model_identity: str, definition: ModelDefinition, seed: int) -> str:
+        """The name under which a model's values are stored: a digest of what determines them besides the request.
+
+        Args:
+            model_identity: The digest of model, weights and precision.
+            definition: The model.
+            seed: The run's ``--seed``.
+        """
+
+
+@dataclass(frozen=True)
+class Items:
+    """One value for each different request that a task makes of its samples and their outputs.
+
+    Attributes:
+        op: What they are.
+        requests: Lists the requests of a setting's cell, from its samples and stored values.
+        by: The model that answers; empty for the model under test.
+    """
+
+    op: ItemOp
+    requests: Callable[[EvalSetting, Values], Sequence[Request]]
+    by: str = ""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a task needs of a cell.
+
+    Attributes:
+        outputs: The outputs of its evaluation.
+        inputs: What they are scored with, by role; requests may use the values of the roles before.
+    """
+
+    outputs: Rows | OutputsOf
+    inputs: Mapping[str, Items | OutputsOf] = field(default_factory=dict)

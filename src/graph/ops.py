@@ -1,0 +1,99 @@
+"""The ops that several tasks use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from testbed import sourcecode
+from testbed.data.decode import DECODER
+from testbed.graph.nodes import ItemOp, Op, Reads
+from testbed.graph.texts import text_language
+from testbed.identity import digest
+from testbed.models.capability_base import EMBED_TEXT, GENERATE, GenerationConfig, Message
+
+if TYPE_CHECKING:
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.models.model_base import ModelDefinition
+
+TEXT = "text"  # the kind of generated rows: for each sample {"text": str or None, "finish_reason": str}
+TEXT_REVISION = 1  # of how texts are embedded; raised when the same texts get other embeddings
+ANSWER_REVISION = 1  # of how messages are sent; raised when the same messages get other answers
+
+
+def image_spec(setting: EvalSetting, seed: int) -> dict[str, Any]:
+    """What determines the pixels that a model sees: decoder, transform, perturbations and their random numbers."""
+    spec: dict[str, Any] = {"decoder": DECODER, "transform": setting.transform}
+    if setting.perturbed:
+        spec["perturbation_cpu"] = setting.perturbation_fn_cpu
+        spec["perturbation_gpu"] = setting.perturbation_fn_gpu
+        spec["noise"] = [setting.noise_key, seed]
+    return spec
+
+
+@dataclass(frozen=True)
+class Generations(Op):
+    """The answer of a generative model for each sample.
+
+    Attributes:
+        message: Makes the message from the setting, the sample's id and its image.
+        config: How text is generated.
+    """
+
+    message: Callable[[EvalSetting, str, Any], Message]
+    config: GenerationConfig
+    kind = TEXT
+    reads = Reads.MESSAGES
+
+    def spec(
+        self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
+    ) -> dict[str, Any]:
+        """The pixels, the prompt, and how text is generated."""
+        spec = {
+            "task": setting.task,
+            **image_spec(setting, seed),
+            "prompt": setting.task_options.get("prompt"),
+            "generation": vars(self.config),
+        }
+        function = getattr(self.message, "__func__", self.message)
+        if sourcecode.is_own_function(function):
+            spec["message"] = function
+        if self.config.temperature > 0:
+            spec["sampling"] = seed
+        return spec
+
+
+@dataclass(frozen=True)
+class TextEmbeddings(ItemOp):
+    """Embeddings [D] of texts, not normalized.
+
+    Attributes:
+        language: Of the texts.
+    """
+
+    language: str
+    reads = Reads.TEXTS
+    needs = EMBED_TEXT
+
+    def node(self, model_identity: str, definition: ModelDefinition, seed: int) -> str:
+        """Model and language, where that makes a difference."""
+        return digest([model_identity, text_language(definition, self.language), TEXT_REVISION])
+
+
+@dataclass(frozen=True)
+class Answers(ItemOp):
+    """Answers to messages.
+
+    Attributes:
+        config: How text is generated.
+    """
+
+    config: GenerationConfig
+    reads = Reads.QUESTIONS
+    needs = GENERATE
+
+    def node(self, model_identity: str, definition: ModelDefinition, seed: int) -> str:
+        """Model, how text is generated, and the seed where it is sampled."""
+        sampling = seed if self.config.temperature > 0 else None
+        return digest([model_identity, "answers", vars(self.config), sampling, ANSWER_REVISION])

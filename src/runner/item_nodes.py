@@ -1,0 +1,52 @@
+"""Under which names the items are stored that an evaluation is scored with, as its identity records them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from testbed.graph.cells import ItemNode
+
+SCORED_BY = "scored_by"  # in what determines the metrics: the judge, as it was
+TEXTS, ITEMS, IMAGES = "texts", "items", "images"
+
+
+def as_recorded(nodes: Sequence[ItemNode], texts: str = TEXTS) -> dict[str, Any]:
+    """The nodes of some items for an identity.
+
+    Args:
+        nodes: The items.
+        texts: The key of embeddings of texts.
+    """
+    by_role = {each.role: each.node for each in nodes}
+    found: dict[str, Any] = {texts: by_role.pop(TEXTS)} if TEXTS in by_role else {}
+    if by_role:
+        found[ITEMS] = by_role
+    return found
+
+
+def scorer_of(identity: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The judge of an evaluation: ``encoder`` (names its text embeddings), ``images`` (its image embeddings) and more.
+
+    Args:
+        identity: The identity in full.
+    """
+    found: dict[str, Any] | None = identity.get("view", {}).get(SCORED_BY)
+    return found
+
+
+def recorded_nodes(identity: Mapping[str, Any]) -> dict[str, str]:
+    """Role → the name under which the items are stored that an evaluation is scored with.
+
+    Args:
+        identity: The identity in full.
+    """
+    scorer = scorer_of(identity) or {}
+    found = {TEXTS: scorer.get("encoder") or identity.get(TEXTS), **identity.get(ITEMS, {}), **scorer.get(ITEMS, {})}
+    return {role: node for role, node in found.items() if node}
+
+
+def recorded_view(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of what determines the metrics that stays when an evaluation is scored again: the same judge."""
+    found = scorer_of(identity)
+    return {} if found is None else {SCORED_BY: found}
