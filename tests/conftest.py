@@ -20,13 +20,14 @@ from testbed.db.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
 BACKENDS = ("sqlite", "postgres")
+GIVEN_CACHE = os.environ.get("TESTBED_TESTS_CACHE")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test reads or leaves anything in the user's folders or follows the user's variables."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TESTBED_CACHE", str(_shared_folder(tmp_path_factory) / "cache"))
+        patch.setenv("TESTBED_CACHE", str(_cache(tmp_path_factory)))
         kept = ("TESTBED_CACHE",)
         for name in [name for name in os.environ if name.startswith("TESTBED_") and name not in kept]:
             patch.delenv(name)
@@ -37,7 +38,7 @@ def _own_surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 @pytest.fixture
 def shared_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache of the whole test run, in which models are trained once, for tests whose folder has its own."""
-    monkeypatch.setenv("TESTBED_CACHE", str(_shared_folder(tmp_path_factory) / "cache"))
+    monkeypatch.setenv("TESTBED_CACHE", str(_cache(tmp_path_factory)))
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +49,11 @@ def _own_variables() -> Iterator[None]:
     for name in [name for name in os.environ if name.startswith("TESTBED_")]:
         del os.environ[name]
     os.environ.update(before)
+
+
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cache of the whole test run, or the one that CI has just filled with this code (see ``.ci/run``)."""
+    return Path(GIVEN_CACHE) if GIVEN_CACHE else _shared_folder(tmp_path_factory) / "cache"
 
 
 def _shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
