@@ -15,6 +15,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import peers
 import postgres_server
 import pytest
+from warm_python import WarmPython
 
 from testbed.db.store import Store
 
@@ -66,6 +67,14 @@ def _shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def root() -> Path:
     """The root of the repository."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def warm_python() -> Iterator[WarmPython]:
+    """What runs programs quickly."""
+    python = WarmPython()
+    yield python
+    python.close()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
