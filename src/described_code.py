@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import linecache
@@ -94,7 +95,7 @@ class CodeDescriber(ABC):
         tree, text = sourcecode.written(function)
         described = self.surroundings(function)
         package = function.__globals__.get("__package__")
-        imported = [self.file(each) for each in references.imported_modules(tree, package)]
+        imported = [self.file(each) for each in _imported_modules(tree, package)]
         if any(imported):
             described["imports"] = [each for each in imported if each]
         if own:
@@ -296,6 +297,12 @@ def captured_variables(function: types.FunctionType) -> dict[str, Any]:
         except ValueError:
             captured[name] = {f"{MARK}unset": True}
     return {name: captured[name] for name in sorted(captured)}
+
+
+@functools.lru_cache(maxsize=4096)
+def _imported_modules(tree: ast.AST, package: str | None) -> list[str]:
+    """Of the tree of a function, which is kept anyway; those of files are large."""
+    return references.imported_modules(tree, package)
 
 
 def _globals(function: types.FunctionType) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import dis
 import importlib.util
 import types
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 # A class body reads the first for its __module__; none of them decides a number, and some depend on where a file lies.
@@ -16,16 +17,18 @@ _BOOKKEEPING = frozenset(
     __conditional_annotations__
     """.split()
 )
+_KEPT = 4096  # what methods refer to is asked for again by each definition that uses their class
 _READS_GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 
 
-def global_names(code: types.CodeType) -> set[str]:
+@lru_cache(maxsize=_KEPT)
+def global_names(code: types.CodeType) -> frozenset[str]:
     """The names of module variables that a code object reads, those of functions inside it included."""
     names = {step.argval for step in dis.get_instructions(code) if step.opname in _READS_GLOBAL}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             names |= global_names(constant)
-    return names - _BOOKKEEPING
+    return frozenset(names - _BOOKKEEPING)
 
 
 def attribute_chains(tree: ast.AST, names: set[str]) -> set[tuple[str, ...]]:
@@ -56,6 +59,7 @@ def _chain(node: ast.AST) -> tuple[str, ...] | None:
     return (node.id, *reversed(attributes)) if isinstance(node, ast.Name) else None
 
 
+@lru_cache(maxsize=_KEPT)
 def calls_globals(tree: ast.AST) -> bool:
     """Whether code calls ``globals()``."""
     return any(isinstance(node, ast.Call) and _chain(node.func) == ("globals",) for node in ast.walk(tree))
@@ -69,12 +73,16 @@ def environment_names(tree: ast.AST, value_of: Callable[[str], Any]) -> set[str]
         value_of: The value of a module variable, for ``os.environ[NAME]``.
     """
     found: set[str] = set()
-    for node in ast.walk(tree):
-        for key in _environment_keys(node):
-            name = key.value if isinstance(key, ast.Constant) else value_of(key.id) if isinstance(key, ast.Name) else 0
-            if isinstance(name, str):
-                found.add(name)
+    for key in _all_environment_keys(tree):
+        name = key.value if isinstance(key, ast.Constant) else value_of(key.id) if isinstance(key, ast.Name) else 0
+        if isinstance(name, str):
+            found.add(name)
     return found
+
+
+@lru_cache(maxsize=_KEPT)
+def _all_environment_keys(tree: ast.AST) -> tuple[ast.expr, ...]:
+    return tuple(key for node in ast.walk(tree) for key in _environment_keys(node))
 
 
 def _environment_keys(node: ast.AST) -> list[ast.expr]:

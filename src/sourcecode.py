@@ -170,12 +170,29 @@ def function_tree(function: types.FunctionType) -> ast.AST:
         if code.co_name == "<lambda>":
             return without_docstrings(_lambda_node(function))
         # Of the code, not of the function: that would follow __wrapped__ to another one.
-        return without_docstrings(_parse_indented(inspect.getsource(code)))
+        return without_docstrings(_parse_indented("".join(inspect.getblock(_lines(function)))))
     except (OSError, TypeError, SyntaxError, LookupError, ValueError) as error:
         raise IdentityError(
             f"the source of {function.__qualname__!r} cannot be read, so a change to it would go unnoticed"
             f" ({error}); define it in a file"
         ) from error
+
+
+def _lines(function: types.FunctionType) -> list[str]:
+    """The lines of a function's file, from its first one on.
+
+    As `inspect.getsource` finds them, which also looks through all imported modules for that of a code object: that
+    takes longer than all else.
+
+    Raises:
+        OSError: If there are none.
+    """
+    code = function.__code__
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)[code.co_firstlineno - 1 :]
+    if not lines:
+        raise OSError("could not get source code")
+    return lines
 
 
 def file_tree(path: Path) -> ast.AST:

@@ -15,18 +15,20 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import peers
 import postgres_server
 import pytest
+from warm_python import WarmPython
 
 from testbed.db.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
 BACKENDS = ("sqlite", "postgres")
+GIVEN_CACHE = os.environ.get("TESTBED_TESTS_CACHE")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test reads or leaves anything in the user's folders or follows the user's variables."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TESTBED_CACHE", str(_shared_folder(tmp_path_factory) / "cache"))
+        patch.setenv("TESTBED_CACHE", str(_cache(tmp_path_factory)))
         kept = ("TESTBED_CACHE",)
         for name in [name for name in os.environ if name.startswith("TESTBED_") and name not in kept]:
             patch.delenv(name)
@@ -37,7 +39,7 @@ def _own_surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 @pytest.fixture
 def shared_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache of the whole test run, in which models are trained once, for tests whose folder has its own."""
-    monkeypatch.setenv("TESTBED_CACHE", str(_shared_folder(tmp_path_factory) / "cache"))
+    monkeypatch.setenv("TESTBED_CACHE", str(_cache(tmp_path_factory)))
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +52,11 @@ def _own_variables() -> Iterator[None]:
     os.environ.update(before)
 
 
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cache of the whole test run, or the one that CI has just filled with this code (see ``.ci/run``)."""
+    return Path(GIVEN_CACHE) if GIVEN_CACHE else _shared_folder(tmp_path_factory) / "cache"
+
+
 def _shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A temporary folder that the processes of one test run share."""
     base = tmp_path_factory.getbasetemp()
@@ -60,6 +67,14 @@ def _shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def root() -> Path:
     """The root of the repository."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def warm_python() -> Iterator[WarmPython]:
+    """What runs programs quickly."""
+    python = WarmPython()
+    yield python
+    python.close()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,6 +6,7 @@ this file is that process: a request a line, an answer a line, as JSON.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import runpy
@@ -15,7 +16,10 @@ import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-HEAVY = ("torch", "torchvision", "alembic.command", "sqlalchemy.orm", "rich.progress", "click", "PIL.Image")
+HEAVY = (
+    *("torch", "torchvision", "alembic.command", "sqlalchemy.orm", "rich.progress", "click", "PIL.Image"),
+    *("scipy.stats", "pandas", "sklearn.linear_model", "nltk"),
+)
 
 
 class WarmPython:
@@ -53,6 +57,7 @@ def serve() -> None:
     """Forks a process for each request and answers with its exit code."""
     for name in HEAVY:
         __import__(name)
+    gc.freeze()  # or else a collection in each process would copy the memory that they share
     for line in sys.stdin:
         request = json.loads(line)
         pid = os.fork()

@@ -17,14 +17,6 @@ WORLD = Path(__file__).parent.parent / "plugins" / "world.py"
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture(scope="session")
-def warm_python() -> Iterator[WarmPython]:
-    """What runs the programs of these tests."""
-    python = WarmPython()
-    yield python
-    python.close()
-
-
 @pytest.fixture
 def program(warm_python: WarmPython, root: Path, tmp_path: Path) -> Program:
     """A function that runs ``eval.py`` or ``db.py`` with words, in a folder of its own; no traceback may ever show."""

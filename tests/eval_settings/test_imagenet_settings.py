@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -64,27 +62,25 @@ def root(tmp_path_factory, photos):
     return imagenet_world.make_root(tmp_path_factory.mktemp("imagenet"), photos)
 
 
-def run(root: Path, folder: Path, settings: list[str], *words: str) -> list[dict]:
-    done = subprocess.run(
-        [
-            *(sys.executable, "-c", "from testbed.cli.eval import main; main()"),
-            *("--plugin", str(root / "world.py"), "--models", "little-net", "--eval-settings", *settings),
-            *("--executor", "inline", "--json", "--data-root", str(root), "--db-url", "results.db", *words),
-        ],
-        cwd=folder,
-        env={**os.environ, "TESTBED_CACHE": str(folder / "cache")},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-    )
-    outcomes: list[dict] = json.loads(done.stdout)["outcomes"]
-    assert done.returncode == 0, [each for each in outcomes if each["status"] == "failed"]
-    return outcomes
+@pytest.fixture(scope="module")
+def run(root, warm_python):
+    """A function that runs ``eval.py`` with the little network, in a folder, and gives the outcomes."""
+    script = Path(__file__).resolve().parents[2] / "eval.py"
+
+    def run(folder: Path, settings: list[str], *words: str) -> list[dict]:
+        common = ["--plugin", str(root / "world.py"), "--models", "little-net", "--eval-settings", *settings]
+        common += ["--executor", "inline", "--json", "--data-root", str(root), "--db-url", "results.db"]
+        environment = {**os.environ, "TESTBED_CACHE": str(folder / "cache")}
+        done = warm_python.run(script, [*common, *words], folder, environment)
+        outcomes: list[dict] = json.loads(done.stdout)["outcomes"]
+        assert done.returncode == 0, [each for each in outcomes if each["status"] == "failed"]
+        return outcomes
+
+    return run
 
 
 @pytest.fixture(scope="module")
-def evaluated(root, tmp_path_factory):
+def evaluated(run, tmp_path_factory):
     """The store after all samples of some settings went through the network; nothing was run twice."""
     folder = tmp_path_factory.mktemp("evaluated")
     ran = ["val", "imagenet-a", "imagenetv2-matched-frequency-format-val", "objectnet-1.0-beta"]
@@ -97,7 +93,7 @@ def evaluated(root, tmp_path_factory):
         "val_subsampled_class_1_8",
         "imagenetv2-matched-frequency-format-val_subsampled_class_1_8",
     ]
-    outcomes = run(root, folder, [*ran, *followed])
+    outcomes = run(folder, [*ran, *followed])
     assert {each["setting"]: each["status"] for each in outcomes} == {
         **dict.fromkeys(ran, "complete"),
         **dict.fromkeys(followed, "derived"),
@@ -129,13 +125,13 @@ def test_every_published_column_is_a_setting_with_the_children_that_there_were()
 
 @pytest.mark.slow
 @pytest.mark.timeout(280)
-def test_every_setting_runs(root, tmp_path):
+def test_every_setting_runs(run, tmp_path):
     own = [
         name
         for name in registry.eval_setting_names()
         if not name.startswith(("digits", "clip-cc-bench")) and BENCHMARKS.canonical(name) is None
     ]
-    outcomes = run(root, tmp_path, own, "--limit", "3")
+    outcomes = run(tmp_path, own, "--limit", "3")
     assert {each["setting"] for each in outcomes} == set(own)
     statuses = Counter(each["status"] for each in outcomes)
     assert set(statuses) <= {"complete", "derived"}, [each for each in outcomes if each["status"] == "failed"][:3]
@@ -273,8 +269,8 @@ def test_openimages_by_hand(evaluated, name):
 
 
 @pytest.mark.slow
-def test_derived_val_on_openimages_classes_is_what_running_it_gives(evaluated, root, tmp_path):
-    (outcome,) = run(root, tmp_path, ["val-on-openimages-classes"])
+def test_derived_val_on_openimages_classes_is_what_running_it_gives(evaluated, run, tmp_path):
+    (outcome,) = run(tmp_path, ["val-on-openimages-classes"])
     assert outcome["status"] == "complete"
     with Store.open(str(tmp_path / "results.db")) as store:
         ran, derived = (
@@ -344,7 +340,7 @@ def test_the_outputs_are_those_of_the_network_on_the_images(evaluated, root):
 
 
 @pytest.mark.timeout(200)
-def test_val_and_all_corruptions_in_memory_open_each_image_once(root, tmp_path):
+def test_val_and_all_corruptions_in_memory_open_each_image_once(run, tmp_path):
     """95 corruptions, greyscale and val: each file is read and decoded once."""
     (tmp_path / "count.py").write_text(
         "import pathlib, testbed.data.image_folder as folder\n"
@@ -356,7 +352,7 @@ def test_val_and_all_corruptions_in_memory_open_each_image_once(root, tmp_path):
         "folder.decode_file = counting\n"
     )
     settings = ["val", "greyscale", "imagenet-c.*_in-memory"]
-    outcomes = run(root, tmp_path, settings, "--limit", "20", "--plugin", str(tmp_path / "count.py"))
+    outcomes = run(tmp_path, settings, "--limit", "20", "--plugin", str(tmp_path / "count.py"))
     assert Counter(each["status"] for each in outcomes) == {"complete": 97}
     opened = (tmp_path / "opened.txt").read_text().split("\n")[:-1]
     assert len(opened) == len(set(opened)) == 20

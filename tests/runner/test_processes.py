@@ -11,11 +11,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from warm_python import WarmPython
 
 from testbed.db.store import Store
 
@@ -35,27 +37,22 @@ ROUNDED = ("nll", "brier", "ece")
 class Bench:
     """A working folder with a store, in which eval.py is run."""
 
-    def __init__(self, root: Path, folder: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, folder: Path, warm_python: WarmPython) -> None:
+        self.script = root / "eval.py"
         self.folder = folder
+        self.warm_python = warm_python
         folder.mkdir(parents=True, exist_ok=True)
         self.url = str(folder / "results.db")
+        self.environment = {**os.environ, "WORLD_MARKS": str(folder)}
+
+    def words(self, arguments: Sequence[str]) -> list[str]:
+        return ["--plugin", str(PLUGIN), "--db-url", self.url, *arguments]
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        environment = {**os.environ, "WORLD_MARKS": str(self.folder)}
-        command = [
-            sys.executable,
-            str(self.root / "eval.py"),
-            "--plugin",
-            str(PLUGIN),
-            "--db-url",
-            self.url,
-            *arguments,
-        ]
         return subprocess.Popen(
-            command,
+            [sys.executable, str(self.script), *self.words(arguments)],
             cwd=self.folder,
-            env=environment,
+            env=self.environment,
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -63,11 +60,10 @@ class Bench:
         )
 
     def run(self, *arguments: str, code: int = 0) -> tuple[str, str]:
-        process = self.start(*arguments)
-        out, err = process.communicate(timeout=240)
-        assert process.returncode == code, f"{out}\n{err}"
-        assert "Traceback" not in err
-        return out, err
+        done = self.warm_python.run(self.script, self.words(arguments), self.folder, self.environment)
+        assert done.returncode == code, f"{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
+        return done.stdout, done.stderr
 
     def logits(self, model: str, setting: str) -> np.ndarray:
         with Store.open(self.url) as store:
@@ -103,14 +99,14 @@ class Bench:
 
 
 @pytest.fixture
-def bench(root, tmp_path):
-    return Bench(root, tmp_path / "bench")
+def bench(root, tmp_path, warm_python):
+    return Bench(root, tmp_path / "bench", warm_python)
 
 
 @pytest.fixture(scope="module")
-def reference(root, tmp_path_factory):
+def reference(root, tmp_path_factory, warm_python):
     """The same cells, undisturbed, in one process with the settings of a first-time user."""
-    bench = Bench(root, tmp_path_factory.mktemp("reference"))
+    bench = Bench(root, tmp_path_factory.mktemp("reference"), warm_python)
     models = ["world-plain", "world-other", "world-lambda", "world-slow", "world-deadly"]
     (bench.folder / "killed").touch()  # so that the deadly one behaves
     bench.run("--models", *models, "--eval-settings", "world", "world-dark", "world-grain")
