@@ -1,0 +1,66 @@
+"""A toy world with captioners and a text embedder that count their work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from toy import WORK
+
+from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.identity import digest_bytes
+from testbed.models.capability_base import Generation, GenerationConfig, Message
+from testbed.models.generator_base import Generator
+from testbed.models.text_encoder_base import TextEncoder
+from testbed.registry import Catalog
+
+
+class Captioner:
+    """Says what it is told to say, by the number of the sample; counts its answers and the images that it is shown."""
+
+    def __init__(self, say: Callable[[int], str | Generation]) -> None:
+        self.say = say
+
+    def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation]:
+        WORK["answers"] += len(messages)
+        WORK["images shown"] += sum(len(message.parts) > 0 for message in messages)
+        said = [self.say(int(message.sample[-4:])) for message in messages]
+        return [each if isinstance(each, Generation) else Generation(each) for each in said]
+
+
+def captioner(name: str, say: Callable[[int], str | Generation], **options: Any) -> Generator:
+    return Generator(name, lambda: Captioner(say), **{"eval_batch_size": 8, "weights": name, **options})
+
+
+def vary(number: int) -> str:
+    return f"A picture of {number % 5}. It has {number % 7} corners. Nothing else is there."
+
+
+def repeat(number: int) -> str:
+    return "A picture of 3. Nothing else is there."
+
+
+def hashed(texts: Sequence[str]) -> torch.Tensor:
+    WORK["texts hashed"] += len(texts)
+    rows = torch.zeros(len(texts), 64)
+    for row, text in zip(rows, texts, strict=True):
+        for word in text.lower().split():
+            row[int(digest_bytes(word.encode()), 16) % 64] += 1
+    return rows
+
+
+class Hash:
+    def encode(self, texts: list[str]) -> torch.Tensor:
+        return hashed(texts)
+
+
+def hash_encoder(name: str = "hash", loader: Callable[[], Any] = Hash, **options: Any) -> TextEncoder:
+    return TextEncoder(name, loader, **{"weights": "1", "architecture": {"hash": 1}, **options})
+
+
+def catalog(*definitions: Any) -> Catalog:
+    made = Catalog(rooms=(), entry_points=False)
+    for each in definitions:
+        (made.add_eval_setting if isinstance(each, EvalSetting) else made.add_model)(each)
+    return made
