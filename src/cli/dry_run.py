@@ -77,11 +77,13 @@ def _describe_pass(planned: PlannedPass) -> str:
 
     one_pass = planned.one_pass
     known = planned.samples is not None
-    what = f"{planned.samples:,} {one_pass.reads}" if known else "the texts of outputs not stored yet"
+    kind = "questions about" if one_pass.reads is Reads.QUESTIONS else "the texts of"
+    what = f"{planned.samples:,} {one_pass.reads}" if known else f"{kind} outputs not stored yet"
     how = {
         Reads.IMAGES: ", each read once",
         Reads.MESSAGES: ", each answered once",
         Reads.TEXTS: ", each embedded once",
+        Reads.QUESTIONS: ", each answered once",
     }
     reused = (planned.samples or 0) - (planned.to_do or 0)
     stored = f" ({reused:,} already stored)" if reused else ""

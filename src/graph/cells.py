@@ -12,6 +12,7 @@ from testbed.db.entities import DatasetInfo, Evaluation
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.nodes import Built, Items, Rows
 from testbed.identity import digest
+from testbed.models.capability_base import DEVICE
 from testbed.models.model_base import ModelDefinition
 from testbed.models.weights_base import Weights
 
@@ -90,12 +91,14 @@ class ItemNode:
         items: What they are.
         model: The name of the model that computes them: the cell's own, or a judge.
         node: The name under which they are stored; empty while its weights are missing.
+        resource: What computing them takes, see `ModelDefinition`.
     """
 
     role: str
     items: Items
     model: str
     node: str
+    resource: str = DEVICE
 
     @property
     def key(self) -> str:

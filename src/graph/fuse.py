@@ -201,6 +201,7 @@ def generation_pass(number: int, member: Member, batch_size: int | None) -> Pass
         batch_size=size,
         chunk=chunk_size(size, GENERATED_CHUNK),
         reads=Reads.MESSAGES,
+        resource=member.model.definition.resource,
     )
 
 
@@ -227,4 +228,5 @@ def item_pass(number: int, members: Sequence[tuple[Cell, ItemNode]], options: Ru
         reads=op.reads,
         op=op,
         node=node.key,
+        resource=node.resource,
     )

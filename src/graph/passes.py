@@ -12,6 +12,7 @@ from testbed.data.source import Source
 from testbed.graph.nodes import ItemOp, Reads
 from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs, active
+from testbed.models.capability_base import DEVICE
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Pass:
         reads: What it reads.
         op: What its items are.
         node: The name under which its items are stored.
+        resource: What it takes: a device, or only a network.
         alone: Whether its first shard is computed before workers take others: it makes a head or a probe that all need.
     """
 
@@ -64,6 +66,7 @@ class Pass:
     reads: Reads = Reads.IMAGES
     op: ItemOp | None = None
     node: str = ""
+    resource: str = DEVICE
     alone: bool = False
 
     @property

@@ -19,6 +19,7 @@ EMBED_TEXT = "embed_text"
 GENERATE = "generate"
 CHAT = "chat"
 LOGLIK = "loglik"
+DEVICE, NETWORK = "device", "network"  # what a model needs: a processor for its network, or only a connection
 GRADIENTS = "gradients"  # outputs are differentiable with respect to the images, as attacks need
 
 CAPABILITIES = frozenset({LOGITS, EMBED_IMAGE, EMBED_TEXT, GENERATE, CHAT, LOGLIK, GRADIENTS})

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from testbed.errors import DefinitionError, WeightsError
-from testbed.models.capability_base import EMBED_IMAGE, LOGITS
+from testbed.models.capability_base import DEVICE, EMBED_IMAGE, LOGITS
 from testbed.models.published_base import Published
 from testbed.models.transform_base import StandardNormalization, Transform
 from testbed.models.weights_base import LocalFiles, Weights, WeightsSource, loading, no_downloads, of_files, of_network
@@ -54,6 +54,8 @@ class ModelDefinition(ABC):
     capabilities: frozenset[str] = frozenset()
     # Whether answers cost money, as with a served model: stored answers are then only checked on request.
     costs_money: bool = False
+    # What computing with it takes: `NETWORK` for a served model, which then never occupies a GPU.
+    resource: str = DEVICE
     # The number of logits, if known before loading.
     num_classes: int | None = None
     ADVERSARIAL_BATCH_SIZE_REDUCTION_FACTOR = 8

@@ -167,7 +167,7 @@ class Identifier:
         node = ""
         if by.identity is not None:
             node = items.op.node(digest([by.identity, self.options.dtype]), by.definition, self.options.seed)
-        return ItemNode(role, items, items.by or cell.model, node)
+        return ItemNode(role, items, items.by or cell.model, node, by.definition.resource)
 
     def _open(self, judge: str) -> OpenedModel:
         opened = self.opener.model(judge)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from testbed.errors import RunError
 from testbed.graph.passes import Job, Shard
+from testbed.models.capability_base import DEVICE, NETWORK
 from testbed.reading import Read
 from testbed.registry.parcel import Parcel
 from testbed.runner.progress import Progress
@@ -59,7 +60,11 @@ class Ended:
 
 
 class Transport(Protocol):
-    """Starts workers and transports messages. A slot is an index with a device and one worker."""
+    """Starts workers and transports messages. A slot is an index with a device and one worker.
+
+    Attributes:
+        devices: Such as ``"cuda:0"`` or ``"cpu"``; `NETWORK` for a slot whose worker asks served models.
+    """
 
     devices: list[str]
 
@@ -103,6 +108,7 @@ class Pool:
         self.events = events
         self.progress = progress
         self._parcel = Parcel(job, job.options.plugins)
+        self._needed = {each.resource for each in job.passes}
         self._working: set[int] = set()
         self._waiting: set[int] = set()
         self._deaths = dict.fromkeys(range(len(transport.devices)), 0)
@@ -117,8 +123,9 @@ class Pool:
             KeyboardInterrupt: After the workers have ended, when the user interrupts.
         """
         try:
-            for slot in range(len(self.transport.devices)):
-                self._start(slot)
+            for slot, device in enumerate(self.transport.devices):
+                if _resource(device) in self._needed:
+                    self._start(slot)
             while self._working:
                 self._serve()
         except KeyboardInterrupt:
@@ -163,7 +170,7 @@ class Pool:
         self.transport.send(slot, self._parcel)
 
     def _on_next_pass(self, slot: int) -> None:
-        answer = self.scheduler.next_pass(slot)
+        answer = self.scheduler.next_pass(slot, _resource(self.transport.devices[slot]))
         if isinstance(answer, Wait) and not self._stopping:
             self._waiting.add(slot)
             return
@@ -228,3 +235,8 @@ class Pool:
         if again:
             self._start(slot)
         self._wake()
+
+
+def _resource(device: str) -> str:
+    """What a slot offers."""
+    return NETWORK if device == NETWORK else DEVICE

@@ -13,6 +13,7 @@ from typing import Any
 
 from testbed.db.store import Store
 from testbed.graph.passes import Job
+from testbed.models.capability_base import NETWORK
 from testbed.registry.catalog import Catalog
 from testbed.runner.pool import Ended, Events, Pool, Told
 from testbed.runner.progress import Progress
@@ -39,6 +40,8 @@ class ProcessExecutor:
     ) -> None:
         """See `testbed.runner.executors.Executor`."""
         processes, self._ahead = self._ahead or Processes(self.devices), None
+        if any(each.resource == NETWORK for each in job.passes):
+            processes.devices = [*processes.devices, NETWORK]
         Pool(job, processes, scheduler, events, progress).run()
 
     def close(self) -> None:
@@ -74,9 +77,9 @@ class Processes:
             self._ahead.discard(slot)
             return
         ours, theirs = self._context.Pipe()
-        process = self._context.Process(
-            target=worker_main, args=(theirs, self._stop, self.devices[slot]), name=f"testbed-{self.devices[slot]}"
-        )
+        device = self.devices[slot]
+        arguments = (theirs, self._stop, "cpu" if device == NETWORK else device)
+        process = self._context.Process(target=worker_main, args=arguments, name=f"testbed-{device}")
         process.start()
         theirs.close()
         self._processes[slot], self._connections[slot] = process, ours

@@ -66,16 +66,23 @@ class Scheduler:
             for evaluation_id in shard.cells:
                 self._open[evaluation_id] += 1
 
-    def next_pass(self, worker: int) -> int | Wait | None:
+    def next_pass(self, worker: int, resource: str | None = None) -> int | Wait | None:
         """The next pass for an idle worker; None if all is done.
 
         Prefers passes that no worker has started, then those of models that the worker has loaded.
+
+        Args:
+            worker: The worker.
+            resource: What it offers; None for a worker that takes every pass.
         """
         busy = [shard.pass_id for _, shard in self._under_way.values()]
         candidates = [
             pass_id
             for pass_id, shards in self._waiting.items()
-            if self._prune(shards) and pass_id not in self._lacking and not (pass_id in self._alone and pass_id in busy)
+            if self._prune(shards)
+            and pass_id not in self._lacking
+            and not (pass_id in self._alone and pass_id in busy)
+            and resource in (None, self.passes[pass_id].resource)
         ]
         if not candidates:
             return None if self.finished else WAIT

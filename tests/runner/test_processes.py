@@ -219,6 +219,16 @@ def test_a_cell_that_kills_every_worker_is_given_up_and_the_others_complete(benc
         assert (failed.status, "worker died" in failed.error) == ("failed", True)
 
 
+@pytest.mark.slow
+def test_a_served_model_works_beside_the_device_and_alone_starts_no_worker_for_it(bench, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "PLUGIN", PLUGIN.parent / "served_world.py")
+    said = ("--eval-settings", "said-digits", "shown-digits", "--limit", "100", "--cpu-processes", "1")
+    bench.run("--models", "served", "here", *said)
+    noted = {tuple(line.split()) for line in (bench.folder / "processes").read_text().splitlines()}
+    (served,), (here,) = ({pid for who, pid in noted if who == name} for name in ("served", "here"))
+    assert served != here
+
+
 def _descendants(pid: int) -> list[int]:
     found = []
     for status in Path("/proc").glob("[0-9]*/status"):

@@ -185,3 +185,36 @@ def test_texts_of_a_scorer_that_kills_its_workers_are_given_up_for_all_cells_at_
     assert deaths == 3
     assert sorted(each.evaluation_id for each in given_up) == list(range(1, 21))
     assert given_up[0].reason == "the worker died 3 times while scorer embedded texts"
+
+
+def test_other_workers_wait_while_the_first_makes_what_all_need():
+    alone = Pass(0, (PassCell(1, "model", "setting", ""),), None, range(30), [], 10, 10, alone=True)
+    scheduler = Scheduler([alone], make_shards(0, [1], [(0, 10), (10, 20), (20, 30)]))
+    assert scheduler.next_pass(0) == 0
+    first = scheduler.next_shard(0, 0)
+    assert scheduler.next_pass(1) is WAIT
+    assert scheduler.next_shard(0, 0).start == 10  # the first worker reads ahead
+    scheduler.shard_done(first.id)
+    assert scheduler.next_pass(1) == 0
+
+
+def test_another_worker_goes_on_when_the_first_one_dies_alone():
+    alone = Pass(0, (PassCell(1, "model", "setting", ""),), None, range(30), [], 10, 10, alone=True)
+    scheduler = Scheduler([alone], make_shards(0, [1], [(0, 10)]))
+    scheduler.next_pass(0)
+    scheduler.next_shard(0, 0)
+    scheduler.worker_lost(0)
+    assert scheduler.next_pass(1) == 0
+
+
+def test_what_waits_for_a_network_occupies_no_device():
+    served = Pass(1, (PassCell(2, "served", "setting", ""),), None, range(10), [], 10, 10, resource="network")
+    scheduler = Scheduler(
+        [make_pass(0, [1]), served], [*make_shards(0, [1], [(0, 10)]), *make_shards(1, [2], [(0, 10)], 1)]
+    )
+    assert scheduler.next_pass(0, "device") == 0
+    scheduler.shard_done(scheduler.next_shard(0, 0).id)
+    assert scheduler.next_pass(0, "device") is WAIT
+    assert scheduler.next_pass(1, "network") == 1
+    scheduler.shard_done(scheduler.next_shard(1, 1).id)
+    assert scheduler.next_pass(0, "device") is scheduler.next_pass(1, "network") is None
