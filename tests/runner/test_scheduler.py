@@ -209,9 +209,8 @@ def test_another_worker_goes_on_when_the_first_one_dies_alone():
 
 def test_what_waits_for_a_network_occupies_no_device():
     served = Pass(1, (PassCell(2, "served", "setting", ""),), None, range(10), [], 10, 10, resource="network")
-    scheduler = Scheduler(
-        [make_pass(0, [1]), served], [*make_shards(0, [1], [(0, 10)]), *make_shards(1, [2], [(0, 10)], 1)]
-    )
+    shards = make_shards(0, [1], [(0, 10)]) + make_shards(1, [2], [(0, 10)], 1)
+    scheduler = Scheduler([make_pass(0, [1]), served], shards)
     assert scheduler.next_pass(0, "device") == 0
     scheduler.shard_done(scheduler.next_shard(0, 0).id)
     assert scheduler.next_pass(0, "device") is WAIT
