@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SHOWN_REASONS = 10
 SHOWN_MODELS = 3
 FINISHED = ("complete", "stored", "derived", "scored")  # statuses of cells with results
+STATUSES = ("complete", "derived", "scored", "stored", "unsupported", "failed", "stopped")
 # The metric shown in the table is the first of these that the setting has.
 HEADLINES = (
     "top1",
@@ -130,19 +131,7 @@ def _print_disagreements(report: Report) -> None:
 
 def _print_summary(report: Report, override: bool, where: str | None) -> None:
     counted = Counter(outcome.status for outcome in report.outcomes)
-    said = [
-        f"{counted[status]:,} {text}"
-        for status, text in (
-            ("complete", "run"),
-            ("derived", "derived"),
-            ("scored", "scored"),
-            ("stored", "stored before"),
-            ("unsupported", "not supported"),
-            ("failed", "failed"),
-            ("stopped", "not finished"),
-        )
-        if counted[status]
-    ]
+    said = [f"{counted[status]:,} {status}" for status in STATUSES if counted[status]]
     click.echo(f"{count(len(report.outcomes), 'cell')}: {', '.join(said)}.")
     if report.interrupted:
         again = "the same command without --override" if override else "the same command again"
