@@ -1,7 +1,7 @@
 """The first names of what has moved.
 
-Identities name modules, functions and classes of testbed, and keep the text of the imports in what they describe. Moving
-a file must not make stored results strangers, so identities go on naming it by its first name.
+Identities name modules, functions and classes of testbed, and hold the imports within what they describe. Moving a file
+must not make stored results strangers, so identities go on naming it by its first name.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from testbed.normalform import normal_text
 @pytest.fixture
 def moved(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """A table of its own, in place of what has moved."""
-    table = {"testbed.parts.weights": "testbed.models.weights_base", "testbed.seeds.seed": "testbed.models.old.seed"}
+    table = {"testbed.parts.scales": "testbed.models.scales_base", "testbed.seeds.seed": "testbed.models.old.seed"}
     table["testbed.models.networks.cnn"] = "testbed.models._cnn"
     monkeypatch.setattr(first_names, "MOVED", table)
     first_name.cache_clear()
@@ -33,10 +33,10 @@ def normal(text: str) -> str:
 
 
 def test_what_is_within_a_moved_module_has_moved_too(moved: dict[str, str]) -> None:
-    assert first_name("testbed.parts.weights.Weights.load") == "testbed.models.weights_base.Weights.load"
+    assert first_name("testbed.parts.scales.Scales.load") == "testbed.models.scales_base.Scales.load"
     assert first_name("testbed.seeds.seed") == "testbed.models.old.seed"
     assert first_name("testbed.seeds.other") == "testbed.seeds.other"
-    assert first_name("testbed.parts.weights_too") == "testbed.parts.weights_too"
+    assert first_name("testbed.parts.scales_too") == "testbed.parts.scales_too"
     assert first_name("mine.parts.weights") == "mine.parts.weights"
 
 
@@ -46,14 +46,14 @@ def load():
     import torch
     from testbed.models import _cnn as networks
     from testbed.models.old import seed
-    from testbed.models.weights_base import Weights
+    from testbed.models.scales_base import Scales
     from testbed.paths import cache_dir
 """
     after = """
 def load():
     import torch
     from testbed.models.networks import cnn as networks
-    from testbed.parts.weights import Weights
+    from testbed.parts.scales import Scales
     from testbed.paths import cache_dir
     from testbed.seeds import seed
 """
@@ -69,23 +69,23 @@ def test_a_module_that_was_described_by_its_source_still_is(moved: dict[str, str
     assert sourcecode.is_own("testbed.models.networks.cnn", "cnn.py")
     assert not sourcecode.is_own("testbed.models.networks.transformer", "transformer.py")
     assert not sourcecode.is_own("testbed.models.networks", "networks/__init__.py")
-    assert not sourcecode.is_own("testbed.parts.weights", "weights.py")
+    assert not sourcecode.is_own("testbed.parts.scales", "scales.py")
 
 
 def test_functions_and_classes_are_described_by_first_names(
     moved: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "weights.py"
-    path.write_text("def plain():\n    return 1\n\n\nclass Weights:\n    pass\n")
-    spec = importlib.util.spec_from_file_location("testbed.parts.weights", path)
+    path = tmp_path / "scales.py"
+    path.write_text("def plain():\n    return 1\n\n\nclass Scales:\n    pass\n")
+    spec = importlib.util.spec_from_file_location("testbed.parts.scales", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "testbed.parts.weights", module)
+    monkeypatch.setitem(sys.modules, "testbed.parts.scales", module)
     spec.loader.exec_module(module)
-    assert describe(module.plain)["!function"] == "testbed.models.weights_base.plain"
-    assert describe(module.Weights) == {"!class": "testbed.models.weights_base.Weights"}
-    assert describe(module) == {"!module": "testbed.models.weights_base"}
+    assert describe(module.plain)["!function"] == "testbed.models.scales_base.plain"
+    assert describe(module.Scales) == {"!class": "testbed.models.scales_base.Scales"}
+    assert describe(module) == {"!module": "testbed.models.scales_base"}
 
 
 @pytest.mark.parametrize("name", sorted(first_names.MOVED))
