@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.db.entities import FRACTION, OVERALL, Result
 from testbed.db.export import safe_name
 from testbed.db.imported import ImportedCell, ImportReport, imported_cell, metric_in, named
+from testbed.entities import FRACTION, OVERALL, Result
 from testbed.errors import StoreError
 from testbed.eval_settings.benchmark_names_base import LINEAR_PROBE
 from testbed.eval_settings.clip_benchmark_names_base import (

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from testbed.db.entities import Evaluation
 from testbed.db.store import Store
+from testbed.entities import Evaluation
 from testbed.errors import MissingExtraError, StoreError, UnknownNameError
 from testbed.jsontext import to_json
 from testbed.paths import write_atomically

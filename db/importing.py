@@ -12,9 +12,9 @@ from decimal import Decimal
 from pathlib import Path
 
 from testbed.db import clip_benchmark
-from testbed.db.entities import FRACTION, OVERALL, Metric, Result
 from testbed.db.imported import ImportedCell, ImportReport, imported_cell, metric_in, named, read_csv
 from testbed.db.store import Store
+from testbed.entities import FRACTION, OVERALL, Metric, Result
 from testbed.errors import StoreError
 
 # ImageNet-testbed's table has two columns for the settings with frame sets: metrics of the setting before the suffix.

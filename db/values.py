@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from testbed.db.base import StoreBase
-from testbed.db.entities import DatasetInfo
 from testbed.db.outputs import evaluation_row
 from testbed.db.tables import OutputChunkRow, SampleErrorRow, SampleRow
+from testbed.entities import DatasetInfo
 
 
 class Values(StoreBase):

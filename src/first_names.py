@@ -10,7 +10,9 @@ import ast
 from functools import lru_cache
 
 # The name of a module, function or class today → its first name. What is within goes with it.
-MOVED: dict[str, str] = {}
+MOVED: dict[str, str] = {
+    "testbed.entities": "testbed.db.entities",
+}
 
 
 @lru_cache(maxsize=4096)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from testbed.db.entities import CellRecord, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo, Score
 from testbed.db.store import Store
+from testbed.entities import CellRecord, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo, Score
 from testbed.tasks.classification import viewed_logits
 from testbed.tasks.classification_scores import score_classes
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from testbed.db.entities import DatasetInfo, Evaluation
 from testbed.db.export import LOGITS, viewed_class_names
 from testbed.db.store import Store
+from testbed.entities import DatasetInfo, Evaluation
 from testbed.errors import StoreError
 from testbed.metrics.classification import predicted_classes
 

@@ -12,7 +12,7 @@ from testbed.cli.output import count
 from testbed.errors import RunError
 
 if TYPE_CHECKING:
-    from testbed.db.entities import Certificate
+    from testbed.entities import Certificate
     from testbed.runner.trust import Checked
 
 SHOWN = 10

@@ -90,7 +90,7 @@ def _describe_pass(planned: PlannedPass) -> str:
 
 
 def _source(cell: Cell) -> dict[str, str] | None:
-    from testbed.db.entities import Evaluation
+    from testbed.entities import Evaluation
 
     if cell.source is None:
         return None

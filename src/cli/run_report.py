@@ -11,7 +11,7 @@ import click
 
 from testbed.cli.checks import print_checks
 from testbed.cli.output import count, grid, percent
-from testbed.db.entities import FRACTION, OVERALL
+from testbed.entities import FRACTION, OVERALL
 
 if TYPE_CHECKING:
     from testbed.runner.report import Report

@@ -9,7 +9,7 @@ import click
 
 from testbed.cli.checks import certificate_as_object, describe_certificate
 from testbed.cli.output import metric_value, print_json, table
-from testbed.db.entities import Evaluation, current
+from testbed.entities import Evaluation, current
 from testbed.errors import TestbedError, UnknownNameError
 
 if TYPE_CHECKING:

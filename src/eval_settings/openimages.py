@@ -64,7 +64,7 @@ class BalancedAccuracy:
         """Metrics and scores of logits [n, C], targets [n], the samples' ids [n] and the names of C classes."""
         import numpy as np
 
-        from testbed.db.entities import SampleInfo
+        from testbed.entities import SampleInfo
         from testbed.tasks.classification_scores import score_classes
 
         samples = [SampleInfo(str(path), "", int(target)) for path, target in zip(image_paths, targets, strict=True)]

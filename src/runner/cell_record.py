@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from testbed.db.entities import CellRecord
 from testbed.db.evaluations import UNIDENTIFIED
+from testbed.entities import CellRecord
 from testbed.runner.cells import Cell
 from testbed.runner.options import RunOptions
 

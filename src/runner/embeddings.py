@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.source import ImageSource, dataset_of
-from testbed.db.entities import DatasetInfo, Evaluation, SampleInfo
+from testbed.entities import DatasetInfo, Evaluation, SampleInfo
 from testbed.errors import DataError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.identity import describe_fields, digest

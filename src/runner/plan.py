@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 from testbed import reading, sourcecode
 from testbed.data.source import Source
-from testbed.db.entities import DatasetInfo, Evaluation
 from testbed.db.records import SET_ASIDE
 from testbed.db.store import Store
+from testbed.entities import DatasetInfo, Evaluation
 from testbed.errors import IdentityError, TestbedError, UnsupportedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.reuse import StoredOutputs

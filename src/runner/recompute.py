@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.source import Source
-from testbed.db.entities import Certificate, DatasetInfo, Evaluation
 from testbed.db.store import Store
+from testbed.entities import Certificate, DatasetInfo, Evaluation
 from testbed.errors import RunError, TestbedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.passes import Check

@@ -8,8 +8,8 @@ from itertools import count
 from typing import Any
 
 from testbed import reading
-from testbed.db.entities import CellRecord, Evaluation, Status
 from testbed.db.store import Store
+from testbed.entities import CellRecord, Evaluation, Status
 from testbed.graph.fuse import make_passes
 from testbed.graph.passes import Check, Job, Pass, Reads, Shard, shards_of
 from testbed.graph.reuse import given_outputs

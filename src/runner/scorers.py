@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from testbed.db.entities import Evaluation
+from testbed.entities import Evaluation
 from testbed.errors import TestbedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.identity import digest

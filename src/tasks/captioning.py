@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from testbed.data.decode import DECODER
-from testbed.db.entities import Metric, Score
+from testbed.entities import Metric, Score
 from testbed.errors import DataError, UnsupportedError
 from testbed.eval_settings.perturbation_base import gpu_call
 from testbed.metrics.caption_status import ERROR, MISSING, shares

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.decode import DECODER
-from testbed.db.entities import Metric, Score
+from testbed.entities import Metric, Score
 from testbed.errors import DataError, UnsupportedError
 from testbed.eval_settings.metric_base import as_metrics
 from testbed.eval_settings.perturbation_base import parameters

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.db.entities import Metric, SampleInfo, Score
+from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DefinitionError
 from testbed.metrics.clip_pairs import clip_score_metrics, pair_cosines
 from testbed.tasks.embedding_base import TextTask, text_embeddings

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.content import remembered_digest
-from testbed.db.entities import Evaluation
+from testbed.entities import Evaluation
 from testbed.errors import DataError
 from testbed.eval_settings.eval_setting_base import prompts_of
 from testbed.inputs import active

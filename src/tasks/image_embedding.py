@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.decode import DECODER
-from testbed.db.entities import Metric, Score
+from testbed.entities import Metric, Score
 from testbed.errors import UnsupportedError
 from testbed.models.capability_base import EMBED_IMAGE
 from testbed.tasks.task_base import BoundCell, Outputs, PrepareContext, Task, require

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from testbed.db.entities import Metric, Score
+from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
 from testbed.tasks.classification import Classification, viewed_logits
 from testbed.tasks.multilabel_scores import SCORER, score_labels

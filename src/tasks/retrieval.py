@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.db.entities import Metric, SampleInfo, Score
+from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DefinitionError
 from testbed.tasks.embedding_base import TextTask, text_embeddings
 from testbed.tasks.retrieval_scores import RECALL_K, SCORER, flat_captions, score_retrieval

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.db.entities import Metric, SampleInfo, Score
+from testbed.entities import Metric, SampleInfo, Score
 from testbed.tasks.embedding_base import TextTask, text_embeddings
 from testbed.tasks.selection_scores import SCORER, find_instances, score_selection
 from testbed.tasks.task_base import Outputs

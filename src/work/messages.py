@@ -10,7 +10,7 @@ from typing import Any
 from testbed.calls import reason_of
 from testbed.data.reader import seed_everything
 from testbed.data.source import ImageSource
-from testbed.db.entities import Chunk
+from testbed.entities import Chunk
 from testbed.errors import RunError, SampleError
 from testbed.eval_settings.perturbation_base import sample_seed
 from testbed.graph.passes import Pass, PassCell, Shard

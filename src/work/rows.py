@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import torch
 
-from testbed.db.entities import Chunk
+from testbed.entities import Chunk
 from testbed.graph.passes import Pass, Shard
 from testbed.runner.stored_images import embedded_images
 from testbed.tasks.task_base import IMAGES, BoundCell, EmbeddedImages, PrepareContext, get_task

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from testbed.db.entities import SampleInfo
+from testbed.entities import SampleInfo
 from testbed.tasks.classification_scores import score_classes
 from testbed.tasks.multilabel_scores import score_labels
 from testbed.tasks.retrieval_scores import score_retrieval
