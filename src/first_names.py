@@ -11,7 +11,14 @@ from functools import lru_cache
 
 # The name of a module, function or class today → its first name. What is within goes with it.
 MOVED: dict[str, str] = {
+    "testbed.data.imagenet.class_names": "testbed.eval_settings.imagenet_base.class_names",
+    "testbed.data.imagenet.templates": "testbed.eval_settings.imagenet_base.templates",
+    "testbed.data.perturbation": "testbed.eval_settings.perturbation_base",
     "testbed.entities": "testbed.db.entities",
+    "testbed.metrics.classification_scores": "testbed.tasks.classification_scores",
+    "testbed.metrics.multilabel_scores": "testbed.tasks.multilabel_scores",
+    "testbed.metrics.retrieval_scores": "testbed.tasks.retrieval_scores",
+    "testbed.metrics.selection_scores": "testbed.tasks.selection_scores",
 }
 
 

@@ -216,7 +216,7 @@ def _write(job: Job, names: Sequence[str], images: Any, corruption: str, severit
     from PIL import Image
 
     from testbed.corruptions import Corruption
-    from testbed.eval_settings.perturbation_base import sample_seed
+    from testbed.data.perturbation import sample_seed
     from testbed.paths import write_atomically
 
     key = f"imagenet-c.{corruption}.{severity}_in-memory"

@@ -21,9 +21,9 @@ from testbed.eval_settings.benchmark_names_base import (
     read_words,
 )
 from testbed.eval_settings.eval_setting_base import Dataset, EvalSetting
+from testbed.eval_settings.image_embeddings_base import SUFFIX
 from testbed.inputs import Inputs, active
 from testbed.registry import registry
-from testbed.tasks.image_embedding import SUFFIX
 
 Names = Callable[[str], Sequence[str]]
 Templates = Callable[[str], Sequence[str] | Mapping[str, Sequence[str]]]

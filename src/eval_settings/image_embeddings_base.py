@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.tasks.image_embedding import SUFFIX
 
 if TYPE_CHECKING:
     from testbed.registry.table import Registry
+
+SUFFIX = ".image_embeddings"
 
 
 def images_of(setting: EvalSetting) -> EvalSetting:

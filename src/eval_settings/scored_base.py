@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import DefinitionError, unknown_name
 from testbed.eval_settings.benchmark_names_base import CLIP_SCORE, PHOTO_DEPICTS, PREFIX
 from testbed.eval_settings.eval_setting_base import EvalSetting, Scoring
-from testbed.tasks.image_embedding import SUFFIX
+from testbed.eval_settings.image_embeddings_base import SUFFIX
 
 if TYPE_CHECKING:
     from testbed.models.model_base import ModelDefinition

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from testbed.data.perturbation import gpu_call
 from testbed.db.store import Store
 from testbed.entities import DatasetInfo, Evaluation
-from testbed.eval_settings.perturbation_base import gpu_call
 from testbed.runner.cells import Cell
 from testbed.tasks.task_base import get_task
 

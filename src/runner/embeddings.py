@@ -10,6 +10,7 @@ from testbed.data.source import ImageSource, dataset_of
 from testbed.entities import DatasetInfo, Evaluation, SampleInfo
 from testbed.errors import DataError
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.eval_settings.image_embeddings_base import SUFFIX
 from testbed.identity import describe_fields, digest
 from testbed.runner.cells import Action, Cell, Need, OpenedModel, OpenedSetting
 from testbed.tasks import image_embedding
@@ -115,7 +116,7 @@ class EmbeddingPlanner:
     def cell_of(self, model: OpenedModel, setting: EvalSetting) -> Cell:
         """The cell that embeds a setting's images, under the name of its image set where that has the same images."""
         opened = self._images_of(model, setting)
-        name = f"{setting.name}{image_embedding.SUFFIX}" if isinstance(opened, str) else opened.setting.name
+        name = f"{setting.name}{SUFFIX}" if isinstance(opened, str) else opened.setting.name
         key = (model.definition.name, name)
         if key not in self._cells:
             cell = self._cells[key] = Cell(model.definition.name, name)
@@ -123,10 +124,10 @@ class EmbeddingPlanner:
         return self._cells[key]
 
     def _images_of(self, model: OpenedModel, setting: EvalSetting) -> OpenedSetting | str:
-        own = self._open(setting.name + image_embedding.SUFFIX)
+        own = self._open(setting.name + SUFFIX)
         if isinstance(own, str) or own.setting.perturbed or setting.image_set == setting.name:
             return own
-        shared = self._open(setting.image_set + image_embedding.SUFFIX)
+        shared = self._open(setting.image_set + SUFFIX)
         if isinstance(shared, str) or self._forward(model, shared.setting) != self._forward(model, own.setting):
             return own
         there = {sample.digest for sample in shared.dataset.samples}

@@ -16,6 +16,7 @@ from testbed.db.store import Store
 from testbed.entities import Certificate, DatasetInfo, Evaluation
 from testbed.errors import RunError, TestbedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.eval_settings.image_embeddings_base import SUFFIX
 from testbed.graph.passes import Check
 from testbed.graph.reuse import depends_on_batch
 from testbed.registry.catalog import Catalog
@@ -27,7 +28,6 @@ from testbed.runner.options import RunOptions
 from testbed.runner.plan import Plan, Planner
 from testbed.runner.progress import Progress
 from testbed.tasks.embedding_base import TextTask, text_fingerprint
-from testbed.tasks.image_embedding import SUFFIX
 from testbed.tasks.task_base import IMAGES, get_task
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from testbed.data.decode import DECODER
+from testbed.data.perturbation import gpu_call
 from testbed.entities import Metric, Score
 from testbed.errors import DataError, UnsupportedError
-from testbed.eval_settings.perturbation_base import gpu_call
 from testbed.metrics.caption_status import ERROR, MISSING, shares
 from testbed.metrics.statistics import mean_and_stderr
 from testbed.models.capability_base import Message

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.decode import DECODER
+from testbed.data.perturbation import parameters
 from testbed.entities import Metric, Score
 from testbed.errors import DataError, UnsupportedError
 from testbed.eval_settings.metric_base import as_metrics
-from testbed.eval_settings.perturbation_base import parameters
+from testbed.metrics.classification_scores import SCORER, score_classes
 from testbed.models.capability_base import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, LOGITS
 from testbed.tasks import zero_shot
-from testbed.tasks.classification_scores import SCORER, score_classes
 from testbed.tasks.head_files import head_digests, head_files, loaded_head
 from testbed.tasks.task_base import IMAGES, BoundCell, Outputs, PrepareContext, Task, require
 from testbed.tasks.texts import text_language

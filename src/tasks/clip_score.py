@@ -10,8 +10,8 @@ import numpy as np
 from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DefinitionError
 from testbed.metrics.clip_pairs import clip_score_metrics, pair_cosines
+from testbed.metrics.retrieval_scores import columns_of_captions, flat_captions
 from testbed.tasks.embedding_base import TextTask, text_embeddings
-from testbed.tasks.retrieval_scores import columns_of_captions, flat_captions
 from testbed.tasks.task_base import Outputs
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 KIND = "image_embeddings"
 SCORER = "image_embedding@1"
-SUFFIX = ".image_embeddings"  # of the names of settings
 
 
 class ImageEmbedding(Task):

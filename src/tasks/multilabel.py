@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
+from testbed.metrics.multilabel_scores import SCORER, score_labels
 from testbed.tasks.classification import Classification, viewed_logits
-from testbed.tasks.multilabel_scores import SCORER, score_labels
 from testbed.tasks.task_base import Outputs
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import numpy as np
 
 from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DefinitionError
+from testbed.metrics.retrieval_scores import RECALL_K, SCORER, flat_captions, score_retrieval
 from testbed.tasks.embedding_base import TextTask, text_embeddings
-from testbed.tasks.retrieval_scores import RECALL_K, SCORER, flat_captions, score_retrieval
 from testbed.tasks.task_base import Outputs
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from testbed.entities import Metric, SampleInfo, Score
+from testbed.metrics.selection_scores import SCORER, find_instances, score_selection
 from testbed.tasks.embedding_base import TextTask, text_embeddings
-from testbed.tasks.selection_scores import SCORER, find_instances, score_selection
 from testbed.tasks.task_base import Outputs
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from testbed.calls import reason_of
+from testbed.data.perturbation import sample_seed
 from testbed.data.reader import seed_everything
 from testbed.data.source import ImageSource
 from testbed.entities import Chunk
 from testbed.errors import RunError, SampleError
-from testbed.eval_settings.perturbation_base import sample_seed
 from testbed.graph.passes import Pass, PassCell, Shard
 from testbed.inputs import active, use_in_this_thread
 from testbed.memory import DeviceError, is_device_error, is_out_of_memory

@@ -9,8 +9,8 @@ import numpy as np
 
 from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError
+from testbed.metrics.classification_scores import right_classes, slice_names
 from testbed.metrics.multilabel import average_precisions, label_matrix, map_over_all, map_over_present
-from testbed.tasks.classification_scores import right_classes, slice_names
 
 SCORER = "multilabel@1"
 
