@@ -13,7 +13,7 @@ import torch
 from PIL import Image, ImageDraw, ImageFont
 from skimage import data
 
-from testbed.cli.options import use_data_root
+from testbed.console.options import use_data_root
 from testbed.corruptions import IMAGENET_C, SEVERITIES, corrupt
 from testbed.errors import UnsupportedError
 

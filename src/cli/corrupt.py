@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from testbed.cli.options import (
+from testbed.console.options import (
     EXIT_ERROR,
     ManyWords,
     ManyWordsCommand,
@@ -22,7 +22,7 @@ from testbed.cli.options import (
     set_up_logging,
     use,
 )
-from testbed.cli.output import count
+from testbed.console.output import count
 from testbed.errors import DataError, SampleError
 from testbed.inputs import Inputs, active, use_in_this_thread
 

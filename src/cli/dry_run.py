@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from testbed.cli.options import EXIT_ERROR
-from testbed.cli.output import count, print_json
+from testbed.console.options import EXIT_ERROR
+from testbed.console.output import count, print_json
 
 if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
