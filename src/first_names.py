@@ -9,28 +9,33 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
-# The name of a module, function or class today → its first name. What is within goes with it.
+_TESTBED = "testbed."
+
+# A module, function or class of testbed: its name today → its first name. What is within goes with it.
 MOVED: dict[str, str] = {
-    "testbed.data.imagenet.class_names": "testbed.eval_settings.imagenet_base.class_names",
-    "testbed.data.imagenet.templates": "testbed.eval_settings.imagenet_base.templates",
-    "testbed.data.perturbation": "testbed.eval_settings.perturbation_base",
-    "testbed.entities": "testbed.db.entities",
-    "testbed.metrics.classification_scores": "testbed.tasks.classification_scores",
-    "testbed.metrics.multilabel_scores": "testbed.tasks.multilabel_scores",
-    "testbed.metrics.retrieval_scores": "testbed.tasks.retrieval_scores",
-    "testbed.metrics.selection_scores": "testbed.tasks.selection_scores",
+    "calls.takes": "models.text_encoder_base.takes",
+    "data.imagenet.class_names": "eval_settings.imagenet_base.class_names",
+    "data.imagenet.templates": "eval_settings.imagenet_base.templates",
+    "data.perturbation": "eval_settings.perturbation_base",
+    "entities": "db.entities",
+    "eval_settings.benchmark_dataset_base.BenchmarkDataset": "eval_settings.benchmark_base.BenchmarkDataset",
+    "eval_settings.benchmark_dataset_base.KINDS": "eval_settings.benchmark_names_base.KINDS",
+    "metrics.classification_scores": "tasks.classification_scores",
+    "metrics.multilabel_scores": "tasks.multilabel_scores",
+    "metrics.retrieval_scores": "tasks.retrieval_scores",
+    "metrics.selection_scores": "tasks.selection_scores",
 }
 
 
 @lru_cache(maxsize=4096)
 def first_name(name: str) -> str:
     """The name under which identities know a module, function or class, given its dotted name of today."""
-    if not name.startswith("testbed."):
+    if not name.startswith(_TESTBED):
         return name
-    known, rest = name, ""
+    known, rest = name.removeprefix(_TESTBED), ""
     while known:
         if known in MOVED:
-            return MOVED[known] + rest
+            return f"{_TESTBED}{MOVED[known]}{rest}"
         known, dot, last = known.rpartition(".")
         rest = f"{dot}{last}{rest}"
     return name
@@ -80,10 +85,29 @@ def _in_order(statements: list[ast.stmt]) -> list[ast.stmt]:
             row.append(statement)
             continue
         if any(isinstance(each, _Moved) for each in row):
-            row = [ast.ImportFrom(each.module, each.names, 0) for each in row]
-            row.sort(key=lambda each: str(each.module))
+            row = _joined(row)
         ordered += row
         row = []
         if statement is not None:
             ordered.append(statement)
     return ordered
+
+
+def _joined(row: list[ast.ImportFrom]) -> list[ast.ImportFrom]:
+    """Imports as ruff writes them: a statement for each module, and one for each name that is given another."""
+    plain: dict[str, list[ast.alias]] = {}
+    renamed: list[ast.ImportFrom] = []
+    for each in row:
+        for alias in each.names:
+            if alias.asname is None:
+                plain.setdefault(str(each.module), []).append(alias)
+            else:
+                renamed.append(ast.ImportFrom(each.module, [alias], 0))
+    joined = [ast.ImportFrom(module, sorted(names, key=_by_kind), 0) for module, names in plain.items()]
+    return sorted([*joined, *renamed], key=lambda each: str(each.module))
+
+
+def _by_kind(alias: ast.alias) -> tuple[int, str]:
+    """Constants before classes before the rest."""
+    name = alias.name
+    return (0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2), name

@@ -20,8 +20,12 @@ from testbed.normalform import normal_text
 @pytest.fixture
 def moved(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """A table of its own, in place of what has moved."""
-    table = {"testbed.parts.scales": "testbed.models.scales_base", "testbed.seeds.seed": "testbed.models.old.seed"}
-    table["testbed.models.networks.cnn"] = "testbed.models._cnn"
+    table = {
+        "parts.scales": "models.scales_base",
+        "seeds.seed": "models.old.seed",
+        "seeds.SEED": "models.old.SEED",
+        "models.networks.cnn": "models._cnn",
+    }
     monkeypatch.setattr(first_names, "MOVED", table)
     first_name.cache_clear()
     yield table
@@ -45,7 +49,8 @@ def test_imports_are_written_by_first_names_and_in_their_order(moved: dict[str, 
 def load():
     import torch
     from testbed.models import _cnn as networks
-    from testbed.models.old import seed
+    from testbed.models.old import SEED, more, seed
+    from testbed.models.old import other as another
     from testbed.models.scales_base import Scales
     from testbed.paths import cache_dir
 """
@@ -53,9 +58,11 @@ def load():
 def load():
     import torch
     from testbed.models.networks import cnn as networks
+    from testbed.models.old import more
+    from testbed.models.old import other as another
     from testbed.parts.scales import Scales
     from testbed.paths import cache_dir
-    from testbed.seeds import seed
+    from testbed.seeds import SEED, seed
 """
     assert normal(after) == normal(before) == before.strip()
 
@@ -90,9 +97,9 @@ def test_functions_and_classes_are_described_by_first_names(
 
 @pytest.mark.parametrize("name", sorted(first_names.MOVED))
 def test_whatever_has_moved_is_where_the_table_says(name: str) -> None:
-    module, _, last = name.rpartition(".")
+    module, _, last = f"testbed.{name}".rpartition(".")
     try:
-        found: object = importlib.import_module(name)
+        found: object = importlib.import_module(f"{module}.{last}")
     except ModuleNotFoundError:
         found = getattr(importlib.import_module(module), last)
         assert not isinstance(found, types.ModuleType)
