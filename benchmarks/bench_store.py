@@ -16,8 +16,8 @@ import click
 import numpy as np
 from paired import compare, machine
 
-from testbed.db.entities import CellRecord, Chunk, DatasetInfo, Metric, SampleInfo
 from testbed.db.store import Store
+from testbed.entities import CellRecord, Chunk, DatasetInfo, Metric, SampleInfo
 
 CHUNK = 2048
 

@@ -11,7 +11,6 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.db.base import in_parts, insert_new
-from testbed.db.entities import CellRecord, DatasetInfo, Evaluation, Metric, SampleInfo, Score, Status
 from testbed.db.names import TABLES, Kind, check_name, ensure_row
 from testbed.db.outputs import Outputs, evaluation_row
 from testbed.db.payloads import delete_uri
@@ -29,6 +28,7 @@ from testbed.db.tables import (
     ScoreRow,
     now,
 )
+from testbed.entities import CellRecord, DatasetInfo, Evaluation, Metric, SampleInfo, Score, Status
 from testbed.errors import StoreError
 
 # The fingerprint of a cell that failed before it could be identified, such as one with missing data.

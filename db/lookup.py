@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from testbed.db import migrations
-from testbed.db.entities import Certificate, Evaluation, Metric, Named
 from testbed.db.sqlite_file import given_url, opener, sqlite_path
+from testbed.entities import Certificate, Evaluation, Metric, Named
 from testbed.errors import StoreError
 
 if TYPE_CHECKING:

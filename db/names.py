@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.db.base import StoreBase, in_parts, insert_new
-from testbed.db.entities import Named
 from testbed.db.tables import EvalSettingRow, EvaluationRow, ModelRow, now
+from testbed.entities import Named
 from testbed.errors import DuplicateNameError, StoreError, UnknownNameError, unknown_name
 
 Kind = Literal["model", "eval setting"]

@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 
 from testbed.db import payloads
 from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
-from testbed.db.entities import Chunk
 from testbed.db.tables import ArtifactRow, EvaluationRow, OutputChunkRow, SampleErrorRow, SampleRow, ScoreRow, now
+from testbed.entities import Chunk
 from testbed.errors import StoreError
 from testbed.identity import digest
 

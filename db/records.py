@@ -10,7 +10,6 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
-from testbed.db.entities import CellRecord, Certificate, StoredRecord
 from testbed.db.rows import normalized, with_names
 from testbed.db.tables import (
     CertificateRow,
@@ -21,6 +20,7 @@ from testbed.db.tables import (
     ModelRow,
     now,
 )
+from testbed.entities import CellRecord, Certificate, StoredRecord
 from testbed.identity import digest
 
 RECORD = "record"  # the kind of these definitions

@@ -9,8 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from testbed.db.base import StoreBase, in_parts
-from testbed.db.entities import OVERALL, Metric, Result
 from testbed.db.tables import EvalSettingRow, EvaluationRow, MetricRow, ModelRow, UtcDateTime
+from testbed.entities import OVERALL, Metric, Result
 
 _TYPES: dict[str, Any] = {"completed_at": UtcDateTime(), "random_weights": sa.Boolean()}
 RESULTS = sa.table("results", *(sa.column(field.name, _TYPES.get(field.name)) for field in fields(Result)))

@@ -6,9 +6,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from testbed.db.entities import CellRecord, Evaluation, Metric, SampleInfo, Score
 from testbed.db.payloads import encode
 from testbed.db.tables import EvalSettingRow, EvaluationRow, ModelRow
+from testbed.entities import CellRecord, Evaluation, Metric, SampleInfo, Score
 from testbed.identity import digest
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from testbed.db.entities import DatasetInfo
 from testbed.db.outputs import Outputs, evaluation_row, source_positions
 from testbed.db.tables import OutputChunkRow, SampleErrorRow, SampleRow
+from testbed.entities import DatasetInfo
 from testbed.errors import CorruptOutputError, LackingEmbeddingsError, StoreError
 
 if TYPE_CHECKING:

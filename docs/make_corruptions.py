@@ -13,9 +13,10 @@ import torch
 from PIL import Image, ImageDraw, ImageFont
 from skimage import data
 
-from testbed.cli.options import use_data_root
+from testbed.console.options import use
 from testbed.corruptions import IMAGENET_C, SEVERITIES, corrupt
 from testbed.errors import UnsupportedError
+from testbed.inputs import Inputs
 
 SIZE, SHOWN, MARGIN, LABEL = 224, 96, 2, 130
 
@@ -25,7 +26,7 @@ SIZE, SHOWN, MARGIN, LABEL = 224, 96, 2, 130
 @click.option("--out", type=click.Path(path_type=Path), default=Path(__file__).with_name("corruptions.jpg"))
 def main(data_root: str | None, out: Path) -> None:
     """Writes the picture."""
-    use_data_root(data_root)
+    use(Inputs.from_environment().but(data_root=data_root))
     photo = Image.fromarray(data.astronaut()).resize((256, 256)).crop((16, 0, 240, 224))
     image = torch.from_numpy(np.asarray(photo).copy()).permute(2, 0, 1)[None].float() / 255
     step = SHOWN + MARGIN

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from testbed.db.entities import OVERALL
-from testbed.db.importing import METRIC_SUFFIXES
 from testbed.db.store import Store
+from testbed.entities import OVERALL
 from testbed.errors import StoreError
+from testbed.exchange.importing import METRIC_SUFFIXES
 
 METRICS = ("top1", *METRIC_SUFFIXES)
 FIELDS = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from testbed.cli.options import ManyWords, ManyWordsCommand, run_command
+from testbed.console.options import ManyWords, ManyWordsCommand, run_command
 from testbed.errors import TestbedError
 from testbed.plotting.frame import Grid, load_grid
 from testbed.plotting.images import IMAGE_SUFFIXES, images_problem, write_images

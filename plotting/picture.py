@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.options import run_command
-from testbed.cli.output import print_json
+from testbed.console.options import run_command
+from testbed.console.output import print_json
 from testbed.errors import TestbedError
 from testbed.plotting.frame import Grid, load_grid
 from testbed.plotting.images import IMAGE_SUFFIXES, write_images

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import pandas as pd
 
-from testbed.cli.output import table
+from testbed.console.output import table
 from testbed.plotting.frame import Grid
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.stats import mean_ranks

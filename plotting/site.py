@@ -13,8 +13,8 @@ from typing import Any
 
 import click
 
-from testbed.cli.options import ManyWords, ManyWordsCommand, data_root_option, run_command, store_options, use
-from testbed.cli.output import count
+from testbed.console.options import ManyWords, ManyWordsCommand, data_root_option, run_command, store_options, use
+from testbed.console.output import count
 from testbed.errors import TestbedError
 from testbed.inputs import Inputs
 from testbed.plotting.frame import CORRUPTED, METRICS, grid, model_types, results_frame

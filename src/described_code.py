@@ -15,6 +15,7 @@ from typing import Any
 
 from testbed import references, sourcecode
 from testbed.errors import IdentityError
+from testbed.first_names import first_name
 from testbed.normalform import normal_text
 
 MARK = "!"  # begins the keys of what is not plain JSON; a mapping with such keys of its own is written as pairs
@@ -88,7 +89,7 @@ class CodeDescriber(ABC):
         own = sourcecode.is_own(module, code.co_filename)
         self.met(module, code.co_filename)
         if not own and _has_name(function):
-            return self._library_function(function, f"{module}.{name}")
+            return self._library_function(function, first_name(f"{module}.{name}"))
         again = self.again(function)
         if again is not None:
             return again
@@ -211,7 +212,7 @@ class CodeDescriber(ABC):
         again = self.again(function)
         if again is not None:
             return again
-        kinds = sorted(function.registry, key=lambda kind: (kind.__qualname__, kind.__module__))
+        kinds = sorted(function.registry, key=lambda kind: (kind.__qualname__, first_name(kind.__module__)))
         return {f"{MARK}dispatched": [[self.value(kind), self.value(function.registry[kind])] for kind in kinds]}
 
     def made(self, function: types.FunctionType) -> Any:
@@ -246,7 +247,7 @@ class CodeDescriber(ABC):
         described = self.file(module.__name__, module)
         if described is None:
             self.met(module.__name__, getattr(module, "__file__", None))
-        return described or {f"{MARK}module": module.__name__}
+        return described or {f"{MARK}module": first_name(module.__name__)}
 
     def file(self, name: str, module: types.ModuleType | None = None) -> Any:
         """An own module by its source; None for one that is not."""
@@ -263,7 +264,7 @@ class CodeDescriber(ABC):
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         uses = [self.file(each) for each in references.imported_modules(tree, package)]
         source = self.value(normal_text(tree).encode(errors="surrogatepass"))
-        described = {f"{MARK}module": name.rpartition(".")[2], "source": source}
+        described = {f"{MARK}module": first_name(name).rpartition(".")[2], "source": source}
         return {**described, "uses": [each for each in uses if each]}
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import threading
 from pathlib import Path
 
@@ -12,6 +14,9 @@ from testbed.inputs import active, is_url
 ENV_DB = "TESTBED_DB"
 ENV_CACHE = "TESTBED_CACHE"
 ENV_PAYLOADS = "TESTBED_PAYLOADS"
+
+_LONGEST = 100  # two names, their hashes and a suffix must stay under the 255 characters of a file name
+_RESERVED = {"con", "prn", "aux", "nul", *(f"com{i}" for i in range(10)), *(f"lpt{i}" for i in range(10))}
 
 
 def cache_dir(*parts: str) -> Path:
@@ -69,3 +74,17 @@ def predictions_root() -> Path | None:
 def fill_root(root: str, dataset: str) -> str:
     """A data root with the name of a data set for ``{dataset}``, and with ``-`` for ``/`` for ``{dataset_cleaned}``."""
     return root.replace("{dataset_cleaned}", dataset.replace("/", "-")).replace("{dataset}", dataset)
+
+
+def safe_name(name: str) -> str:
+    """A file name that is valid on every system and unique, even if case is ignored.
+
+    A valid name is not changed. Other names get a hash suffix, and so do names that seem to have one, or that contain
+    the double underscore that joins the names of a setting and a model.
+    """
+    plain = re.sub(r"[^A-Za-z0-9._+,=@-]+", "_", name).strip("._")[:_LONGEST].rstrip("._")
+    reserved = plain.lower().split(".")[0] in _RESERVED
+    fit = plain == name == name.lower() and not reserved and not re.search(r"__|-[0-9a-f]{8}$", name)
+    if fit:
+        return plain
+    return f"{'_' if reserved else ''}{plain or 'name'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

@@ -49,8 +49,8 @@ _PACKAGE = Path(__file__).parent
 _OURS = "testbed:"  # begins the names of testbed's own files, which are relative to the package
 # Parts of testbed that have no bearing on numbers. The definitions in the rooms are no part either: each counts for
 # those cells alone that use it.
-_WITHOUT_NUMBERS = ("cli/", "analyses/", "registry/")
-_ROOMS = ("models/", "eval_settings/")
+_WITHOUT_NUMBERS = ("cli/", "console/", "exchange/", "analyses/", "registry/")
+_ROOMS = ("models", "eval_settings")
 _BEGAN = time.time()
 _SHOWN = 3
 _LONGEST = 255  # characters of a text that is taken for the name of a file
@@ -173,8 +173,7 @@ class Today:
         names = []
         for path in _PACKAGE.rglob("*.py"):
             name = path.relative_to(_PACKAGE).as_posix()
-            definition = name.startswith(_ROOMS) and not path.stem.endswith("_base") and not path.stem.startswith("_")
-            if not definition and not name.startswith(_WITHOUT_NUMBERS):
+            if not _is_definition(name) and not name.startswith(_WITHOUT_NUMBERS):
                 names.append(name)
         with reading.watch(None):
             return digest(ContentDigests(_PACKAGE).digests(sorted(names)))
@@ -319,6 +318,12 @@ def _named(path: str) -> str:
 
 def _path(name: str) -> str:
     return str(_PACKAGE / name.removeprefix(_OURS)) if name.startswith(_OURS) else name
+
+
+def _is_definition(name: str) -> bool:
+    """Whether a file is one of those directly in a room that define models or settings."""
+    room, _, file = name.partition("/")
+    return room in _ROOMS and "/" not in file and not file.endswith("_base.py") and not file.startswith("_")
 
 
 def _variable(name: str) -> str | None:

@@ -16,12 +16,14 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 
 from testbed.errors import IdentityError
+from testbed.first_names import first_name
 from testbed.normalform import normal_text, without_docstrings
 from testbed.references import imported_modules
 
-# Functions and classes in these packages are described by their source, wherever testbed is installed. Those in the
-# rest of testbed (and in the rooms' ``*_base`` modules) count by name and by their attribute ``revision``, which is
-# raised when their numbers change: tidying them up must not make every stored result a stranger.
+# Functions and classes in the modules directly in these packages are described by their source, wherever testbed is
+# installed. Those in the rest of testbed (in the rooms' folders and ``*_base`` modules, too) count by name and by their
+# attribute ``revision``, which is raised when their numbers change: tidying them up must not make every stored result a
+# stranger. What has moved is still described as it was at first (`testbed.first_names`).
 DEFINITION_ROOMS = ("testbed.models.", "testbed.eval_settings.")
 PLUGIN_GROUP = "testbed.plugins"
 # Wherever it lies, also in another environment that this one sees: a folder of this name holds installed packages.
@@ -35,9 +37,10 @@ def is_own(module: str | None, file: str | None) -> bool:
         module: The name of its module.
         file: The file that it is in.
     """
-    module = module or ""
+    module = first_name(module or "")
     if module.startswith(DEFINITION_ROOMS):
-        return not module.endswith("_base")
+        package = (file or "").endswith("__init__.py")
+        return module.count(".") == 2 and not module.endswith("_base") and not package
     top = module.partition(".")[0]
     if top in ("testbed", "builtins"):
         return False

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from testbed.db.entities import CellRecord, DatasetInfo, Evaluation, Metric, SampleInfo, Score
 from testbed.db.store import Store
+from testbed.entities import CellRecord, DatasetInfo, Evaluation, Metric, SampleInfo, Score
 
 SCORER = "caption_similarity@1"
 SCORED, MISSING, EMPTY, ERROR = 0, 1, 2, 3

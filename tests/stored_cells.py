@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from testbed.db.entities import CellRecord, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo, Score
 from testbed.db.store import Store
+from testbed.entities import CellRecord, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo, Score
+from testbed.metrics.classification_scores import score_classes
 from testbed.tasks.classification import viewed_logits
-from testbed.tasks.classification_scores import score_classes
 
 NAMES = ("ant", "bee", "cat", "dog")
 

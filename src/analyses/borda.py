@@ -18,9 +18,9 @@ from testbed.analyses.side_by_side import (
     odd_ones,
     tell_of_other_scorers,
 )
-from testbed.db.entities import OVERALL, Result
 from testbed.db.names import matching_names
 from testbed.db.store import Store
+from testbed.entities import OVERALL, Result
 from testbed.errors import StoreError
 from testbed.metrics.borda import BordaPlace, borda
 

@@ -19,11 +19,11 @@ from testbed.analyses.side_by_side import (
     scores_of,
     side_by_side,
 )
-from testbed.db.entities import Evaluation, SampleInfo
 from testbed.db.store import Store
+from testbed.entities import Evaluation, SampleInfo
 from testbed.errors import DataError, StoreError
 from testbed.metrics.agreement import confusions, hardest_first, most_common
-from testbed.tasks.classification_scores import right_classes
+from testbed.metrics.classification_scores import right_classes
 
 Array = np.ndarray[Any, Any]
 NLL = "nll"

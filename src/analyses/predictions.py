@@ -5,19 +5,20 @@ The restriction of an evaluation's logits is part of its stored identity.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from testbed.db.entities import DatasetInfo, Evaluation
-from testbed.db.export import LOGITS, viewed_class_names
 from testbed.db.store import Store
+from testbed.entities import DatasetInfo, Evaluation
 from testbed.errors import StoreError
 from testbed.metrics.classification import predicted_classes
 
 Array = np.ndarray[Any, Any]
+
+LOGITS = "logits"  # the kind of outputs
 
 
 @dataclass(frozen=True)
@@ -120,3 +121,24 @@ def _distinct(names: list[str]) -> list[str]:
     for name in names:
         seen[name] = seen.get(name, 0) + 1
     return [name if seen[name] == 1 else f"{name} ({place})" for place, name in enumerate(names)]
+
+
+def viewed_class_names(identity: dict[str, Any], dataset_names: Sequence[str] | None, classes: int) -> list[str]:
+    """The names of the classes that targets index, or their numbers if there are no names.
+
+    Args:
+        identity: The full identity of an evaluation.
+        dataset_names: The class names of its data set.
+        classes: The number of classes that the metrics saw.
+    """
+    view = identity.get("view", {})
+    sublist = view.get("class_sublist")
+    of_prompts = (identity.get("forward", {}).get("prompts") or {}).get("class_names")
+    if view.get("class_groups"):  # prompts name the members of the groups; the data set names the groups
+        names, sublist = dataset_names, None
+    else:
+        names = of_prompts or dataset_names
+    if sublist and names and (of_prompts or len(names) > len(sublist)):
+        # All classes are named. (A data set of only the listed classes names just those, in the list's order.)
+        names = [names[index] for index in sublist] if len(names) > max(sublist) else None
+    return list(names) if names and len(names) == classes else [str(index) for index in range(classes)]

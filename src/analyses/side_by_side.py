@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from testbed.db.entities import DatasetInfo, Evaluation, current
 from testbed.db.names import matching_names
 from testbed.db.store import Store
+from testbed.entities import DatasetInfo, Evaluation, current
 from testbed.errors import StoreError
 
 Array = np.ndarray[Any, Any]

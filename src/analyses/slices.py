@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from testbed.analyses.mistakes import infos_of
 from testbed.analyses.predictions import best_names, class_names
 from testbed.analyses.side_by_side import LARGER_IS_BETTER, Samples, SideBySide, Tell, choose, side_by_side
-from testbed.db.entities import SampleInfo
 from testbed.db.store import Store
+from testbed.entities import SampleInfo
 from testbed.errors import DataError
 from testbed.metrics.groups import Groups, by_group
 

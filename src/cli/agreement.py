@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.analyses import note
-from testbed.cli.output import percent, print_json, table
+from testbed.console.output import percent, print_json, table
 
 if TYPE_CHECKING:
     from testbed.analyses.agreement import Agreements

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from testbed.cli.options import ManyWords
+from testbed.console.options import ManyWords
 
 F = TypeVar("F", bound=Callable[..., Any])
 

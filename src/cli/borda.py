@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from testbed.cli.analyses import EVERY_DECODER, note
-from testbed.cli.output import count, print_json, table
+from testbed.console.output import count, print_json, table
 
 if TYPE_CHECKING:
     from testbed.analyses.borda import BordaRanking

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.output import count
+from testbed.console.output import count
 from testbed.errors import RunError
 
 if TYPE_CHECKING:
-    from testbed.db.entities import Certificate
+    from testbed.entities import Certificate
     from testbed.runner.trust import Checked
 
 SHOWN = 10

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from testbed.cli.output import count
+from testbed.console.output import count
 from testbed.errors import DefinitionError, RunError
 from testbed.inputs import active
 
@@ -185,13 +185,13 @@ def export(
     scale: str = "unit",
     first: Collection[int] = (),
 ) -> None:
-    """Writes CLIP-CC-Bench's files and says what was written; see `testbed.db.clip_cc.export_clip_cc`.
+    """Writes CLIP-CC-Bench's files and says what was written; see `testbed.exchange.clip_cc.export_clip_cc`.
 
     Raises:
         StoreError: If there is nothing to write, or it cannot be written.
     """
     from testbed.cli.analyses import note
-    from testbed.db.clip_cc import export_clip_cc
+    from testbed.exchange.clip_cc import export_clip_cc
 
     written = export_clip_cc(store, folder, models, settings, scale, note, first)
     click.echo(
@@ -206,7 +206,7 @@ def export_run(store: Store, outcomes: Sequence[Outcome], folder: Path, partial:
 
     Not of a partial run, since its files would look like those of all samples and stand in their place.
     """
-    from testbed.db.clip_cc import MARK, settings_beside
+    from testbed.exchange.clip_cc import MARK, settings_beside
 
     if partial:
         click.echo(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.output import count, mean_score, print_json, table
+from testbed.console.output import count, mean_score, print_json, table
 from testbed.errors import StoreError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from testbed.cli.options import (
+from testbed.console.options import (
     EXIT_ERROR,
     ManyWords,
     ManyWordsCommand,
@@ -22,7 +22,7 @@ from testbed.cli.options import (
     set_up_logging,
     use,
 )
-from testbed.cli.output import count
+from testbed.console.output import count
 from testbed.errors import DataError, SampleError
 from testbed.inputs import Inputs, active, use_in_this_thread
 
@@ -216,7 +216,7 @@ def _write(job: Job, names: Sequence[str], images: Any, corruption: str, severit
     from PIL import Image
 
     from testbed.corruptions import Corruption
-    from testbed.eval_settings.perturbation_base import sample_seed
+    from testbed.data.perturbation import sample_seed
     from testbed.paths import write_atomically
 
     key = f"imagenet-c.{corruption}.{severity}_in-memory"

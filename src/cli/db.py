@@ -11,7 +11,7 @@ from testbed.cli import edit
 from testbed.cli.analyses import ACTIONS as ANALYSES
 from testbed.cli.analyses import analysis_options
 from testbed.cli.edit import MODEL, SETTING
-from testbed.cli.options import (
+from testbed.console.options import (
     EXIT_ERROR,
     ManyWords,
     ManyWordsCommand,
@@ -21,7 +21,7 @@ from testbed.cli.options import (
     store_options,
     use,
 )
-from testbed.cli.output import count, print_json
+from testbed.console.output import count, print_json
 from testbed.errors import TestbedError
 from testbed.inputs import Inputs
 
@@ -216,8 +216,8 @@ def _list_registry(kind: Kind, given: dict[str, Any], parents_only: bool = False
 
 
 def _save_logits(given: dict[str, Any]) -> int:
-    from testbed.db.export import MANIFEST, save_logits
     from testbed.db.store import Store
+    from testbed.exchange.export import MANIFEST, save_logits
 
     setting, folder = given["save_logits"]
     form = given["form"] or "npz"
@@ -238,8 +238,8 @@ def _save_logits(given: dict[str, Any]) -> int:
 
 
 def _save_texts(given: dict[str, Any]) -> int:
-    from testbed.db.export_texts import save_texts
     from testbed.db.store import Store
+    from testbed.exchange.export_texts import save_texts
 
     setting, folder = given["save_texts"]
     with Store.open(given["db_url"]) as store:
@@ -265,8 +265,8 @@ def _rescore(given: dict[str, Any]) -> int:
 
 
 def _import(given: dict[str, Any]) -> int:
-    from testbed.db.importing import import_results
     from testbed.db.store import Store
+    from testbed.exchange.importing import import_results
 
     if not given["import_results"].exists():
         raise TestbedError(f"there is no file {given['import_results']}")
@@ -285,8 +285,8 @@ def _import(given: dict[str, Any]) -> int:
 
 
 def _export(given: dict[str, Any]) -> int:
-    from testbed.db.importing import METRIC_SUFFIXES, export_csv
     from testbed.db.store import Store
+    from testbed.exchange.importing import METRIC_SUFFIXES, export_csv
 
     with Store.open(given["db_url"]) as store:
         results = store.results(metrics=["top1", *METRIC_SUFFIXES], slices=["overall"])
@@ -296,8 +296,8 @@ def _export(given: dict[str, Any]) -> int:
 
 
 def _export_clip_benchmark(given: dict[str, Any]) -> int:
-    from testbed.db import clip_benchmark
     from testbed.db.store import Store
+    from testbed.exchange import clip_benchmark
 
     path: Path = given["export_clip_benchmark"]
     with Store.open(given["db_url"]) as store:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from testbed.cli.options import EXIT_ERROR
-from testbed.cli.output import count, print_json
+from testbed.console.options import EXIT_ERROR
+from testbed.console.output import count, print_json
 
 if TYPE_CHECKING:
     from testbed.graph.cells import Cell
@@ -92,7 +92,7 @@ def _describe_pass(planned: PlannedPass) -> str:
 
 
 def _source(cell: Cell) -> dict[str, str] | None:
-    from testbed.db.entities import Evaluation
+    from testbed.entities import Evaluation
 
     if cell.source is None:
         return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.output import count
+from testbed.console.output import count
 from testbed.errors import TestbedError
 
 if TYPE_CHECKING:

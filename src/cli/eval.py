@@ -13,7 +13,10 @@ import click
 from testbed.cli.checks import check_as_object, require_amount
 from testbed.cli.clip_cc import clip_cc_options, export_run, translate
 from testbed.cli.dry_run import dry_run as show_plan
-from testbed.cli.options import (
+from testbed.cli.run_report import FINISHED, print_report
+from testbed.cli.scorer_options import as_scored, scorer_options
+from testbed.cli.task_options import as_tasks, given_files, task_options
+from testbed.console.options import (
     EXIT_ERROR,
     EXIT_INTERRUPTED,
     ManyWords,
@@ -25,10 +28,7 @@ from testbed.cli.options import (
     store_options,
     use,
 )
-from testbed.cli.output import count, print_json
-from testbed.cli.run_report import FINISHED, print_report
-from testbed.cli.scorer_options import as_scored, scorer_options
-from testbed.cli.task_options import as_tasks, given_files, task_options
+from testbed.console.output import count, print_json
 from testbed.errors import TestbedError
 from testbed.inputs import Inputs
 
@@ -280,7 +280,7 @@ def _write_heads(store: Any, finished: Sequence[int], folder: Path) -> None:
 
 
 def _write_logdir(store: Any, report: Report, logdir: Path) -> None:
-    from testbed.db.export import write_run
+    from testbed.exchange.export import write_run
 
     finished = [each.evaluation_id for each in report.of(*FINISHED) if each.evaluation_id]
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from testbed.cli.options import (
+from testbed.console.options import (
     ManyWords,
     ManyWordsCommand,
     data_root_option,
@@ -16,7 +16,7 @@ from testbed.cli.options import (
     set_up_logging,
     use,
 )
-from testbed.cli.output import count
+from testbed.console.output import count
 from testbed.errors import DataError
 from testbed.inputs import Inputs
 

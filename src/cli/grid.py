@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from testbed.cli.output import grid, percent, print_json
+from testbed.console.output import grid, percent, print_json
 from testbed.errors import StoreError
 
 FORMS = ("table", "markdown", "latex")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.analyses import note
-from testbed.cli.output import count, percent, print_json, table
+from testbed.console.output import count, percent, print_json, table
 
 if TYPE_CHECKING:
     from testbed.analyses.mistakes import Confusion, HardSample

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from testbed.cli.options import EXIT_ERROR
-from testbed.cli.output import count, print_json
+from testbed.console.options import EXIT_ERROR
+from testbed.console.output import count, print_json
 
 
 def rescore_as_asked(given: dict[str, Any]) -> int:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.checks import print_checks
-from testbed.cli.output import count, grid, percent
-from testbed.db.entities import FRACTION, OVERALL
+from testbed.console.output import count, grid, percent
+from testbed.entities import FRACTION, OVERALL
 
 if TYPE_CHECKING:
     from testbed.runner.report import Report

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from testbed.cli.options import ManyWords
+from testbed.console.options import ManyWords
 from testbed.errors import DefinitionError
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.checks import certificate_as_object, describe_certificate
-from testbed.cli.output import count, metric_value, print_json, table
+from testbed.console.output import count, metric_value, print_json, table
 from testbed.db import lookup
-from testbed.db.entities import OVERALL, Certificate, Evaluation, Metric, current
 from testbed.db.lookup import StoredCell, complete_cells_of
+from testbed.entities import OVERALL, Certificate, Evaluation, Metric, current
 from testbed.errors import StoreError, UnknownNameError
 
 if TYPE_CHECKING:

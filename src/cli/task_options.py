@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
-from testbed.cli.options import ManyWords
+from testbed.console.options import ManyWords
 from testbed.errors import DefinitionError
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.checks import certificate_as_object, describe_certificate
-from testbed.cli.output import metric_value, print_json, table
-from testbed.db.entities import Evaluation, current
+from testbed.console.output import metric_value, print_json, table
+from testbed.entities import Evaluation, current
 from testbed.errors import TestbedError, UnknownNameError
 
 if TYPE_CHECKING:

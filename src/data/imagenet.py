@@ -180,3 +180,17 @@ def with_real_labels(source: ImageSource) -> Selected:
             )
         targets.append(labels[int(number) - 1])
     return Selected(source, range(len(source)), targets, source.class_names)
+
+
+def class_names() -> list[str]:
+    """OpenAI's names of the 1,000 classes, in the order of the sorted WordNet ids (they come with open_clip)."""
+    from open_clip import IMAGENET_CLASSNAMES
+
+    return list(IMAGENET_CLASSNAMES)
+
+
+def templates() -> list[str]:
+    """OpenAI's 80 prompt templates (they come with open_clip)."""
+    from open_clip import OPENAI_IMAGENET_TEMPLATES
+
+    return [template("{c}") for template in OPENAI_IMAGENET_TEMPLATES]

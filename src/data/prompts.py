@@ -143,7 +143,7 @@ def _find_class_names(keys: Sequence[str], language: str, folders: Sequence[Path
             if packaged in content:
                 return _strings(file, packaged, content[packaged]), str(file)
     if IMAGENET in keys and language == "en":
-        from testbed.eval_settings.imagenet_base import class_names as imagenet_names
+        from testbed.data.imagenet import class_names as imagenet_names
 
         return imagenet_names(), "open_clip"
     return None
@@ -202,7 +202,7 @@ def _find_templates(
             if key in content:
                 return _templates_of(packaged, key, content[key])
     if IMAGENET in keys and language == "en":
-        from testbed.eval_settings.imagenet_base import templates as imagenet_templates
+        from testbed.data.imagenet import templates as imagenet_templates
 
         return imagenet_templates()
     return None

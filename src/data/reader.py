@@ -15,9 +15,9 @@ import numpy as np
 import torch
 
 from testbed import reading
+from testbed.data.perturbation import sample_seed
 from testbed.data.source import ImageSource
 from testbed.errors import RunError, SampleError
-from testbed.eval_settings.perturbation_base import sample_seed
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from testbed.db.entities import DatasetInfo, SampleInfo
+from testbed.entities import DatasetInfo, SampleInfo
 from testbed.errors import DataError
 from testbed.identity import digest_bytes
 

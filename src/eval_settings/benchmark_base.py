@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
 from testbed.errors import DefinitionError, DuplicateNameError
+from testbed.eval_settings.benchmark_dataset_base import BenchmarkDataset
 from testbed.eval_settings.benchmark_names_base import (
     CAPTIONING,
     CLIP_SCORE,
-    KINDS,
     LINEAR_PROBE,
     OTHER_TASKS,
     PHOTO_DEPICTS,
@@ -20,57 +19,12 @@ from testbed.eval_settings.benchmark_names_base import (
     BenchmarkName,
     read_words,
 )
-from testbed.eval_settings.eval_setting_base import Dataset, EvalSetting
+from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.eval_settings.image_embeddings_base import SUFFIX
 from testbed.inputs import Inputs, active
 from testbed.registry import registry
 
-Names = Callable[[str], Sequence[str]]
-Templates = Callable[[str], Sequence[str] | Mapping[str, Sequence[str]]]
-
-
 _SCORED = re.compile(rf"\.{CAPTIONING}[\w.-]*@")  # captions, and the model that scores them
-
-
-@dataclass(frozen=True)
-class BenchmarkDataset:
-    """A named data set.
-
-    Attributes:
-        name: Such as ``"cifar10"`` or ``"sugar_crepe/add_att"``.
-        kind: One of `KINDS`; with it, what the targets are. Classification: a class index. Multilabel: a list of
-            class indices. Retrieval: the captions of the image. Selection: ``{"captions": […],
-            "answer": index or None}``, with the instance as the sample's group.
-        dataset: From a split and a language to the data set; opens nothing.
-        splits: The splits, the evaluated one first.
-        languages: The languages, the default one first.
-        sizes: Split → number of samples, if known.
-        class_names: From a language to a name for each class; None means the data set's own names.
-        templates: From a language to templates with ``{c}``, or to prompts by class; None means no zero-shot
-            classification.
-        collections: The collections of the data set.
-        description: A one-line description.
-        num_classes: The number of classes, or a function of the language that gives it; what a classifier's logits are
-            compared with. None where it is not known.
-    """
-
-    name: str
-    kind: str
-    dataset: Callable[[str, str], Dataset]
-    splits: tuple[str, ...] = ("test",)
-    languages: tuple[str, ...] = ("en",)
-    sizes: Mapping[str, int] = field(default_factory=dict)
-    class_names: Names | None = None
-    templates: Templates | None = None
-    collections: tuple[str, ...] = ()
-    description: str = ""
-    num_classes: int | Callable[[str], int] | None = None
-
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise DefinitionError(f"data set {self.name!r}: kind is one of {', '.join(KINDS)}, not {self.kind!r}")
-        if not self.splits or not self.languages:
-            raise DefinitionError(f"data set {self.name!r} needs a split and a language")
 
 
 class Benchmarks:

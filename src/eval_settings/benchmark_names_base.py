@@ -10,12 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from testbed.eval_settings.benchmark_base import BenchmarkDataset
+from testbed.eval_settings.benchmark_dataset_base import KINDS, BenchmarkDataset
 
-KINDS = ("classification", "multilabel", "retrieval", "selection")
 ZERO_SHOT = "zeroshot"
 LINEAR_PROBE = "linear_probe"
 CLIP_SCORE = "clip_score"

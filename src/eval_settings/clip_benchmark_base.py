@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.data import prompts
-from testbed.eval_settings.benchmark_base import BenchmarkDataset
+from testbed.eval_settings.benchmark_dataset_base import BenchmarkDataset
 from testbed.eval_settings.eval_setting_base import Dataset
 from testbed.paths import data_root
 

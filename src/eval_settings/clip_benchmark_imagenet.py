@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from testbed.data import prompts
-from testbed.eval_settings.benchmark_base import BenchmarkDataset, add_benchmark
+from testbed.eval_settings.benchmark_base import add_benchmark
+from testbed.eval_settings.benchmark_dataset_base import BenchmarkDataset
 from testbed.eval_settings.clip_benchmark_base import VTAB_PLUS, Prompts, declare
 from testbed.eval_settings.eval_setting_base import Dataset
 from testbed.eval_settings.imagenet import VAL

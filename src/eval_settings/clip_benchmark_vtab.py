@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from testbed.data import prompts
 from testbed.data.torchvision_sets import place
 from testbed.errors import DataError
-from testbed.eval_settings.benchmark_base import BenchmarkDataset, add_benchmark, add_open_benchmarks
+from testbed.eval_settings.benchmark_base import add_benchmark, add_open_benchmarks
+from testbed.eval_settings.benchmark_dataset_base import BenchmarkDataset
 from testbed.eval_settings.clip_benchmark_base import VTAB_PLUS, Prompts, declare
 from testbed.eval_settings.eval_setting_base import Dataset
 from testbed.paths import data_root

@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.digits import CLASS_NAMES
-from testbed.eval_settings.benchmark_base import BenchmarkDataset, add_benchmark
+from testbed.eval_settings.benchmark_base import add_benchmark
+from testbed.eval_settings.benchmark_dataset_base import BenchmarkDataset
 from testbed.eval_settings.digits import SIZE, TEMPLATES, DigitsDataset
 from testbed.eval_settings.eval_setting_base import Dataset
 from testbed.registry import registry

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from testbed.data.perturbation import check_cpu_call, gpu_call, parameters, sample_seed
 from testbed.errors import DataError, DefinitionError
 from testbed.eval_settings.metric_base import Percent, accuracy_topk
-from testbed.eval_settings.perturbation_base import check_cpu_call, gpu_call, parameters, sample_seed
 from testbed.inputs import ENV_DATA
 from testbed.paths import data_root
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from testbed.eval_settings.eval_setting_base import EvalSetting
 
 if TYPE_CHECKING:
-    from testbed.registry.table import Registry
+    from testbed.registry.catalog import Catalog
+
+SUFFIX = ".image_embeddings"
 
 SUFFIX = ".image_embeddings"  # of the names of these settings
 
@@ -36,12 +38,12 @@ def images_of(setting: EvalSetting) -> EvalSetting:
 
 
 class ImageEmbeddings:
-    """The image-embedding settings of all settings of a registry."""
+    """The image-embedding settings of all settings of a catalog."""
 
     name = "image embeddings"
 
-    def __init__(self, settings: Registry[EvalSetting]) -> None:
-        self._settings = settings
+    def __init__(self, catalog: Catalog) -> None:
+        self._settings = catalog.eval_settings
 
     def names(self) -> Iterable[str]:
         """None are listed; they are derived from the other names."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from testbed.data.imagenet import class_names, templates
 from testbed.eval_settings.eval_setting_base import Dataset, EvalSetting, StandardDataset
 
 if TYPE_CHECKING:
@@ -31,20 +32,6 @@ SIZES: dict[str, tuple[int, ...]] = {
 }
 
 Groups = Sequence[Sequence[int]]
-
-
-def class_names() -> list[str]:
-    """OpenAI's names of the 1,000 classes, in the order of the sorted WordNet ids (they come with open_clip)."""
-    from open_clip import IMAGENET_CLASSNAMES
-
-    return list(IMAGENET_CLASSNAMES)
-
-
-def templates() -> list[str]:
-    """OpenAI's 80 prompt templates (they come with open_clip)."""
-    from open_clip import OPENAI_IMAGENET_TEMPLATES
-
-    return [template("{c}") for template in OPENAI_IMAGENET_TEMPLATES]
 
 
 def imagenet_setting(name: str, dataset: Dataset, sizes: Sequence[int | None], **options: Any) -> EvalSetting:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from testbed.db.entities import FRACTION, Metric
+from testbed.entities import FRACTION, Metric
 from testbed.errors import DefinitionError
 
 

@@ -54,7 +54,7 @@ class BalancedAccuracy:
 
     def spec(self) -> dict[str, Any]:
         """The usual metrics with their version, and the other name."""
-        from testbed.tasks.classification_scores import SCORER
+        from testbed.metrics.classification_scores import SCORER
 
         return {"scorer": SCORER, "also": self.name}
 
@@ -64,8 +64,8 @@ class BalancedAccuracy:
         """Metrics and scores of logits [n, C], targets [n], the samples' ids [n] and the names of C classes."""
         import numpy as np
 
-        from testbed.db.entities import SampleInfo
-        from testbed.tasks.classification_scores import score_classes
+        from testbed.entities import SampleInfo
+        from testbed.metrics.classification_scores import score_classes
 
         samples = [SampleInfo(str(path), "", int(target)) for path, target in zip(image_paths, targets, strict=True)]
         scores, metrics = score_classes(np.asarray(logits), samples, class_names, self.name)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from testbed.data.languages import CROSSMODAL_LANGUAGES, FLORES_CODES, XTD_LANGUAGES
 from testbed.eval_settings.annotated_base import AnnotatedDataset
-from testbed.eval_settings.benchmark_base import BenchmarkDataset, add_benchmark
+from testbed.eval_settings.benchmark_base import add_benchmark
+from testbed.eval_settings.benchmark_dataset_base import BenchmarkDataset
 
 if TYPE_CHECKING:
     from testbed.data.source import ImageSource

@@ -18,8 +18,7 @@ from testbed.eval_settings.eval_setting_base import EvalSetting, Scoring
 from testbed.eval_settings.image_embeddings_base import SUFFIX
 
 if TYPE_CHECKING:
-    from testbed.models.model_base import ModelDefinition
-    from testbed.registry.table import Registry
+    from testbed.registry.catalog import Catalog
 
 MARK = "@"
 # Words of caption similarity, in the order in which they are written, and the options that they stand for.
@@ -55,13 +54,13 @@ class ScoredName:
 
 
 class ScoredSettings:
-    """The scored settings of every captioning setting and every model of two registries."""
+    """The scored settings of every captioning setting and every model of a catalog."""
 
     name = "scored captions"
 
-    def __init__(self, settings: Registry[EvalSetting], models: Registry[ModelDefinition]) -> None:
-        self._settings = settings
-        self._models = models
+    def __init__(self, catalog: Catalog) -> None:
+        self._settings = catalog.eval_settings
+        self._models = catalog.models
 
     def names(self) -> Iterable[str]:
         """None are listed: there is one for each pair of a captioning setting and a model."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from testbed.errors import DefinitionError
 from testbed.eval_settings.annotated_base import AnnotatedDataset, Reader
-from testbed.eval_settings.benchmark_base import BenchmarkDataset, add_benchmark, add_open_benchmarks
+from testbed.eval_settings.benchmark_base import add_benchmark, add_open_benchmarks
+from testbed.eval_settings.benchmark_dataset_base import BenchmarkDataset
 
 if TYPE_CHECKING:
     from testbed.data.source import ImageSource

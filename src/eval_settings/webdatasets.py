@@ -12,7 +12,8 @@ from typing import Any
 from testbed.data.prompts import languages_beside
 from testbed.data.webdataset_folder import PREFIX, WebDatasetFolder, local_copy
 from testbed.data.webdataset_format import read_metadata, splits
-from testbed.eval_settings.benchmark_base import BenchmarkDataset, add_open_benchmarks
+from testbed.eval_settings.benchmark_base import add_open_benchmarks
+from testbed.eval_settings.benchmark_dataset_base import BenchmarkDataset
 from testbed.eval_settings.clip_benchmark_base import Prompts, declare
 
 DEFAULT_SPLIT = "test"

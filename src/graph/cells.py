@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from testbed.data.source import Source
-from testbed.db.entities import DatasetInfo, Evaluation
+from testbed.entities import DatasetInfo, Evaluation
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.nodes import Built, Items, Rows
 from testbed.identity import digest

@@ -21,7 +21,7 @@ from testbed.models.capability_base import Message
 if TYPE_CHECKING:
     import torch
 
-    from testbed.db.entities import SampleInfo
+    from testbed.entities import SampleInfo
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.graph.values import RowValues, Values
     from testbed.models.model_base import ModelDefinition

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from testbed.db.entities import DatasetInfo, Evaluation
+from testbed.data.perturbation import gpu_call
 from testbed.db.store import Store
-from testbed.eval_settings.perturbation_base import gpu_call
+from testbed.entities import DatasetInfo, Evaluation
 from testbed.graph.cells import Cell
 
 Keys = frozenset[tuple[str, str]]

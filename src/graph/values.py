@@ -11,7 +11,7 @@ from testbed.errors import LackingEmbeddingsError
 if TYPE_CHECKING:
     import numpy as np
 
-    from testbed.db.entities import SampleInfo
+    from testbed.entities import SampleInfo
     from testbed.models.capability_base import Message
 
     Array = np.ndarray[Any, Any]

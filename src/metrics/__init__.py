@@ -6,7 +6,7 @@ imported when they are first asked for.
 
 from typing import TYPE_CHECKING, Any
 
-from testbed.db.entities import Metric, Score
+from testbed.entities import Metric, Score
 
 if TYPE_CHECKING:
     from testbed.metrics.clip_score_metric import CLIPScore, clip_score

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from testbed.data.sentences import METHODS, Splitter, plain
-from testbed.db.entities import Metric, Score
+from testbed.entities import Metric, Score
 from testbed.errors import DataError, DefinitionError
 from testbed.metrics.caption_status import EMPTY, ERROR, MISSING, SCORED, shares
 from testbed.metrics.greedy_match import greedy_match, match_rows

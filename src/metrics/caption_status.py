@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.db.entities import Metric
+from testbed.entities import Metric
 from testbed.metrics.statistics import mean_and_stderr
 
 Array = np.ndarray[Any, Any]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.db.entities import Metric
+from testbed.entities import Metric
 from testbed.metrics.similarity import fixed_point, pair_similarities
 from testbed.metrics.statistics import clustered_mean_and_stderr, mean_and_stderr
 

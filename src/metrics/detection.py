@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.db.entities import Metric, Score
+from testbed.entities import Metric, Score
 from testbed.metrics.classification import log_softmax
 
 Array = np.ndarray[Any, Any]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.db.entities import Metric, Score
+from testbed.entities import Metric, Score
 from testbed.metrics.classification import best_ranks
 from testbed.metrics.statistics import mean_and_stderr
 

@@ -1,7 +1,7 @@
 """Recorded predictions as models: they answer with what a captioner said before.
 
-``replay:/path/to/internvl.json`` is any file of predictions (see `testbed.data.predictions`), ``replay:internvl`` the
-file ``internvl.json`` or ``internvl.jsonl`` in the folder ``$TESTBED_PREDICTIONS`` (``eval.py --predictions``). A
+``replay:/path/to/internvl.json`` is any file of predictions (see `testbed.data.predictions`). ``replay:internvl`` is
+the file ``internvl.json`` or ``internvl.jsonl`` in the folder ``$TESTBED_PREDICTIONS`` (``eval.py --predictions``). A
 pattern stands for all files that it matches: ``'replay:runs/*.json'``, ``'replay:intern*'``.
 """
 

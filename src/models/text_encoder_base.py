@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from testbed.calls import takes
 from testbed.errors import DefinitionError
 from testbed.models.capability_base import EMBED_TEXT
 from testbed.models.definition_base import LoadOptions, ModelDefinition
@@ -13,7 +13,6 @@ from testbed.models.weights_base import loading
 
 if TYPE_CHECKING:
     from testbed.models.text_runtime_base import LoadedTextEncoder
-
 
 REVISION = 2  # of how texts are run; raised when the same text gets another embedding
 
@@ -105,11 +104,3 @@ class TextEncoder(ModelDefinition):
 def called(loader: Callable[..., Any], options: LoadOptions) -> Any:
     """What a loader returns; it is given the options if it asks for them."""
     return loader(options=options) if takes(loader, "options") else loader()
-
-
-def takes(function: Callable[..., Any], argument: str) -> bool:
-    """Whether a function has an argument of that name."""
-    try:
-        return argument in inspect.signature(function).parameters
-    except (TypeError, ValueError):  # some of those that are written in C
-        return False

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from testbed.calls import takes
 from testbed.errors import DefinitionError, RunError
 from testbed.memory import InPieces, is_out_of_memory
 from testbed.models._batch_invariant import make_batch_invariant
 from testbed.models.runtime_base import autocast, settle
-from testbed.models.text_encoder_base import takes
 
 if TYPE_CHECKING:
     from testbed.models.model_base import LoadOptions

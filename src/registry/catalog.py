@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DefinitionError, DuplicateNameError
-from testbed.eval_settings.image_embeddings_base import ImageEmbeddings
-from testbed.eval_settings.scored_base import ScoredSettings
 from testbed.registry import discovery
 from testbed.registry.table import Family, Registry, check_name
 
@@ -68,8 +66,8 @@ class Catalog:
         self.eval_settings: Registry[EvalSetting] = Registry(
             "eval setting", "python db.py --list-eval-settings-registry"
         )
-        self.eval_settings.add_family(ImageEmbeddings(self.eval_settings))
-        self.eval_settings.add_family(ScoredSettings(self.eval_settings, self.models))
+        for family in discovery.FAMILIES:
+            self.add_eval_setting_family(discovery.named(family)(self))
         self.model_collections = Collections("model")
         self.eval_setting_collections = Collections("eval setting")
         self.plugins: list[Path] = []
@@ -177,10 +175,7 @@ class Catalog:
             path = Path(plugin).expanduser().resolve()
             if path not in self.plugins:
                 with self._all_or_nothing():
-                    if path.suffix in discovery.DECODER_FILES:
-                        discovery.load_decoder_file(path, self)
-                    else:
-                        discovery.load_plugin_file(path)
+                    discovery.load_plugin(path, self)
                 self.plugins.append(path)
         return self
 

@@ -24,10 +24,16 @@ from testbed.registry import own_sources
 if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
 
+# What the rooms give to every catalog, by name: nothing here imports from them.
 ROOMS = ("testbed.models", "testbed.eval_settings")
+FAMILIES = (
+    "testbed.eval_settings.image_embeddings_base:ImageEmbeddings",
+    "testbed.eval_settings.scored_base:ScoredSettings",
+)
 ENTRY_POINT_GROUP = "testbed.plugins"
 ENV_NO_PLUGINS = "TESTBED_NO_PLUGINS"
-DECODER_FILES = (".yaml", ".yml")
+# The plug-in files that are not Python's: suffix → a function that registers what the file of a path defines.
+FORMATS = dict.fromkeys((".yaml", ".yml"), "testbed.models.decoder_file_base:register")
 
 # Imports in files of ImageNet-testbed, and our packages with the same names.
 ORIGINAL_NAMES = {"registry": "testbed.registry", "models": "testbed.models", "eval_settings": "testbed.eval_settings"}
@@ -65,6 +71,27 @@ def load_entry_point(entry_point: importlib.metadata.EntryPoint, catalog: Catalo
             loaded(catalog)
 
 
+def named(name: str) -> Any:
+    """A class or function by its name, ``module:name``."""
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def load_plugin(path: Path, catalog: Catalog) -> None:
+    """Loads a plug-in file of any format.
+
+    Raises:
+        PluginError: If the file is missing or fails.
+    """
+    if path.suffix not in FORMATS:
+        load_plugin_file(path)
+        return
+    if not path.is_file():
+        raise PluginError(f"--plugin {path}: there is no such file")
+    with reading.watch(reading.SHARED):
+        named(FORMATS[path.suffix])(path, catalog)
+
+
 def load_plugin_file(path: Path) -> ModuleType:
     """Runs a definition file; files written for ImageNet-testbed run unchanged.
 
@@ -89,20 +116,6 @@ def load_plugin_file(path: Path) -> ModuleType:
         del sys.modules[name]
         raise
     return module
-
-
-def load_decoder_file(path: Path, catalog: Catalog) -> None:
-    """Registers the text embedder of a CLIP-CC-Bench configuration file.
-
-    Raises:
-        DefinitionError: If the file is missing or invalid.
-    """
-    from testbed.models import decoder_file_base
-
-    if not path.is_file():
-        raise PluginError(f"--plugin {path}: there is no such file")
-    with reading.watch(reading.SHARED):
-        decoder_file_base.register(path, catalog)
 
 
 def _origin(module: str) -> str | None:

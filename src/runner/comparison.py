@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.db.entities import Certificate, DatasetInfo, SampleInfo
+from testbed.entities import Certificate, DatasetInfo, SampleInfo
 
 # Two outputs are equal up to this difference, relative to the largest number of a sample's outputs. Batch sizes,
 # processors and library releases cause differences of this size; a changed definition causes larger ones.

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from testbed.db.entities import Evaluation, StoredRecord
 from testbed.db.store import Store
+from testbed.entities import Evaluation, StoredRecord
 from testbed.graph.cells import Action, Cell
 from testbed.identity import SCHEME
 from testbed.record import Difference, Today

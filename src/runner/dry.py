@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from testbed.db.entities import Evaluation
 from testbed.db.store import Store
+from testbed.entities import Evaluation
 from testbed.errors import StoreError, TestbedError
 from testbed.graph.cells import Cell, ItemNode
 from testbed.graph.fuse import Member, make_passes

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from testbed import reading
-from testbed.db.entities import Metric, Score
 from testbed.db.store import Store
+from testbed.entities import Metric, Score
 from testbed.errors import CorruptOutputError, LackingEmbeddingsError, StoreError, TestbedError
 from testbed.registry.catalog import Catalog
 from testbed.runner.stored_values import EvaluationValues

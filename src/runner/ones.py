@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from testbed.db.entities import SampleInfo
 from testbed.db.store import Store
+from testbed.entities import SampleInfo
 from testbed.errors import StoreError, TestbedError
 from testbed.graph.cells import Cell
 from testbed.graph.nodes import Given

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from testbed import reading, sourcecode
 from testbed.data.source import Source, dataset_of
-from testbed.db.entities import DatasetInfo, SampleInfo
+from testbed.entities import DatasetInfo, SampleInfo
 from testbed.errors import TestbedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.cells import OpenedModel, OpenedSetting, weights_identity

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from testbed.db.entities import Evaluation
 from testbed.db.records import SET_ASIDE
 from testbed.db.store import Store
+from testbed.entities import Evaluation
 from testbed.eval_settings.image_embeddings_base import SUFFIX
 from testbed.graph.cells import Action, Cell, Edge
 from testbed.graph.nodes import OutputsOf

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from testbed.db.entities import FRACTION, OVERALL, Result
 from testbed.db.store import Store
+from testbed.entities import FRACTION, OVERALL, Result
 from testbed.models.published_base import Published
 from testbed.registry.catalog import Catalog
 

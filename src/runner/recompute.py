@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.db.entities import Certificate, DatasetInfo, Evaluation
 from testbed.db.store import Store
+from testbed.entities import Certificate, DatasetInfo, Evaluation
 from testbed.errors import RunError, TestbedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.eval_settings.image_embeddings_base import SUFFIX

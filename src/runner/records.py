@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from testbed import reading
-from testbed.db.entities import Evaluation
 from testbed.db.store import Store
+from testbed.entities import Evaluation
 from testbed.graph.cells import Cell
 from testbed.graph.nodes import OutputsOf
 from testbed.reading import FILE, VARIABLE

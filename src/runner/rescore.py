@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from testbed.db.entities import CellRecord, Evaluation, current
 from testbed.db.names import matching_names
 from testbed.db.store import Store
+from testbed.entities import CellRecord, Evaluation, current
 from testbed.errors import TestbedError
 from testbed.identity import digest
 from testbed.record import Today

@@ -8,8 +8,8 @@ from itertools import count
 from typing import Any
 
 from testbed import reading
-from testbed.db.entities import CellRecord, Evaluation, Status
 from testbed.db.store import Store
+from testbed.entities import CellRecord, Evaluation, Status
 from testbed.graph.cells import Action, Cell
 from testbed.graph.fuse import Member, make_passes
 from testbed.graph.nodes import Reads

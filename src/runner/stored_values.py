@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from testbed.db.entities import Evaluation, SampleInfo
 from testbed.db.store import Store
+from testbed.entities import Evaluation, SampleInfo
 from testbed.errors import LackingEmbeddingsError, StoreError
 from testbed.graph.cells import model_identity
 from testbed.graph.ops import TEXT_REVISION

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from testbed.db.entities import Certificate, Evaluation
 from testbed.db.store import Store
+from testbed.entities import Certificate, Evaluation
 from testbed.graph.cells import Action, Cell
 from testbed.graph.options import RunOptions
 from testbed.record import described

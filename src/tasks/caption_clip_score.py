@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.db.entities import Metric, Score
+from testbed.entities import Metric, Score
 from testbed.graph.nodes import Built
 from testbed.metrics.caption_status import EMPTY, ERROR, SCORED, shares
 from testbed.metrics.clip_pairs import clip_score_metrics, pair_cosines, ref_clip_score

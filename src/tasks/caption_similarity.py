@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.sentences import Splitter, get_splitter
-from testbed.db.entities import Metric, SampleInfo, Score
+from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError
 from testbed.metrics.caption_similarity import (
     SCORER,

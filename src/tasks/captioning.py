@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.db.entities import Metric, Score
+from testbed.entities import Metric, Score
 from testbed.errors import DataError
 from testbed.metrics.caption_status import ERROR, MISSING, shares
 from testbed.metrics.statistics import mean_and_stderr

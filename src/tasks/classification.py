@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from testbed.db.entities import Metric, Score
+from testbed.data.perturbation import parameters
+from testbed.entities import Metric, Score
 from testbed.errors import DataError, UnsupportedError
 from testbed.eval_settings.metric_base import as_metrics
-from testbed.eval_settings.perturbation_base import parameters
 from testbed.graph.nodes import IMAGES, Built, Op, Steps
 from testbed.graph.ops import image_spec
 from testbed.graph.texts import text_language
+from testbed.metrics.classification_scores import SCORER, score_classes
 from testbed.models.capability_base import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, LOGITS
 from testbed.tasks import zero_shot
-from testbed.tasks.classification_scores import SCORER, score_classes
 from testbed.tasks.head_files import SavedHead, head_digests, head_files
 from testbed.tasks.image_embedding import FEATURES
 from testbed.tasks.task_base import Task, require

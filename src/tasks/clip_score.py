@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.db.entities import Metric, Score
+from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
 from testbed.metrics.clip_pairs import clip_score_metrics, pair_cosines
+from testbed.metrics.retrieval_scores import columns_of_captions, flat_captions
 from testbed.tasks.embedding_base import TextTask
-from testbed.tasks.retrieval_scores import columns_of_captions, flat_captions
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting

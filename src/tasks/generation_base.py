@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.data.perturbation import gpu_call
 from testbed.errors import UnsupportedError
-from testbed.eval_settings.perturbation_base import gpu_call
 from testbed.graph.nodes import Built
 from testbed.metrics.caption_status import EMPTY, ERROR, MISSING, SCORED
 from testbed.models.capability_base import FAILED, GENERATE, NO_ANSWER, Generation, GenerationConfig, Message

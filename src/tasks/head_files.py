@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.content import remembered_digest
-from testbed.db.entities import Evaluation
+from testbed.entities import Evaluation
 from testbed.errors import DataError
 from testbed.eval_settings.eval_setting_base import prompts_of
 from testbed.graph.cells import model_identity

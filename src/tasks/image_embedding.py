@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from testbed.db.entities import Metric, Score
+from testbed.entities import Metric, Score
 from testbed.errors import UnsupportedError
 from testbed.graph.nodes import Built, Op, Steps
 from testbed.graph.ops import image_spec

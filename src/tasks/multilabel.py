@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from testbed.db.entities import Metric, Score
+from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
+from testbed.metrics.multilabel_scores import SCORER, score_labels
 from testbed.tasks.classification import Classification, viewed_logits
-from testbed.tasks.multilabel_scores import SCORER, score_labels
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting

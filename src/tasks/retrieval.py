@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.db.entities import Metric, Score
+from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
+from testbed.metrics.retrieval_scores import RECALL_K, SCORER, flat_captions, score_retrieval
 from testbed.tasks.embedding_base import TextTask
-from testbed.tasks.retrieval_scores import RECALL_K, SCORER, flat_captions, score_retrieval
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from testbed.db.entities import Metric, Score
+from testbed.entities import Metric, Score
+from testbed.metrics.selection_scores import SCORER, find_instances, score_selection
 from testbed.tasks.embedding_base import TextTask
-from testbed.tasks.selection_scores import SCORER, find_instances, score_selection
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting

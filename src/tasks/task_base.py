@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 from testbed.errors import DefinitionError, UnsupportedError
 
 if TYPE_CHECKING:
-    from testbed.db.entities import Metric, Score
+    from testbed.entities import Metric, Score
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.graph.build import Graph
     from testbed.graph.nodes import Built

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from testbed.calls import reason_of
+from testbed.data.perturbation import sample_seed
 from testbed.data.reader import seed_everything
 from testbed.errors import RunError
-from testbed.eval_settings.perturbation_base import sample_seed
 from testbed.memory import DeviceError, is_device_error, is_out_of_memory
 from testbed.models.capability_base import GenerationConfig, Message
 from testbed.tasks.generation_base import failure, output_of

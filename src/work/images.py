@@ -13,7 +13,7 @@ from testbed import reading
 from testbed.calls import reason_of
 from testbed.data.reader import Batch, ByName, CpuPerturbation, Item, Reader, collate, portable
 from testbed.data.source import ImageSource
-from testbed.db.entities import Chunk
+from testbed.entities import Chunk
 from testbed.errors import RunError
 from testbed.graph.nodes import Given
 from testbed.graph.passes import Pass, PassCell, Shard

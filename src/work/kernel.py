@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from testbed.calls import reason_of
-from testbed.db.entities import Chunk
+from testbed.entities import Chunk
 from testbed.errors import RunError, StoreError
 from testbed.graph.passes import Pass, Shard
 from testbed.memory import DeviceError, is_device_error

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from testbed.data.source import ImageSource
-from testbed.db.entities import Chunk
+from testbed.entities import Chunk
 from testbed.errors import RunError, SampleError
 from testbed.graph.ops import TEXT, Generations
 from testbed.graph.passes import Pass, PassCell, Shard

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from PIL import Image
 
+from testbed.data.perturbation import gpu_call
 from testbed.data.reader import seed_everything
 from testbed.errors import RunError
-from testbed.eval_settings.perturbation_base import gpu_call
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting

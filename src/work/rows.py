@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from testbed.db.entities import Chunk, SampleInfo
+from testbed.entities import Chunk, SampleInfo
 from testbed.graph.nodes import IMAGES, Given, Steps
 from testbed.graph.passes import Pass, Shard
 from testbed.graph.values import RowValues

@@ -13,10 +13,10 @@ import torch
 
 from testbed import reading
 from testbed.calls import first_line, reason_of
+from testbed.data.perturbation import gpu_call, sample_seed
 from testbed.data.reader import Batch, seed_everything
 from testbed.data.source import ImageSource
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.eval_settings.perturbation_base import gpu_call, sample_seed
 from testbed.graph.nodes import Steps
 from testbed.graph.passes import PassCell
 from testbed.memory import DeviceError, InPieces, is_device_error, is_out_of_memory

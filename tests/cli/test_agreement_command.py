@@ -9,8 +9,8 @@ import pytest
 from sklearn.metrics import cohen_kappa_score, jaccard_score
 from stored_cells import put, samples_of, saying
 
-from testbed.db.entities import Score
 from testbed.db.store import Store
+from testbed.entities import Score
 
 TARGETS = [0, 1, 2, 3, 0, 1, 2, 3]
 SAID = {

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from testbed.db.entities import CellRecord, DatasetInfo, Metric, SampleInfo, Score
 from testbed.db.store import Store
+from testbed.entities import CellRecord, DatasetInfo, Metric, SampleInfo, Score
 from testbed.metrics.paired import compare, holm
 
 

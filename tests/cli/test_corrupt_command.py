@@ -12,8 +12,8 @@ from PIL import Image
 
 from testbed.cli import corrupt as program
 from testbed.corruptions import IMAGENET_C, corrupt
+from testbed.data.perturbation import sample_seed
 from testbed.errors import DataError, DefinitionError, UnsupportedError
-from testbed.eval_settings.perturbation_base import sample_seed
 
 
 @pytest.fixture

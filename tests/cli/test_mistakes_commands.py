@@ -9,8 +9,8 @@ import pytest
 import scipy.special
 from stored_cells import put, samples_of, saying
 
-from testbed.db.entities import Score
 from testbed.db.store import Store
+from testbed.entities import Score
 
 TARGETS = [0, 1, 2, 3, 0, 1]
 SAID = {"a": [0, 1, 0, 3, 1, 3], "b": [0, 2, 0, 3, 2, 3], "c": [0, 1, 1, 3, 2, -1]}

@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from testbed.cli.options import ManyWords, ManyWordsCommand, spread
+from testbed.console.options import ManyWords, ManyWordsCommand, spread
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from stored_cells import put, samples_of
 
 from testbed.cli.rank import tied_ranks
-from testbed.db.entities import Score
 from testbed.db.store import Store
+from testbed.entities import Score
 from testbed.metrics.paired import compare, holm
 from testbed.metrics.ranks import rank_models
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from testbed.cli.run_report import print_report
-from testbed.db.entities import Result
+from testbed.entities import Result
 from testbed.runner.plan import Plan
 from testbed.runner.report import Outcome, Report
 

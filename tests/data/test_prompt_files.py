@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from testbed.data import prompts
+from testbed.data import imagenet, prompts
 from testbed.errors import DataError
-from testbed.eval_settings import imagenet_base
 from testbed.inputs import ENV_CLASSNAMES, ENV_TEMPLATES, Inputs, using
 
 
@@ -134,8 +133,8 @@ def test_a_language_may_be_spelled_in_two_ways(language, first, package):
 
 
 def test_imagenets_in_english_are_open_clips_where_no_file_has_them(monkeypatch):
-    monkeypatch.setattr(imagenet_base, "class_names", lambda: ["tench", "goldfish"])  # open_clip takes long to import
-    monkeypatch.setattr(imagenet_base, "templates", lambda: ["a photo of a {c}"])
+    monkeypatch.setattr(imagenet, "class_names", lambda: ["tench", "goldfish"])  # open_clip takes long to import
+    monkeypatch.setattr(imagenet, "templates", lambda: ["a photo of a {c}"])
     assert prompts.class_names("imagenetv2", same_as="imagenet1k") == ["tench", "goldfish"]
     assert prompts.templates("imagenetv2", same_as="imagenet1k") == ["a photo of a {c}"]
     assert prompts.templates("imagenet1k") == ["a photo of a {c}"]

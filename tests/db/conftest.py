@@ -19,9 +19,9 @@ import pytest
 import sqlalchemy as sa
 
 from testbed.db import tables
-from testbed.db.entities import CellRecord, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo, Score
 from testbed.db.store import Store
 from testbed.db.urls import resolve_url
+from testbed.entities import CellRecord, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo, Score
 from testbed.identity import digest
 
 

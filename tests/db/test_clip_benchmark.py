@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from testbed.db.clip_benchmark import COLUMNS, file_name, records_of, write_csv, write_json
-from testbed.db.entities import Metric
-from testbed.db.importing import import_results
 from testbed.db.store import Store
+from testbed.entities import Metric
 from testbed.errors import StoreError
+from testbed.exchange.clip_benchmark import COLUMNS, file_name, records_of, write_csv, write_json
+from testbed.exchange.importing import import_results
 
 TOP = {"top1": 0.25, "top5": 0.75, "mean_per_class_recall": 0.125}
 MODEL = "ViT-B-32,openai"

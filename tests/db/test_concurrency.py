@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from testbed.db.entities import Chunk, Metric, Score
 from testbed.db.store import Store
+from testbed.entities import Chunk, Metric, Score
 
 ROWS, CLASSES = 4, 250
 
@@ -22,7 +22,7 @@ ROWS, CLASSES = 4, 250
 WRITER = f"""
 import sys
 import numpy as np
-from testbed.db.entities import Chunk
+from testbed.entities import Chunk
 from testbed.db.store import Store
 url, one, two, first, stop, step = sys.argv[1], *map(int, sys.argv[2:])
 with Store.open(url, "write") as store:
@@ -84,7 +84,7 @@ def test_several_writers_lose_nothing_and_readers_see_whole_transactions(
 
 BEGINNER = """
 import sys
-from testbed.db.entities import CellRecord, DatasetInfo, SampleInfo
+from testbed.entities import CellRecord, DatasetInfo, SampleInfo
 from testbed.db.store import Store
 with Store.open(sys.argv[1], "write") as store:
     print("ready", flush=True)

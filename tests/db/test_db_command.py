@@ -20,8 +20,8 @@ import pytest
 import sqlalchemy as sa
 
 from testbed.cli.db import main
-from testbed.db.entities import CellRecord, Chunk, Metric
 from testbed.db.store import Store
+from testbed.entities import CellRecord, Chunk, Metric
 from testbed.registry import library_names
 
 

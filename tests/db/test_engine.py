@@ -22,11 +22,11 @@ import sqlalchemy as sa
 
 from testbed.db import sqlite_file
 from testbed.db.engine import connect
-from testbed.db.entities import Chunk
 from testbed.db.faults import clear_errors
 from testbed.db.sqlite_file import file_system_of
 from testbed.db.store import Store, upgrade
 from testbed.db.urls import display_url, full_url, resolve_url
+from testbed.entities import Chunk
 from testbed.errors import MissingExtraError, ReadOnlyStoreError, SchemaError, StoreError, StoreFullError
 
 OPENINGS: dict[str, Callable[[str], Any]] = {

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from testbed.db.entities import Metric
 from testbed.db.lookup import complete_cells, complete_cells_of, names
 from testbed.db.store import Store
+from testbed.entities import Metric
 
 NAME = "a 'name' with \"quotes\", ünïcode; -- and %"
 

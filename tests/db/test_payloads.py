@@ -14,9 +14,9 @@ import sqlalchemy as sa
 import torch
 
 from testbed.db import payloads
-from testbed.db.entities import Chunk
 from testbed.db.payloads import decode, encode, result_dtype, widen_bfloat16
 from testbed.db.store import Store
+from testbed.entities import Chunk
 from testbed.errors import CorruptOutputError, StoreError
 from testbed.identity import digest_bytes
 

@@ -13,8 +13,8 @@ import pytest
 import sqlalchemy as sa
 import torch
 
-from testbed.db.entities import CellRecord, Chunk, DatasetInfo, Metric, Result, SampleInfo, Score, current
 from testbed.db.store import Store
+from testbed.entities import CellRecord, Chunk, DatasetInfo, Metric, Result, SampleInfo, Score, current
 from testbed.errors import CorruptOutputError, DuplicateNameError, StoreError, UnknownNameError
 
 MODEL = "model"

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from testbed.errors import DefinitionError, DuplicateNameError
-from testbed.eval_settings.benchmark_base import BenchmarkDataset, Benchmarks
+from testbed.eval_settings.benchmark_base import Benchmarks
+from testbed.eval_settings.benchmark_dataset_base import BenchmarkDataset
 from testbed.eval_settings.benchmark_names_base import BenchmarkName
 from testbed.eval_settings.eval_setting_base import StandardDataset
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from testbed.eval_settings import benchmark_base, clip_benchmark_names_base
-from testbed.eval_settings.benchmark_base import BenchmarkDataset, Benchmarks
+from testbed.eval_settings.benchmark_base import Benchmarks
+from testbed.eval_settings.benchmark_dataset_base import BenchmarkDataset
 from testbed.eval_settings.clip_benchmark_names_base import Place, place_of, setting_of
 from testbed.eval_settings.eval_setting_base import StandardDataset
 from testbed.registry import Catalog

@@ -212,7 +212,7 @@ def test_imagenets_are_those_of_other_settings(root):
 
 def test_objectnet_has_its_own_names(root, photos, monkeypatch):
     make_objectnet(root / "objectnet-1.0", photos)
-    monkeypatch.setattr("testbed.eval_settings.imagenet_base.templates", lambda: ["a photo of a {c}"])
+    monkeypatch.setattr("testbed.data.imagenet.templates", lambda: ["a photo of a {c}"])
     made = setting("objectnet")
     assert made.dataset.spec() == setting("objectnet-1.0-beta").dataset.spec()
     assert made.prompts(None) == [

@@ -14,9 +14,8 @@ import torch
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from testbed.corruptions import IMAGENET_C, SEVERITIES
-from testbed.data.imagenet import listed_classes, real_labels, synsets
+from testbed.data.imagenet import class_names, listed_classes, real_labels, synsets, templates
 from testbed.db.store import Store
-from testbed.eval_settings import imagenet_base
 from testbed.eval_settings.benchmark_base import BENCHMARKS
 from testbed.eval_settings.imagenet import ATTACKS, EIGHTH
 from testbed.eval_settings.imagenet_shifts import V2
@@ -422,5 +421,5 @@ def test_lists_of_classes_are_those_of_the_data_sets():
     assert (listed_classes("a")[:3], listed_classes("r")[:3]) == ((6, 11, 13), (1, 2, 4))
     assert synsets() == tuple(sorted(synsets()))
     assert len(set(synsets())) == 1000
-    assert len(imagenet_base.class_names()) == 1000
-    assert all("{c}" in template for template in imagenet_base.templates())
+    assert len(class_names()) == 1000
+    assert all("{c}" in template for template in templates())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from testbed.db.entities import Metric
+from testbed.entities import Metric
 from testbed.errors import DefinitionError
 from testbed.eval_settings.eval_setting_base import Percent, accuracy_topk
 from testbed.eval_settings.metric_base import as_metrics

@@ -10,8 +10,8 @@ import torch
 from testbed.corruptions import Corruption
 from testbed.corruptions.adversarial import PGD
 from testbed.corruptions.photometric import rotate
+from testbed.data.perturbation import gpu_call, parameters
 from testbed.errors import DefinitionError
-from testbed.eval_settings.perturbation_base import gpu_call, parameters
 
 OFFERED = {"images": "IMAGES", "model": "MODEL", "seeds": "SEEDS", "targets": "TARGETS"}
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from testbed.corruptions import IMAGENET_C
-from testbed.db.importing import import_results
 from testbed.db.store import Store
+from testbed.exchange.importing import import_results
 
 SHIFTS = (
     "imagenetv2-matched-frequency-format-val",

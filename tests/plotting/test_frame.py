@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from toy import toy_catalog, toy_model, toy_setting
 
-from testbed.db.importing import import_results
 from testbed.db.store import Store
 from testbed.errors import StoreError, UnknownNameError
+from testbed.exchange.importing import import_results
 from testbed.graph.options import RunOptions
 from testbed.plotting.frame import (
     filled,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from testbed.db.entities import Metric, Score
+from testbed.entities import Metric, Score
 from testbed.eval_settings.digits import DigitsDataset
 from testbed.eval_settings.eval_setting_base import EvalSetting, Scoring
 from testbed.graph.nodes import Built

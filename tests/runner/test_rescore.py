@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from toy import toy_catalog, toy_model, toy_setting
 
-from testbed.db.entities import Metric
 from testbed.db.store import Store
+from testbed.entities import Metric
 from testbed.errors import UnknownNameError
 from testbed.runner.rescore import rescore
 

@@ -18,12 +18,12 @@ from toy_towers import Targets, ToyTower, tokenize, toy_encoder
 from testbed.data.predictions import read_predictions
 from testbed.data.sentences import get_splitter
 from testbed.data.source import Source
-from testbed.db.export import write_run
-from testbed.db.export_texts import save_texts
 from testbed.db.store import Store
 from testbed.db.tables import ItemValueRow
 from testbed.errors import RunError, UnknownNameError
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.exchange.export import write_run
+from testbed.exchange.export_texts import save_texts
 from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
 from testbed.identity import digest_bytes

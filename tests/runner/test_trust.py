@@ -15,8 +15,8 @@ from toy import WORK, ToyNetwork, toy_catalog, toy_model, toy_setting
 from toy_towers import ASKED, Targets, ToyTower, everything, tokenize, toy_encoder
 
 from testbed import record
-from testbed.db.entities import OVERALL
 from testbed.db.store import Store
+from testbed.entities import OVERALL
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.options import RunOptions
 from testbed.models.capability_base import Generation

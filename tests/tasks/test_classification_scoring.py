@@ -11,7 +11,7 @@ import scipy.stats
 import torch
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, recall_score, top_k_accuracy_score
 
-from testbed.db.entities import Metric, SampleInfo, Score
+from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError, DefinitionError
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset, accuracy_topk
 from testbed.graph.values import Values

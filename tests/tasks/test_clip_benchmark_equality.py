@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from testbed.db.entities import SampleInfo
-from testbed.tasks.classification_scores import score_classes
-from testbed.tasks.multilabel_scores import score_labels
-from testbed.tasks.retrieval_scores import score_retrieval
-from testbed.tasks.selection_scores import Instance, score_selection
+from testbed.entities import SampleInfo
+from testbed.metrics.classification_scores import score_classes
+from testbed.metrics.multilabel_scores import score_labels
+from testbed.metrics.retrieval_scores import score_retrieval
+from testbed.metrics.selection_scores import Instance, score_selection
 
 pytestmark = pytest.mark.slow  # installing the package, and its imports
 

@@ -9,8 +9,8 @@ import pytest
 
 from testbed.data.digit_tasks import CAPTIONS
 from testbed.data.digits import CLASS_NAMES
-from testbed.db.entities import SampleInfo
 from testbed.db.store import Store
+from testbed.entities import SampleInfo
 from testbed.errors import DataError, DefinitionError, UnsupportedError
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.graph.options import RunOptions

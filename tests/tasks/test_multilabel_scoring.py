@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from testbed.db.entities import SampleInfo
+from testbed.entities import SampleInfo
 from testbed.errors import DataError
-from testbed.tasks.multilabel_scores import score_labels
+from testbed.metrics.multilabel_scores import score_labels
 
 
 def score(logits, targets, class_names=None):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from testbed.db.entities import SampleInfo
+from testbed.entities import SampleInfo
 from testbed.errors import DataError
 from testbed.metrics.retrieval import retrieval_ranks
-from testbed.tasks.retrieval_scores import flat_captions, score_retrieval
+from testbed.metrics.retrieval_scores import flat_captions, score_retrieval
 
 
 def samples(*captions):

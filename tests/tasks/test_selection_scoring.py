@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from testbed.db.entities import SampleInfo
+from testbed.entities import SampleInfo
 from testbed.errors import DataError
 from testbed.metrics.selection import selection_correct
-from testbed.tasks.selection_scores import Instance, find_instances, score_selection
+from testbed.metrics.selection_scores import Instance, find_instances, score_selection
 
 
 def sample(name, captions, answer, group=None):

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from testbed.db.entities import CellRecord, Chunk, DatasetInfo, Metric, SampleInfo, Score
 from testbed.db.migrations import HEAD
 from testbed.db.store import Store
+from testbed.entities import CellRecord, Chunk, DatasetInfo, Metric, SampleInfo, Score
 
 IDENTITY = {
     "model": {"spec": {"name": "net", "layers": [1, 2]}, "weights": "sha256:1"},

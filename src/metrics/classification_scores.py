@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.db.entities import Metric, SampleInfo, Score
+from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError
 from testbed.metrics.classification import best_ranks, calibration_gaps, proper_scores, target_ranks, topk_correct
 from testbed.metrics.statistics import mean_and_stderr

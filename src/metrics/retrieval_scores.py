@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.db.entities import Metric, SampleInfo, Score
+from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError
 from testbed.metrics.classification import NEVER
 from testbed.metrics.retrieval import retrieval_ranks

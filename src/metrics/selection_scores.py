@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.db.entities import Metric, SampleInfo, Score
+from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError
 from testbed.metrics.selection import Selection, instance_similarities, selection_correct
 from testbed.metrics.statistics import mean_and_stderr

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.db.entities import Evaluation
-from testbed.db.export_texts import TEXT
 from testbed.db.names import matching_names
 from testbed.db.store import Store
+from testbed.entities import Evaluation
 from testbed.errors import StoreError
+from testbed.exchange.export_texts import TEXT
 from testbed.jsontext import to_json
 from testbed.paths import write_atomically
 

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
 
-from testbed.db import clip_benchmark
-from testbed.db.entities import FRACTION, OVERALL, Metric, Result
-from testbed.db.imported import ImportedCell, ImportReport, imported_cell, metric_in, named, read_csv
 from testbed.db.store import Store
+from testbed.entities import FRACTION, OVERALL, Metric, Result
 from testbed.errors import StoreError
+from testbed.exchange import clip_benchmark
+from testbed.exchange.imported import ImportedCell, ImportReport, imported_cell, metric_in, named, read_csv
 
 # ImageNet-testbed's table has two columns for the settings with frame sets: metrics of the setting before the suffix.
 METRIC_SUFFIXES = ("pm0", "pm10")

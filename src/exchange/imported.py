@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from testbed.db.entities import Metric
 from testbed.db.names import Kind, check_name
+from testbed.entities import Metric
 from testbed.errors import StoreError
 from testbed.identity import digest
 

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.db.entities import FRACTION, OVERALL, Result
-from testbed.db.export import safe_name
-from testbed.db.imported import ImportedCell, ImportReport, imported_cell, metric_in, named
+from testbed.entities import FRACTION, OVERALL, Result
 from testbed.errors import StoreError
 from testbed.eval_settings.benchmark_names_base import LINEAR_PROBE
 from testbed.eval_settings.clip_benchmark_names_base import (
@@ -28,8 +26,9 @@ from testbed.eval_settings.clip_benchmark_names_base import (
     place_of,
     setting_of,
 )
+from testbed.exchange.imported import ImportedCell, ImportReport, imported_cell, metric_in, named
 from testbed.jsontext import to_json
-from testbed.paths import write_atomically
+from testbed.paths import safe_name, write_atomically
 
 FORM = "CLIP benchmark's table"
 KEYS = ("dataset", "model", "pretrained", "task")

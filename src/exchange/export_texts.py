@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.db.entities import Evaluation
-from testbed.db.export import safe_name
 from testbed.db.store import Store
+from testbed.entities import Evaluation
 from testbed.errors import StoreError, UnknownNameError
 from testbed.jsontext import to_json
 from testbed.models.capability_base import FAILED, NO_ANSWER
-from testbed.paths import write_atomically
+from testbed.paths import safe_name, write_atomically
 
 TEXT = "text"  # the kind of outputs
 

@@ -4,40 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from testbed.db.entities import Evaluation
+from testbed.analyses.predictions import LOGITS, viewed_class_names
 from testbed.db.store import Store
+from testbed.entities import Evaluation
 from testbed.errors import MissingExtraError, StoreError, UnknownNameError
+from testbed.exchange.export_texts import TEXT, write_texts
 from testbed.jsontext import to_json
-from testbed.paths import write_atomically
+from testbed.metrics.classification import grouped
+from testbed.paths import safe_name, write_atomically
 
 if TYPE_CHECKING:
     import numpy as np
 
 Format = Literal["npz", "csv", "parquet"]
 
-LOGITS = "logits"
 MANIFEST = "manifest.json"
-_LONGEST = 100  # two names, their hashes and a suffix must stay under the 255 characters of a file name
-_RESERVED = {"con", "prn", "aux", "nul", *(f"com{i}" for i in range(10)), *(f"lpt{i}" for i in range(10))}
-
-
-def safe_name(name: str) -> str:
-    """A file name that is valid on every system and unique, even if case is ignored.
-
-    A valid name is not changed. Other names get a hash suffix, and so do names that seem to have one, or that contain
-    the double underscore that joins the names of a setting and a model.
-    """
-    plain = re.sub(r"[^A-Za-z0-9._+,=@-]+", "_", name).strip("._")[:_LONGEST].rstrip("._")
-    reserved = plain.lower().split(".")[0] in _RESERVED
-    fit = plain == name == name.lower() and not reserved and not re.search(r"__|-[0-9a-f]{8}$", name)
-    if fit:
-        return plain
-    return f"{'_' if reserved else ''}{plain or 'name'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def save_logits(
@@ -71,8 +56,6 @@ def save_logits(
 
 def write_run(store: Store, evaluation_ids: Iterable[int], folder: Path) -> int:
     """Writes ``metrics.json`` and outputs, as ImageNet-testbed's ``--logdir``; returns the number of output files."""
-    from testbed.db import export_texts
-
     folder.mkdir(parents=True, exist_ok=True)
     metrics, files = [], 0
     for evaluation_id in evaluation_ids:
@@ -89,10 +72,10 @@ def write_run(store: Store, evaluation_ids: Iterable[int], folder: Path) -> int:
             entry["outputs"] = str(path.relative_to(folder))
             _write(store, evaluation, path, "npz")
             files += 1
-        elif export_texts.TEXT in store.kinds(evaluation_id) and evaluation.origin == "run":
+        elif TEXT in store.kinds(evaluation_id) and evaluation.origin == "run":
             path = folder / safe_name(evaluation.eval_setting) / f"{safe_name(evaluation.model)}.json"
             path.parent.mkdir(parents=True, exist_ok=True)
-            entry["outputs"] = str(export_texts.write_texts(store, evaluation, path).relative_to(folder))
+            entry["outputs"] = str(write_texts(store, evaluation, path).relative_to(folder))
             files += 1
         metrics.append(entry)
     write_atomically(folder / "metrics.json", to_json(metrics).encode())
@@ -116,8 +99,6 @@ def _arrays(store: Store, evaluation: Evaluation) -> dict[str, np.ndarray[Any, A
     """The logits that the metrics were computed from, with targets, sample ids and class names."""
     import numpy as np
 
-    from testbed.metrics.classification import grouped
-
     if evaluation.dataset_id is None:
         raise StoreError(f"evaluation {evaluation.id} has no samples")
     logits = store.read_outputs(evaluation.id, LOGITS)
@@ -138,27 +119,6 @@ def _arrays(store: Store, evaluation: Evaluation) -> dict[str, np.ndarray[Any, A
         logits = grouped(logits, view["class_groups"])
     names = viewed_class_names(identity, dataset.class_names, logits.shape[1])
     return {"logits": logits, "class_names": np.asarray(names, dtype=np.str_), **arrays}
-
-
-def viewed_class_names(identity: dict[str, Any], dataset_names: Sequence[str] | None, classes: int) -> list[str]:
-    """The names of the classes that targets index, or their numbers if there are no names.
-
-    Args:
-        identity: The full identity of an evaluation.
-        dataset_names: The class names of its data set.
-        classes: The number of classes that the metrics saw.
-    """
-    view = identity.get("view", {})
-    sublist = view.get("class_sublist")
-    of_prompts = (identity.get("forward", {}).get("prompts") or {}).get("class_names")
-    if view.get("class_groups"):  # prompts name the members of the groups; the data set names the groups
-        names, sublist = dataset_names, None
-    else:
-        names = of_prompts or dataset_names
-    if sublist and names and (of_prompts or len(names) > len(sublist)):
-        # All classes are named. (A data set of only the listed classes names just those, in the list's order.)
-        names = [names[index] for index in sublist] if len(names) > max(sublist) else None
-    return list(names) if names and len(names) == classes else [str(index) for index in range(classes)]
 
 
 def _targets(targets: Sequence[Any]) -> np.ndarray[Any, Any]:

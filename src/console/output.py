@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from testbed.db.entities import FRACTION
+from testbed.entities import FRACTION
 from testbed.jsontext import to_json
 
 

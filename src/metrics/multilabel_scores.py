@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from testbed.db.entities import Metric, SampleInfo, Score
+from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError
+from testbed.metrics.classification_scores import right_classes, slice_names
 from testbed.metrics.multilabel import average_precisions, label_matrix, map_over_all, map_over_present
-from testbed.tasks.classification_scores import right_classes, slice_names
 
 SCORER = "multilabel@1"
 

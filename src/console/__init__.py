@@ -1,0 +1,1 @@
+"""What commands and figures share at the terminal: options, errors, tables, JSON."""

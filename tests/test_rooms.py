@@ -1,0 +1,107 @@
+"""Which room may import which: from the imports in the files, without running them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = {"src": "testbed", "db": "testbed.db", "plotting": "testbed.plotting"}
+
+# From the ground up. A room is the first part of a module's name after testbed; it imports from the rooms before it.
+ROOMS = """
+    errors first_names calls jsontext memory entities normalform references sourcecode described_code described_classes
+    identity inputs paths reading
+    registry corruptions data record models metrics db eval_settings
+    tasks graph work runner
+    analyses exchange console plotting cli
+""".split()
+
+# Rooms that still import from one above: to be emptied.
+UPWARD = {
+    ("tasks", "runner"),  # tasks.head_files asks for a model's identity
+    ("graph", "runner"),  # cells and options
+    ("work", "runner"),  # work.rows reads stored images
+}
+# Rooms that still have circles, by imports within functions.
+CIRCULAR = {"runner"}
+
+
+def modules() -> dict[str, Path]:
+    """The name of each module → its file."""
+    found = {}
+    for folder, package in FOLDERS.items():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            parts = [package, *path.relative_to(ROOT / folder).with_suffix("").parts]
+            found[".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
+MODULES = modules()
+
+
+def room(module: str) -> str:
+    """The room of a module; empty for testbed itself."""
+    return module.removeprefix("testbed").removeprefix(".").partition(".")[0]
+
+
+def imported(name: str, path: Path, within_functions: bool) -> set[str]:
+    """The modules of testbed that a module imports, other than for types alone."""
+    return {each for each in _imported(ast.parse(path.read_text(encoding="utf-8")), within_functions) if each != name}
+
+
+def _imported(node: ast.AST, within_functions: bool) -> Iterator[str]:
+    for each in ast.iter_child_nodes(node):
+        if isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and not within_functions:
+            continue
+        if isinstance(each, ast.Import):
+            yield from (alias.name for alias in each.names if alias.name in MODULES)
+        elif isinstance(each, ast.ImportFrom):
+            assert not each.level, "relative imports are not used"
+            for alias in each.names:
+                inner = f"{each.module}.{alias.name}"
+                if inner in MODULES or each.module in MODULES:
+                    yield inner if inner in MODULES else str(each.module)
+        yield from _imported(each, within_functions)
+
+
+def circles(graph: dict[str, set[str]]) -> list[set[str]]:
+    """The groups of modules that import each other."""
+    reached: dict[str, set[str]] = {}
+    for start in graph:
+        found, waiting = set[str](), [start]
+        while waiting:
+            for each in graph[waiting.pop()] - found:
+                found.add(each)
+                waiting.append(each)
+        reached[start] = found
+    groups = {frozenset(each for each in reached[name] if name in reached[each]) for name in graph}
+    return sorted((set(group) for group in groups if group), key=min)
+
+
+def test_every_room_has_its_place() -> None:
+    assert {room(name) for name in MODULES} - {""} == set(ROOMS)
+    assert len(ROOMS) == len(set(ROOMS))
+
+
+def test_a_room_imports_only_from_those_below() -> None:
+    height = {name: place for place, name in enumerate(["", *ROOMS])}
+    upward = [
+        f"{name} imports {other}"
+        for name, path in MODULES.items()
+        for other in sorted(imported(name, path, within_functions=True))
+        if height[room(other)] > height[room(name)] and (room(name), room(other)) not in UPWARD
+    ]
+    assert upward == []
+
+
+@pytest.mark.parametrize("within_functions", [False, True], ids=["at the top", "within functions too"])
+def test_no_modules_import_each_other(within_functions: bool) -> None:
+    graph = {name: imported(name, path, within_functions) for name, path in MODULES.items()}
+    known = CIRCULAR if within_functions else set[str]()
+    assert [group for group in circles(graph) if not {room(name) for name in group} <= known] == []
