@@ -16,18 +16,9 @@ ROOMS = """
     errors first_names calls jsontext memory entities normalform references sourcecode described_code described_classes
     identity inputs paths reading
     registry corruptions data record models metrics db eval_settings
-    tasks graph work runner
+    graph tasks work runner
     analyses exchange console plotting cli
 """.split()
-
-# Rooms that still import from one above: to be emptied.
-UPWARD = {
-    ("tasks", "runner"),  # tasks.head_files asks for a model's identity
-    ("graph", "runner"),  # cells and options
-    ("work", "runner"),  # work.rows reads stored images
-}
-# Rooms that still have circles, by imports within functions.
-CIRCULAR = {"runner"}
 
 
 def modules() -> dict[str, Path]:
@@ -95,7 +86,7 @@ def test_a_room_imports_only_from_those_below() -> None:
         f"{name} imports {other}"
         for name, path in MODULES.items()
         for other in sorted(imported(name, path, within_functions=True))
-        if height[room(other)] > height[room(name)] and (room(name), room(other)) not in UPWARD
+        if height[room(other)] > height[room(name)]
     ]
     assert upward == []
 
@@ -103,5 +94,4 @@ def test_a_room_imports_only_from_those_below() -> None:
 @pytest.mark.parametrize("within_functions", [False, True], ids=["at the top", "within functions too"])
 def test_no_modules_import_each_other(within_functions: bool) -> None:
     graph = {name: imported(name, path, within_functions) for name, path in MODULES.items()}
-    known = CIRCULAR if within_functions else set[str]()
-    assert [group for group in circles(graph) if not {room(name) for name in group} <= known] == []
+    assert circles(graph) == []

@@ -24,6 +24,7 @@ from testbed.graph.passes import Check
 from testbed.graph.reuse import depends_on_batch
 from testbed.registry.catalog import Catalog
 from testbed.runner.comparison import TOLERANCE, Comparison, places_in
+from testbed.runner.computation import Computation
 from testbed.runner.doubts import Doubt
 from testbed.runner.identify import others
 from testbed.runner.items import requests_from, requests_of
@@ -164,18 +165,20 @@ class Recomputation:
     def _recompute(
         self, doubts: Sequence[Doubt], chosen: Mapping[str, set[int]], options: RunOptions, scratch: Store
     ) -> tuple[Plan, Report]:
-        from testbed.runner.scratch import ScratchRun  # which uses this module
-
         pairs = {(doubt.cell.model, name): None for doubt in doubts for name in _settings(doubt.cell)}
         models = {doubt.cell.model: doubt.cell.opened_model for doubt in doubts if doubt.cell.opened_model is not None}
-        run = ScratchRun(self.catalog, options, scratch, self.progress, Check(self.store.full_url, CLASSES))
-        run.start_workers()
+        check = Check(self.store.full_url, CLASSES)
+        computation = Computation(self.catalog, options, scratch, self.progress, check)
+        computation.executor.start_ahead()  # while the plan is made
         try:
             opener = Opener(self.catalog, options, choose=partial(_chosen_positions, chosen), models=models)
             plan = Planner(self.catalog, None, options, opener=opener).plan_pairs(list(pairs))
-            return plan, run.recompute(plan)
+            report = computation.compute(plan)
         finally:
-            run.close()
+            computation.executor.close()
+        if report.interrupted:
+            raise KeyboardInterrupt
+        return plan, report
 
     # Comparing ----------------------------------------------------------------------------------------------------
 

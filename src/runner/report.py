@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from testbed.entities import Certificate
 from testbed.runner.plan import Plan
-from testbed.runner.trust import Checked
 
 
 @dataclass
@@ -23,6 +23,27 @@ class Outcome:
     status: str
     reason: str = ""
     evaluation_id: int | None = None
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The outcome of a check of a stored evaluation.
+
+    Attributes:
+        evaluation: Its id.
+        because: What had changed since it was computed; empty under ``--verify``.
+        result: ``"equal"``, ``"differs"`` (then a run computes a new evaluation), or ``"not checked"``.
+        certificate: The comparison, if there was one.
+        reason: Why it was not checked.
+    """
+
+    model: str
+    eval_setting: str
+    evaluation: int
+    because: tuple[str, ...]
+    result: str
+    certificate: Certificate | None = None
+    reason: str = ""
 
 
 @dataclass

@@ -1,43 +1,19 @@
-"""A run: plan, passes, workers, store, from names to results."""
+"""A run: from names to results."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Sequence
-from itertools import count
-from typing import Any
+from collections.abc import Sequence
 
-from testbed import reading
 from testbed.db.store import Store
-from testbed.entities import CellRecord, Evaluation, Status
-from testbed.graph.cells import Action, Cell
-from testbed.graph.fuse import Member, make_passes
-from testbed.graph.nodes import Reads
 from testbed.graph.options import RunOptions
-from testbed.graph.passes import Check, Job, Pass, Shard, shards_of
-from testbed.graph.reuse import given_outputs
 from testbed.inputs import active, using
-from testbed.reading import Read
-from testbed.record import Today
 from testbed.registry.catalog import Catalog
-from testbed.runner.cell_record import cell_record, columns_of
-from testbed.runner.environment import environment
-from testbed.runner.executors import make_executor
-from testbed.runner.items import LateItems
-from testbed.runner.ones import lacks_ones
-from testbed.runner.outcomes import Outcomes
-from testbed.runner.plan import Plan, Planner
+from testbed.runner.computation import Computation
+from testbed.runner.plan import Planner
 from testbed.runner.progress import Progress, SilentProgress
 from testbed.runner.recompute import amount
-from testbed.runner.records import Records
 from testbed.runner.report import Report
-from testbed.runner.resources import choose_resources
-from testbed.runner.scheduler import Scheduler
 from testbed.runner.trust import Trust
-
-log = logging.getLogger("testbed")
-
-MAX_REPAIRS = 3  # how often ranges that turn out to be missing are computed again before a cell is given up
 
 
 def run(
@@ -66,332 +42,24 @@ def run(
     with using(options.inputs or active()):
         catalog.load(options.plugins)
         with Store.create(options.db_url, options.payload_url) as store:
-            return Run(catalog, options, store, progress or SilentProgress()).run(models, settings)
+            return _run(Computation(catalog, options, store, progress or SilentProgress()), models, settings)
 
 
-class Run:
-    """One run on an open store.
-
-    Args:
-        catalog: Where names are looked up.
-        options: How to run.
-        store: Open to write.
-        progress: Told how it goes.
-        check: For a run that computes stored samples again: where these are. It scores nothing.
-    """
-
-    def __init__(
-        self, catalog: Catalog, options: RunOptions, store: Store, progress: Progress, check: Check | None = None
-    ) -> None:
-        self.check = check
-        self.catalog = catalog
-        self.options = options
-        self.store = store
-        self.progress = progress
-        self.records = Records(store, Today(catalog.plugins))
-        self.resources = choose_resources(options)
-        self.executor = make_executor(options.executor, self.resources.devices)
-        self.report = Report(Plan())
-        self.outcomes = Outcomes(store, catalog, self.records, self.report, progress, self.check is None)
-        self._evaluations: dict[int, Cell] = {}  # evaluation id → the cell that is run
-        self._ids: dict[int, int] = {}  # id(cell) → the evaluation that has its outputs
-        self._environment: dict[str, Any] = {}
-        self._scheduler: Scheduler | None = None
-        self._passes: list[Pass] = []
-        self._derived: list[Cell] = []  # cells that take the outputs of others and have not begun
-        self._items: LateItems | None = None
-        self._suspects: frozenset[str] = frozenset()  # models some of whose stored outputs are outdated
-        self._repairs: dict[int, int] = {}
-
-    def run(self, models: Sequence[str], settings: Sequence[str]) -> Report:
-        """Plans and does it."""
-        self._environment = environment(self.resources, self.options.batch_size)
-        trust = Trust(
-            self.catalog, self.store, self.options, self.records, self.progress, self._record, self._environment
-        )
-        self.report.checks = trust.checks
-        planner = Planner(self.catalog, self.store, self.options)
-        try:
-            plan = trust.settle(planner, [(model, setting) for model in models for setting in settings])
-            self._suspects = trust.suspects
-            if self.options.verify is not None:
-                trust.verify(plan, amount(self.options.verify))
-        except KeyboardInterrupt:
-            plan = planner.plan(models, settings)
-            self.report.interrupted = True
-        return self._do(plan)
-
-    def _do(self, plan: Plan) -> Report:
-        self.report.plan = plan
-        for cell in plan.of(Action.DONE):
-            self.outcomes.end(cell, "stored", evaluation_id=cell.stored.id if cell.stored else None)
-        for cell in plan.of(Action.UNSUPPORTED, Action.FAILED):
-            self._record_failure(cell)
-        try:
-            if not self.report.interrupted:
-                self._compute(plan.computed(), plan.derived())
-        except KeyboardInterrupt:
-            self.report.interrupted = True
-        finally:
-            self.outcomes.close()
-            self.report.outcomes = self.outcomes.collect(plan)
-        self.outcomes.wait()
-        for name in self.records.settle():
-            self.progress.note(f"{name} changed while it was read; the next run checks what was computed from it")
-        return self.report
-
-    # Running ------------------------------------------------------------------------------------------------------
-
-    def _compute(self, cells: Sequence[Cell], derived: Sequence[Cell]) -> None:
-        """Runs cells, pass by pass, and finishes each as soon as its values are stored.
-
-        Args:
-            cells: The cells whose outputs are computed.
-            derived: The cells that take the outputs of others: begun as soon as these are stored.
-        """
-        if self.options.override:
-            self._set_aside(cells)
-        members = self._begin_all(cells)
-        scored = [cell for cell in (*cells, *derived) if cell.items]
-        self._passes = make_passes(members, scored, self.options)
-        self._items = LateItems(self.store, self._passes, self._anew(), self._give_up)
-        stored = self.store.stored_ranges([each.evaluation_id for each in members])
-        numbers = count()
-        shards = [shard for each in self._passes for shard in shards_of(each, stored, numbers)]
-        open_cells = {evaluation_id for shard in shards for evaluation_id in shard.cells}
-        lacking = {
-            each.id: {needed for cell in each.cells for needed, _ in cell.inputs.values()} & open_cells
-            for each in self._passes
-        }
-        self._announce(shards, stored)
-        self._scheduler = Scheduler(self._passes, shards, lacking)
-        self._derived = list(derived)
-        for each in members:
-            if each.evaluation_id not in open_cells:  # all outputs were stored, and then something happened
-                self._complete_outputs(each.evaluation_id)
-        self._go_on()
-        if not self._scheduler.finished:
-            try:
-                self._execute()
-            finally:
-                self._record_open(members)
-        self.outcomes.wait()
-        for cell in self._derived:
-            self._begin_derived(cell)  # says why it cannot be
-
-    def _begin_all(self, cells: Sequence[Cell]) -> list[Member]:
-        """Begins cells whose outputs are to be computed; returns those that are not complete yet."""
-        members: list[Member] = []
-        anew = self._anew()
-        for cell in sorted(cells, key=lambda cell: bool(cell.inputs)):
-            inputs = {
-                role: (self._holder(edge.holder), self.store.ensure_dataset(edge.dataset))
-                for role, edge in cell.inputs.items()
-                if cell.rows is not None and role in cell.rows.inputs
-            }
-            if (evaluation := self._begin(cell)) is not None:
-                given = given_outputs(self.store, cell)
-                lacks = cell.model in anew or lacks_ones(self.store, cell)
-                members.append(Member(cell, evaluation.id, inputs, given, lacks))
-        return members
-
-    def _record_open(self, members: Iterable[Member]) -> None:
-        """Stores what the evaluations were computed from that are not complete, for the run that resumes them."""
-        ended = self.outcomes.ended()
-        self.records.begin({each.evaluation_id: each.cell for each in members if each.evaluation_id not in ended})
-
-    def _begin(self, cell: Cell, derived_from: int | None = None) -> Evaluation | None:
-        """The evaluation of a cell, begun or gone on with; None when somebody has completed it meanwhile."""
-        opened = cell.opened_setting
-        assert opened is not None
-        dataset_id = self.store.ensure_dataset(opened.dataset)
-        evaluation = self.store.begin(self._record(cell, derived_from), dataset_id, *columns_of(cell))
-        self._ids[id(cell)] = evaluation.root
-        self._evaluations[evaluation.id] = cell
-        if evaluation.status == "complete":
-            self.outcomes.end(cell, "stored", evaluation_id=evaluation.id)
-            return None
-        return evaluation
-
-    def _set_aside(self, cells: Sequence[Cell]) -> None:
-        """Hides the stored evaluations of cells that are to be run again."""
-        for cell in cells:
-            if cell.stored is not None and cell.stored.status in ("complete", "failed") and cell.owned:
-                self.store.hide_evaluation(cell.stored.id)
-
-    def _announce(self, shards: Sequence[Shard], stored: dict[int, list[tuple[int, int]]]) -> None:
-        """Says what there is to do, and what an earlier run has done of it."""
-        reused = sum(stop - start for ranges in stored.values() for start, stop in ranges)
-        if reused:
-            whole = sum(len(each.positions) * len(each.cells) for each in self._passes)
-            self.progress.note(f"resuming: {reused:,} of {whole:,} outputs already stored")
-        copied = sum(len(shard.given) * len(shard.cells) for shard in shards)
-        if copied:
-            self.progress.note(f"reusing {copied:,} outputs that other evaluations have of the same samples")
-        self.report.reused = reused + copied
-        for one_pass in self._passes:
-            to_do = sum(shard.count for shard in shards if shard.pass_id == one_pass.id)
-            if any(shard.pass_id == one_pass.id for shard in shards):
-                self._begin_pass(one_pass, len(one_pass.positions), to_do)
-
-    def _begin_pass(self, one_pass: Pass, total: int, to_do: int) -> None:
-        self.report.passes += 1
-        if one_pass.reads is not Reads.ROWS:  # a matter of seconds
-            self.progress.begin(one_pass, total, to_do)
-
-    def _execute(self) -> None:
-        assert self._scheduler is not None
-        url = self.store.full_url
-        job = Job(
-            self.options,
-            url,
-            tuple(self._passes),
-            self.resources.data_workers,
-            self.resources.threads,
-            self.check,
-            self._anew(),
-        )
-        self.executor.run(job, self.catalog, self.store, self._scheduler, self, self.progress)
-
-    def _anew(self) -> frozenset[str]:
-        """The models whose heads, probes and items are computed again: the stored ones may be outdated."""
-        if not self.options.override:
-            return self._suspects
-        plan = self.report.plan
-        cells = [cell for cell in (*plan.cells, *plan.needed()) if cell.owned]
-        judges = {cell.judge.definition.name for cell in cells if cell.judge is not None}
-        return frozenset({cell.model for cell in cells} | judges)
-
-    # What workers tell --------------------------------------------------------------------------------------------
-
-    def shard_done(self, shard_id: int, stored_bytes: int) -> None:
-        """The values of a shard are stored: some cells may be complete."""
-        assert self._scheduler is not None
-        assert self._items is not None
-        self.report.stored_bytes += stored_bytes
-        cells = self._scheduler.cells_of(shard_id)
-        done = self._scheduler.shard_done(shard_id)
-        # For a run that is killed; who is complete gets its record then.
-        self.records.begin({each: self._evaluations[each] for each in cells if each not in done})
-        for evaluation_id in done:
-            if self._items.holds(evaluation_id):
-                if not self._items.ended(evaluation_id):
-                    self.outcomes.finish(evaluation_id, self._evaluations[evaluation_id])
-            elif not self._repair(evaluation_id):
-                self._complete_outputs(evaluation_id)
-        self._go_on()
-
-    def read(self, reads: Iterable[Read]) -> None:
-        """Files and variables that users' code has read for the first time."""
-        reading.note(reads)
-
-    def cell_failed(self, evaluation_id: int, reason: str) -> None:
-        """A cell cannot be finished."""
-        assert self._scheduler is not None
-        dependents = self._scheduler.cell_failed(evaluation_id)
-        self._give_up(evaluation_id, reason)
-        cell = self._evaluations[evaluation_id]
-        for dependent in dependents:
-            self.cell_failed(dependent, f"{cell.name}, which it needs, failed: {reason}")
-        if self._items is not None:
-            self._items.ended(evaluation_id, failed=True)
-        self._go_on()
-
-    def _give_up(self, evaluation_id: int, reason: str) -> None:
-        """A cell cannot be finished, and nothing is under way for it."""
-        self.store.fail(evaluation_id, reason)
-        self.progress.note(f"{self._evaluations[evaluation_id].name} failed: {reason}")
-        self.outcomes.end(self._evaluations[evaluation_id], "failed", reason, evaluation_id)
-
-    def _complete_outputs(self, evaluation_id: int) -> None:
-        """Lets begin what has waited for the outputs of an evaluation, and scores it or has its items computed."""
-        assert self._scheduler is not None
-        self._scheduler.completed(evaluation_id)
-        cell = self._evaluations[evaluation_id]
-        self.outcomes.outputs_stored(cell)
-        self._score(cell, evaluation_id)
-
-    def _score(self, cell: Cell, evaluation_id: int) -> None:
-        """Finishes an evaluation whose outputs are stored, or has the items computed that it is scored with."""
-        assert self._items is not None
-        if cell.items:
-            self._items.add(cell, evaluation_id)
-        else:
-            self.outcomes.finish(evaluation_id, cell)
-
-    def _go_on(self) -> None:
-        """Begins the cells whose sources have ended, and gives models the requests that they can take up."""
-        assert self._scheduler is not None
-        assert self._items is not None
-        ready = [cell for cell in self._derived if all(map(self.outcomes.is_settled, _cells(cell)))]
-        begun = {id(cell) for cell in ready}
-        self._derived = [cell for cell in self._derived if id(cell) not in begun]
-        for cell in ready:
-            if (evaluation := self._begin_derived(cell)) is not None:
-                self._score(cell, evaluation.id)
-        shards, complete = self._items.next(iter(self._scheduler.fresh_id, None))
-        self._scheduler.add(shards)
-        for pass_id in sorted({shard.pass_id for shard in shards}):
-            requests = sum(len(shard.requests) for shard in shards if shard.pass_id == pass_id)
-            self._begin_pass(self._passes[pass_id], requests, requests)
-        for evaluation_id in complete:
-            self.outcomes.finish(evaluation_id, self._evaluations[evaluation_id])
-
-    def _repair(self, evaluation_id: int) -> bool:
-        """Makes shards for ranges of an evaluation that are missing although its shards are done.
-
-        Another run may have stored ranges of other lengths at the same time, which then stood in the way of ours.
-        """
-        assert self._scheduler is not None
-        holding = (each for each in self._passes if any(cell.evaluation_id == evaluation_id for cell in each.cells))
-        one_pass = next(holding, None)
-        if one_pass is None:
-            return False
-        stored = self.store.stored_ranges([evaluation_id])
-        shards = shards_of(one_pass, stored, iter(self._scheduler.fresh_id, None), only={evaluation_id})
-        if not shards:
-            return False
-        self._repairs[evaluation_id] = self._repairs.get(evaluation_id, 0) + 1
-        if self._repairs[evaluation_id] > MAX_REPAIRS:
-            self.cell_failed(evaluation_id, "stored outputs could not be read back")
-        else:
-            self._scheduler.add(shards)
-        return True
-
-    # From the outputs of others ------------------------------------------------------------------------------------
-
-    def _begin_derived(self, cell: Cell) -> Evaluation | None:
-        """Begins a cell that takes the outputs of another one; None if these are missing, or it is complete already."""
-        for source in _cells(cell):
-            if not self.outcomes.has_outputs(source):
-                outcome = self.outcomes.of(source)
-                why = outcome.reason if outcome else "it was not finished"
-                self._fail_cell(cell, f"{source.name}, whose outputs it takes, failed: {why}")
-                return None
-        if self.options.override:
-            self._set_aside([cell])
-        assert cell.source is not None
-        return self._begin(cell, derived_from=self._holder(cell.source))
-
-    def _holder(self, source: Evaluation | Cell) -> int:
-        """The evaluation that has the outputs of a source: not one that is derived itself."""
-        return self._ids[id(source)] if isinstance(source, Cell) else source.root
-
-    # The store's rows ---------------------------------------------------------------------------------------------
-
-    def _record(self, cell: Cell, derived_from: int | None = None) -> CellRecord:
-        return cell_record(cell, self.options, self._environment, derived_from)
-
-    def _record_failure(self, cell: Cell) -> None:
-        status: Status = "unsupported" if cell.action is Action.UNSUPPORTED else "failed"
-        self.store.record_failure(self._record(cell), status, cell.reason, *columns_of(cell))
-        self.outcomes.end(cell, status, cell.reason)
-
-    def _fail_cell(self, cell: Cell, reason: str) -> None:
-        cell.action, cell.reason = Action.FAILED, reason
-        self._record_failure(cell)
-
-
-def _cells(cell: Cell) -> list[Cell]:
-    """The cells of this run whose outputs a cell takes."""
-    return [each for each in cell.sources if isinstance(each, Cell)]
+def _run(computation: Computation, models: Sequence[str], settings: Sequence[str]) -> Report:
+    """Plans, checks what the plan builds on where that may be outdated, and computes the rest."""
+    catalog, options, store = computation.catalog, computation.options, computation.store
+    progress, records, report = computation.progress, computation.records, computation.report
+    trust = Trust(catalog, store, options, records, progress, computation.record, computation.environment)
+    report.checks = trust.checks
+    planner = Planner(catalog, store, options)
+    try:
+        plan = trust.settle(planner, [(model, setting) for model in models for setting in settings])
+        if options.verify is not None:
+            trust.verify(plan, amount(options.verify))
+    except KeyboardInterrupt:
+        plan = planner.plan(models, settings)
+        report.interrupted = True
+    computation.compute(plan, trust.suspects)
+    for name in records.settle():
+        progress.note(f"{name} changed while it was read; the next run checks what was computed from it")
+    return report

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from testbed.db.store import Store
@@ -18,27 +18,7 @@ from testbed.runner.plan import Plan, Planner
 from testbed.runner.progress import Progress
 from testbed.runner.recompute import Amount, Recomputation
 from testbed.runner.records import Records
-
-
-@dataclass(frozen=True)
-class Checked:
-    """The outcome of a check of a stored evaluation.
-
-    Attributes:
-        evaluation: Its id.
-        because: What had changed since it was computed; empty under ``--verify``.
-        result: ``"equal"``, ``"differs"`` (then a run computes a new evaluation), or ``"not checked"``.
-        certificate: The comparison, if there was one.
-        reason: Why it was not checked.
-    """
-
-    model: str
-    eval_setting: str
-    evaluation: int
-    because: tuple[str, ...]
-    result: str
-    certificate: Certificate | None = None
-    reason: str = ""
+from testbed.runner.report import Checked
 
 
 class Trust:

@@ -22,8 +22,8 @@ from testbed.graph.options import RunOptions
 from testbed.models.capability_base import Generation
 from testbed.models.generator_base import Generator
 from testbed.models.text_encoder_base import TextEncoder
-from testbed.runner import run as run_module
 from testbed.runner.comparison import relative_difference
+from testbed.runner.computation import Computation
 from testbed.runner.dry import make_plan
 from testbed.runner.rescore import rescore
 
@@ -443,13 +443,13 @@ def test_what_draws_for_whole_batches_is_compared_in_the_same_batches(lab: Any, 
 def interrupt(lab: Any, catalog: Any, monkeypatch: pytest.MonkeyPatch, after: int = 300) -> None:
     """Runs, and is stopped by Ctrl-C when so many samples are stored."""
     with monkeypatch.context() as patch:
-        begin = run_module.Run.shard_done
+        begin = Computation.shard_done
 
         def shard_done(self: Any, shard_id: int, stored_bytes: int) -> None:
             begin(self, shard_id, stored_bytes)
             raise KeyboardInterrupt
 
-        patch.setattr(run_module.Run, "shard_done", shard_done)
+        patch.setattr(Computation, "shard_done", shard_done)
         assert lab.run(catalog).interrupted
 
 
