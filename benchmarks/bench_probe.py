@@ -31,9 +31,9 @@ import click
 import torch
 from paired import machine, seconds
 
-from testbed.data.digits import load_digits, split_indices
-from testbed.tasks.probe_fit import Probe, fit_probe, probe_logits
-from testbed.tasks.probe_spec import ProbeSpec, find_peak, split_validation, weight_decays
+from testbed.data.sets.digits import load_digits, split_indices
+from testbed.tasks.probe.fit import Probe, fit_probe, probe_logits
+from testbed.tasks.probe.spec import ProbeSpec, find_peak, split_validation, weight_decays
 
 # Reads "FOLDER SEED WORKERS" from its input, and answers with seconds, test accuracy and the weight decay.
 PEER = """

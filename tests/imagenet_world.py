@@ -11,7 +11,7 @@ from PIL import Image
 
 from testbed.corruptions import IMAGENET_C, SEVERITIES
 from testbed.corruptions.frost_pictures import NAMES as FROST
-from testbed.data.imagenet import listed_classes, synsets
+from testbed.data.sets.imagenet import listed_classes, synsets
 
 SIZE = 40
 # How many samples the trees have.
@@ -31,7 +31,7 @@ SIZES = {
     "val-on-openimages-classes": 4,
 }
 PLUGIN = f"""
-from testbed.eval_settings import imagenet_base
+from testbed.eval_settings.base import imagenet as imagenet_base
 imagenet_base.SIZES.update({{name: (size,) for name, size in {SIZES!r}.items()}})
 imagenet_base.tenth = lambda size: size  # a tenth of a class of one is that one
 from testbed.models.model_base import Model, StandardTransform

@@ -1791,7 +1791,7 @@ def test_the_files_of_testbeds_own_code_are_listed_although_it_counts_by_name() 
 
     assert names(functools.partial(noise.gaussian_noise)) >= {"noise.py"}
     assert names(weather.frost) >= {"weather.py", "frost_pictures.py"}
-    assert names(StandardTransform(4, 4)) == {"transform_base.py"}
+    assert names(StandardTransform(4, 4)) == {"transform.py"}
     files: set[str] = set()
     describe_fields({"a": noise.gaussian_noise}, files)
     assert files

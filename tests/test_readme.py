@@ -15,7 +15,7 @@ import pytest
 import torch
 from torchvision.models import resnet50
 
-from testbed.data.imagenet import synsets
+from testbed.data.sets.imagenet import synsets
 from testbed.db.store import Store
 
 # The two examples of ImageNet-testbed's README as they stand there, their "# your logic here" filled in.

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from testbed.data.torchvision_sets import SETS
+from testbed.data.libraries.torchvision_sets import SETS
 
 SPLITS = ("test", "train")
 

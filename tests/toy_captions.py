@@ -10,9 +10,9 @@ from toy import WORK
 
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.identity import digest_bytes
-from testbed.models.capability_base import Generation, GenerationConfig, Message
-from testbed.models.generator_base import Generator
-from testbed.models.text_encoder_base import TextEncoder
+from testbed.models.base.capability import Generation, GenerationConfig, Message
+from testbed.models.base.generator import Generator
+from testbed.models.base.text_encoder import TextEncoder
 from testbed.registry import Catalog
 
 

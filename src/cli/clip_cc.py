@@ -14,7 +14,7 @@ from testbed.errors import DefinitionError, RunError
 from testbed.inputs import active
 
 if TYPE_CHECKING:
-    from testbed.data.clip_cc_config import ClipCcConfig
+    from testbed.data.sets.clip_cc_config import ClipCcConfig
     from testbed.db.store import Store
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
@@ -105,7 +105,7 @@ def translate(path: Path, base_dir: Path | None, models: Sequence[str], predicti
     Raises:
         DefinitionError: If the file is not in its form, or nothing says which captioners are meant.
     """
-    from testbed.data.clip_cc_config import read_config
+    from testbed.data.sets.clip_cc_config import read_config
 
     if base_dir is not None and not base_dir.expanduser().is_dir():
         raise DefinitionError(f"--base-dir {base_dir}: there is no such folder")
@@ -139,7 +139,7 @@ def _words(models: Sequence[str]) -> list[str]:
 
 def _model(word: str, folder: Path) -> str:
     """The model behind the name of a captioner."""
-    from testbed.data.text_records import SUFFIXES
+    from testbed.data.formats.text_records import SUFFIXES
 
     if ":" in word:
         return word

@@ -143,7 +143,7 @@ def _job(
 
 def _images(source: Path) -> list[str]:
     from testbed.data.decode import IMAGE_EXTENSIONS
-    from testbed.data.image_folder import image_files
+    from testbed.data.formats.image_folder import image_files
 
     names = sorted(image_files(source))
     if not names:
@@ -205,7 +205,7 @@ def _read(job: Job, name: str) -> Any:
     from torchvision.transforms import functional
 
     from testbed.data.decode import decode_file
-    from testbed.models.transform_base import StandardTransform
+    from testbed.models.base.transform import StandardTransform
 
     image = decode_file(job.source / name)
     return StandardTransform(job.size * 8 // 7, job.size)(image) if job.size else functional.to_tensor(image)

@@ -270,7 +270,7 @@ def _progress(options: RunOptions) -> Any:
 
 
 def _write_heads(store: Any, finished: Sequence[int], folder: Path) -> None:
-    from testbed.tasks.head_files import save_heads
+    from testbed.tasks.parts.head_files import save_heads
 
     try:
         files = save_heads(store, [store.evaluation(each) for each in finished], folder)

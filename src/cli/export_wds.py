@@ -98,7 +98,7 @@ def command(
     Example:
       testbed-export-wds -d digits -s test -o data/wds_digits
     """
-    from testbed.data.webdataset_export import export
+    from testbed.data.webdataset.export import export
 
     if data_root and dataset_root:
         raise click.UsageError("--dataset-root is an alias of --data-root; give only one of them")
@@ -153,7 +153,7 @@ def find(name: str, split: str, plugins: Sequence[str] = ()) -> Wanted:
         DataError: If the data are missing or cannot be written in the format.
     """
     from testbed.data.source import with_images
-    from testbed.eval_settings.benchmark_base import BENCHMARKS, parse_name
+    from testbed.eval_settings.base.benchmark import BENCHMARKS, parse_name
     from testbed.registry import registry
 
     registry.load(list(plugins))
@@ -175,7 +175,7 @@ def find(name: str, split: str, plugins: Sequence[str] = ()) -> Wanted:
 
 def _of_setting(setting: EvalSetting, split: str) -> Wanted:
     """The samples of a setting of any family that uses its data set unchanged."""
-    from testbed.data.imagenet import Selected
+    from testbed.data.sets.imagenet import Selected
 
     if setting.perturbed or setting.adversarial_attack or setting.transform is not None:
         raise DataError(

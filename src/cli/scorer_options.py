@@ -52,7 +52,7 @@ def as_scored(catalog: Catalog, settings: Sequence[str], scorers: Sequence[str],
     Raises:
         DefinitionError: If scorers are given and a setting is not a captioning setting.
     """
-    from testbed.eval_settings.scored_base import MARK
+    from testbed.eval_settings.base.scored import MARK
     from testbed.registry.select import select
 
     if not scorers:

@@ -102,7 +102,7 @@ def given_files(given: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         DataError: If one of class names or templates cannot be read, or has another form.
     """
-    from testbed.data import prompts
+    from testbed.data.language import prompts
 
     names, templates = given["classnames_file"], given["templates_file"]
     return {
@@ -135,8 +135,8 @@ def as_tasks(settings: Sequence[str], given: Mapping[str, Any]) -> list[str]:
 
 
 def _with(setting: str, said: Mapping[str, Any], language: str | None, task: str | None, recall: Sequence[int]) -> str:
-    from testbed.eval_settings.benchmark_base import parse_name
-    from testbed.eval_settings.benchmark_names_base import OTHER_TASKS, BenchmarkName
+    from testbed.eval_settings.base.benchmark import parse_name
+    from testbed.eval_settings.base.benchmark_names import OTHER_TASKS, BenchmarkName
     from testbed.registry import registry
 
     name = parse_name(setting)
@@ -168,7 +168,7 @@ def _with(setting: str, said: Mapping[str, Any], language: str | None, task: str
 
 def _why_not(setting: str, written: str) -> str:
     """The message for a name that is not a setting."""
-    from testbed.eval_settings.benchmark_base import BENCHMARKS, parse_name
+    from testbed.eval_settings.base.benchmark import BENCHMARKS, parse_name
 
     name = parse_name(setting)
     assert name is not None

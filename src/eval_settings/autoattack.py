@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import partial
 
 from testbed.corruptions.autoattack import AutoAttack
+from testbed.eval_settings.base.imagenet import SIZES, TEN_PERCENT, SettingFamily, imagenet_setting, ten_percent
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.eval_settings.imagenet import PIXEL, VAL
-from testbed.eval_settings.imagenet_base import SIZES, TEN_PERCENT, SettingFamily, imagenet_setting, ten_percent
 from testbed.registry import registry
 
 # The radii of linf are in units of 1/255, as those of PGD. That of l2 is the usual one for 224 × 224 pixels.

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.caption_pairs import SUFFIXES
+from testbed.data.formats.caption_pairs import SUFFIXES
 from testbed.errors import DataError
-from testbed.eval_settings.benchmark_names_base import CAPTIONING, CLIP_SCORE, PHOTO_DEPICTS
-from testbed.eval_settings.benchmark_names_base import PREFIX as PREFIXED
+from testbed.eval_settings.base.benchmark_names import CAPTIONING, CLIP_SCORE, PHOTO_DEPICTS
+from testbed.eval_settings.base.benchmark_names import PREFIX as PREFIXED
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.registry import registry
 
@@ -52,7 +52,7 @@ class PairsFile:
         Raises:
             DataError: If the file or an image is missing, or the file is of another form.
         """
-        from testbed.data.caption_pairs import caption_pairs
+        from testbed.data.formats.caption_pairs import caption_pairs
 
         if not self.path.is_file():
             raise DataError(f"data set {self.name!r}: the file of pairs {self.path} does not exist")

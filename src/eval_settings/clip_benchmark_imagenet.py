@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from testbed.data import prompts
-from testbed.eval_settings.benchmark_base import add_benchmark
-from testbed.eval_settings.benchmark_dataset_base import BenchmarkDataset
-from testbed.eval_settings.clip_benchmark_base import VTAB_PLUS, Prompts, declare
+from testbed.data.language import prompts
+from testbed.eval_settings.base.benchmark import add_benchmark
+from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
+from testbed.eval_settings.base.clip_benchmark import VTAB_PLUS, Prompts, declare
+from testbed.eval_settings.base.imagenet import NUM_CLASSES, SIZES, ImageNetDataset, OfClasses, singles
 from testbed.eval_settings.eval_setting_base import Dataset
 from testbed.eval_settings.imagenet import VAL
-from testbed.eval_settings.imagenet_base import NUM_CLASSES, SIZES, ImageNetDataset, OfClasses, singles
 from testbed.eval_settings.objectnet import OBJECTNET
 from testbed.paths import data_root
 from testbed.registry import registry
@@ -65,7 +65,7 @@ def _same(dataset: Dataset, split: str, language: str) -> Dataset:
 
 def objectnet_names(language: str) -> list[str] | None:
     """ObjectNet's own names of its 113 classes in small letters; the user's file comes first."""
-    from testbed.data.objectnet import read_mapping
+    from testbed.data.sets.objectnet import read_mapping
 
     given = prompts.class_names("objectnet", language, count=OBJECTNET_CLASSES, own=True)
     return given or [label.lower() for label in read_mapping(OBJECTNET.get_root()).labels]

@@ -1,6 +1,6 @@
 """CLIP benchmark's named data sets for classification, under its names; its tables of facts about them.
 
-What the data are is in `testbed.data`; where class names and prompts come from, in `testbed.data.prompts`.
+What the data are is in `testbed.data`; where class names and prompts come from, in `testbed.data.language.prompts`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.data import torchvision_sets, voc
-from testbed.data.torchvision_sets import place
-from testbed.eval_settings.benchmark_base import add_benchmark
-from testbed.eval_settings.clip_benchmark_base import VTAB_PLUS, Prompts, declare
+from testbed.data.libraries import torchvision_sets
+from testbed.data.libraries.torchvision_sets import place
+from testbed.data.sets import voc
+from testbed.eval_settings.base.benchmark import add_benchmark
+from testbed.eval_settings.base.clip_benchmark import VTAB_PLUS, Prompts, declare
 from testbed.eval_settings.eval_setting_base import Dataset
 from testbed.paths import data_root
 

@@ -12,12 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from testbed.data import prompts
-from testbed.data.torchvision_sets import place
+from testbed.data.language import prompts
+from testbed.data.libraries.torchvision_sets import place
 from testbed.errors import DataError
-from testbed.eval_settings.benchmark_base import add_benchmark, add_open_benchmarks
-from testbed.eval_settings.benchmark_dataset_base import BenchmarkDataset
-from testbed.eval_settings.clip_benchmark_base import VTAB_PLUS, Prompts, declare
+from testbed.eval_settings.base.benchmark import add_benchmark, add_open_benchmarks
+from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
+from testbed.eval_settings.base.clip_benchmark import VTAB_PLUS, Prompts, declare
 from testbed.eval_settings.eval_setting_base import Dataset
 from testbed.paths import data_root
 
@@ -90,7 +90,7 @@ class VTABDataset:
         Raises:
             DataError: If there is neither.
         """
-        from testbed.data.webdataset_folder import WebDatasetFolder
+        from testbed.data.webdataset.folder import WebDatasetFolder
 
         folder: Dataset = WebDatasetFolder(f"vtab/{self.task}", self.split)
         try:
@@ -128,7 +128,7 @@ def _vtab(task: str, split: str, language: str) -> Dataset:
 
 def _vtab_folders(task: str) -> Sequence[Path]:
     """Where files beside the data may be: with the shards."""
-    from testbed.data.webdataset_folder import WebDatasetFolder, local_copy
+    from testbed.data.webdataset.folder import WebDatasetFolder, local_copy
 
     try:
         return [local_copy(WebDatasetFolder(f"vtab/{task}").location(), None)]
@@ -171,7 +171,7 @@ class TFDSDataset:
 
     def open(self) -> ImageSource:
         """The images of the split."""
-        from testbed.data.tfds import TensorFlowImages
+        from testbed.data.libraries.tfds import TensorFlowImages
 
         return TensorFlowImages(place("tfds"), self.name, self.split)
 
@@ -182,7 +182,7 @@ def _tfds(name: str, split: str, language: str) -> Dataset:
 
 def tfds_benchmark(name: str) -> BenchmarkDataset:
     """The data set ``tfds/<name>``."""
-    from testbed.data.tfds import PREFIX, SPLITS
+    from testbed.data.libraries.tfds import PREFIX, SPLITS
 
     return declare(Prompts(name, own=True), partial(_tfds, name.removeprefix(PREFIX)), splits=SPLITS)
 
@@ -199,14 +199,14 @@ class HuggingFaceDataset:
 
     def spec(self) -> dict[str, Any]:
         """Which one, where, and the split."""
-        from testbed.data.huggingface import local_folder
+        from testbed.data.libraries.huggingface import local_folder
 
         folder = local_folder(self.name)
         return {"hf": self.name, "root": str(folder.absolute()) if folder is not None else None, "split": self.split}
 
     def open(self) -> ImageSource:
         """The images of the split."""
-        from testbed.data.huggingface import HuggingFaceImages
+        from testbed.data.libraries.huggingface import HuggingFaceImages
 
         return HuggingFaceImages(self.name, self.split)
 
@@ -217,7 +217,7 @@ def _hf(name: str, split: str, language: str) -> Dataset:
 
 def hf_benchmark(name: str) -> BenchmarkDataset:
     """The data set ``hf/<owner>/<name>[@config]``; it is read for its splits."""
-    from testbed.data.huggingface import split_names
+    from testbed.data.libraries.huggingface import split_names
 
     return declare(Prompts(name, own=True), partial(_hf, name), splits=split_names(name))
 
@@ -268,7 +268,7 @@ class ClassFolders:
         Raises:
             DataError: If it has not one name for each folder.
         """
-        from testbed.data.image_folder import ImageFolder
+        from testbed.data.formats.image_folder import ImageFolder
 
         source = ImageFolder(self.get_root(), f"{FOLDER_PREFIX}{self.name}")
         file = place(self.name) / prompts.CLASS_NAMES_FILE

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.text_records import SUFFIXES
+from testbed.data.formats.text_records import SUFFIXES
 from testbed.errors import DataError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.inputs import ENV_CLIP_CC_GROUND_TRUTH, ENV_DATA, active
@@ -67,7 +67,7 @@ class ReferenceCaptions:
         Raises:
             DataError: If the file is missing or of another form.
         """
-        from testbed.data.clip_cc import reference_captions
+        from testbed.data.sets.clip_cc import reference_captions
 
         path = self.get_root()
         if not path.is_file():

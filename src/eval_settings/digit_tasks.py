@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.digits import CLASS_NAMES
-from testbed.eval_settings.benchmark_base import add_benchmark
-from testbed.eval_settings.benchmark_dataset_base import BenchmarkDataset
+from testbed.data.sets.digits import CLASS_NAMES
+from testbed.eval_settings.base.benchmark import add_benchmark
+from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
 from testbed.eval_settings.digits import SIZE, TEMPLATES, DigitsDataset
 from testbed.eval_settings.eval_setting_base import Dataset
 from testbed.registry import registry
@@ -37,7 +37,7 @@ class DigitTask:
 
     def open(self) -> ImageSource:
         """The samples."""
-        from testbed.data import digit_tasks
+        from testbed.data.sets import digit_tasks
 
         made = {
             "digits-captions": digit_tasks.CaptionedDigits,

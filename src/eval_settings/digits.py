@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.corruptions import SEVERITIES, Corruption
 from testbed.corruptions.adversarial import PGD
 from testbed.corruptions.photometric import invert, rotate
-from testbed.data.digits import CLASS_NAMES
+from testbed.data.sets.digits import CLASS_NAMES
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.registry import registry
 
@@ -49,7 +49,7 @@ class DigitsDataset:
 
     def open(self) -> ImageSource:
         """The digits of the split."""
-        from testbed.data.digits import Digits
+        from testbed.data.sets.digits import Digits
 
         return Digits(self.split, self.classes)
 

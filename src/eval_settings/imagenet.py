@@ -11,9 +11,8 @@ from typing import Any
 
 from testbed.corruptions.adversarial import PGD
 from testbed.corruptions.photometric import greyscale
-from testbed.data.imagenet import listed_classes
-from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.eval_settings.imagenet_base import (
+from testbed.data.sets.imagenet import listed_classes
+from testbed.eval_settings.base.imagenet import (
     SIZES,
     TEN_PERCENT,
     ImageNetDataset,
@@ -24,6 +23,7 @@ from testbed.eval_settings.imagenet_base import (
     singles,
     ten_percent,
 )
+from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.registry import registry
 
 # The 125 classes of ImageNet-testbed's class-subsampled settings.

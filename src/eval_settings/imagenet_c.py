@@ -9,9 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from testbed.corruptions import IMAGENET_C, SEVERITIES, Corruption
-from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.eval_settings.imagenet import VAL
-from testbed.eval_settings.imagenet_base import (
+from testbed.eval_settings.base.imagenet import (
     SIZES,
     TEN_PERCENT,
     ImageNetDataset,
@@ -19,6 +17,8 @@ from testbed.eval_settings.imagenet_base import (
     imagenet_setting,
     ten_percent,
 )
+from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.eval_settings.imagenet import VAL
 from testbed.registry import registry
 
 # The distortion that the published ImageNet-C was made with, so that its columns compare.

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from testbed.eval_settings.base.imagenet import SIZES, SettingFamily, imagenet_setting, singles
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.eval_settings.imagenet import VAL
-from testbed.eval_settings.imagenet_base import SIZES, SettingFamily, imagenet_setting, singles
 from testbed.metrics.detection import ood_detection
 from testbed.registry import registry
 
@@ -31,13 +31,13 @@ class ImageNetODataset(StandardDataset):
 
     def open(self) -> ImageSource:
         """The images."""
-        from testbed.data.imagenet_o import imagenet_o
+        from testbed.data.sets.imagenet_o import imagenet_o
 
         return imagenet_o(self.get_root(), str(self.name), VAL.open())
 
     def classes(self) -> list[list[int]]:
         """The classes that the folders are called by, each as a group of its own."""
-        from testbed.data.imagenet_o import read_classes
+        from testbed.data.sets.imagenet_o import read_classes
 
         return singles(read_classes(self.get_root(), str(self.name)))
 

@@ -14,10 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from testbed.data.imagenet import listed_classes
-from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.eval_settings.imagenet import EIGHTH
-from testbed.eval_settings.imagenet_base import (
+from testbed.data.sets.imagenet import listed_classes
+from testbed.eval_settings.base.imagenet import (
     SIZES,
     ImageNetDataset,
     OfClasses,
@@ -25,6 +23,8 @@ from testbed.eval_settings.imagenet_base import (
     imagenet_setting,
     singles,
 )
+from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.eval_settings.imagenet import EIGHTH
 from testbed.registry import registry
 
 WHOLE = {

@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.eval_settings.base.imagenet import SIZES, OfClasses, SettingFamily, imagenet_setting
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.eval_settings.imagenet import VAL
-from testbed.eval_settings.imagenet_base import SIZES, OfClasses, SettingFamily, imagenet_setting
 from testbed.registry import registry
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ class ObjectNetDataset(StandardDataset):
 
     def open(self) -> ImageSource:
         """The photographs."""
-        from testbed.data.objectnet import ObjectNet
+        from testbed.data.sets.objectnet import ObjectNet
 
         return ObjectNet(self.get_root(), FOLDERS[0])
 
     def classes(self) -> list[list[int]]:
         """ImageNet's classes of each of the shared ones."""
-        from testbed.data.objectnet import read_mapping
+        from testbed.data.sets.objectnet import read_mapping
 
         return read_mapping(self.get_root()).classes
 

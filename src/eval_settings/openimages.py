@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from testbed.eval_settings.base.imagenet import SIZES, OfClasses, SettingFamily, imagenet_setting, singles
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.eval_settings.imagenet import VAL
-from testbed.eval_settings.imagenet_base import SIZES, OfClasses, SettingFamily, imagenet_setting, singles
 from testbed.registry import registry
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ class OpenImagesDataset(StandardDataset):
 
     def open(self) -> ImageSource:
         """The images."""
-        from testbed.data.openimages import OpenImages
+        from testbed.data.sets.openimages import OpenImages
 
         return OpenImages(self.get_root(), str(self.name))
 
     def classes(self) -> list[list[int]]:
         """The shared classes in ImageNet's order, each as a group of its own."""
-        from testbed.data.openimages import read_classes
+        from testbed.data.sets.openimages import read_classes
 
         return singles(list(read_classes(self.get_root())))
 

@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.data.languages import CROSSMODAL_LANGUAGES, FLORES_CODES, XTD_LANGUAGES
-from testbed.eval_settings.annotated_base import AnnotatedDataset
-from testbed.eval_settings.benchmark_base import add_benchmark
-from testbed.eval_settings.benchmark_dataset_base import BenchmarkDataset
+from testbed.data.language.languages import CROSSMODAL_LANGUAGES, FLORES_CODES, XTD_LANGUAGES
+from testbed.eval_settings.base.annotated import AnnotatedDataset
+from testbed.eval_settings.base.benchmark import add_benchmark
+from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
 
 if TYPE_CHECKING:
     from testbed.data.source import ImageSource
@@ -30,25 +30,25 @@ LINES = {
 
 
 def _coco(root: Path, split: str) -> ImageSource:
-    from testbed.data.caption_files import coco_captions
+    from testbed.data.formats.caption_files import coco_captions
 
     return coco_captions(root, split)
 
 
 def _flickr(root: Path, split: str, language: str, name: str) -> ImageSource:
-    from testbed.data.caption_files import flickr_captions
+    from testbed.data.formats.caption_files import flickr_captions
 
     return flickr_captions(root, split, language, name)
 
 
 def _lines(root: Path, language: str, name: str) -> ImageSource:
-    from testbed.data.multilingual_captions import line_captions
+    from testbed.data.sets.multilingual_captions import line_captions
 
     return line_captions(root, language, name)
 
 
 def _crossmodal(root: Path, language: str) -> ImageSource:
-    from testbed.data.multilingual_captions import crossmodal_captions
+    from testbed.data.sets.multilingual_captions import crossmodal_captions
 
     return crossmodal_captions(root, language)
 

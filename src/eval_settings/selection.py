@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed.errors import DefinitionError
-from testbed.eval_settings.annotated_base import AnnotatedDataset, Reader
-from testbed.eval_settings.benchmark_base import add_benchmark, add_open_benchmarks
-from testbed.eval_settings.benchmark_dataset_base import BenchmarkDataset
+from testbed.eval_settings.base.annotated import AnnotatedDataset, Reader
+from testbed.eval_settings.base.benchmark import add_benchmark, add_open_benchmarks
+from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
 
 if TYPE_CHECKING:
     from testbed.data.source import ImageSource
@@ -44,43 +44,43 @@ VALSE = {
 
 
 def _sugar_crepe(root: Path, task: str) -> ImageSource:
-    from testbed.data.selection_files import sugar_crepe
+    from testbed.data.formats.selection_files import sugar_crepe
 
     return sugar_crepe(root, task, f"sugar_crepe/{task}")
 
 
 def _winoground(root: Path) -> ImageSource:
-    from testbed.data.selection_files import winoground
+    from testbed.data.formats.selection_files import winoground
 
     return winoground(root)
 
 
 def _visual_genome(root: Path, task: str) -> ImageSource:
-    from testbed.data.selection_files import aro_visual_genome
+    from testbed.data.formats.selection_files import aro_visual_genome
 
     return aro_visual_genome(root, task, f"aro/vg_{task}")
 
 
 def _order(root: Path, source: str) -> ImageSource:
-    from testbed.data.selection_files import aro_order
+    from testbed.data.formats.selection_files import aro_order
 
     return aro_order(root, source, f"aro/{source}_order")
 
 
 def _valse(root: Path, instrument: str, split: str) -> ImageSource:
-    from testbed.data.selection_files import valse
+    from testbed.data.formats.selection_files import valse
 
     return valse(root, instrument, split, f"valse/{instrument}")
 
 
 def _mmvp(root: Path) -> ImageSource:
-    from testbed.data.selection_files import mmvp_vlm
+    from testbed.data.formats.selection_files import mmvp_vlm
 
     return mmvp_vlm(root)
 
 
 def _own(root: Path, name: str) -> ImageSource:
-    from testbed.data.selection import own_pairs
+    from testbed.data.formats.selection import own_pairs
 
     return own_pairs(root, name)
 

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.eval_settings.base.imagenet import SIZES, OfClasses, SettingFamily, imagenet_setting
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.eval_settings.imagenet import VAL
-from testbed.eval_settings.imagenet_base import SIZES, OfClasses, SettingFamily, imagenet_setting
 from testbed.metrics.frames import pm_accuracy
 from testbed.registry import registry
 
@@ -34,14 +34,14 @@ class FramesDataset(StandardDataset):
 
     def open(self) -> ImageSource:
         """The frames."""
-        from testbed.data import video
+        from testbed.data.sets import video
 
         read = video.vid_robust if self.name == "imagenet-vid-robust" else video.ytbb_robust
         return read(self.get_root(), str(self.name))
 
     def classes(self) -> list[list[int]]:
         """ImageNet's classes of each class of the videos."""
-        from testbed.data.video import ClassMap
+        from testbed.data.sets.video import ClassMap
 
         return ClassMap(Path(self.get_root())).groups
 

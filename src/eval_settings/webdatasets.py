@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from testbed.data.prompts import languages_beside
-from testbed.data.webdataset_folder import PREFIX, WebDatasetFolder, local_copy
-from testbed.data.webdataset_format import read_metadata, splits
-from testbed.eval_settings.benchmark_base import add_open_benchmarks
-from testbed.eval_settings.benchmark_dataset_base import BenchmarkDataset
-from testbed.eval_settings.clip_benchmark_base import Prompts, declare
+from testbed.data.language.prompts import languages_beside
+from testbed.data.webdataset.folder import PREFIX, WebDatasetFolder, local_copy
+from testbed.data.webdataset.format import read_metadata, splits
+from testbed.eval_settings.base.benchmark import add_open_benchmarks
+from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
+from testbed.eval_settings.base.clip_benchmark import Prompts, declare
 
 DEFAULT_SPLIT = "test"
 REMOTE_SPLITS = ("test", "train", "val", "valid", "trainval")  # a web server does not list what it has

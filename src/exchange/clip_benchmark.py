@@ -13,8 +13,8 @@ from typing import Any
 
 from testbed.entities import FRACTION, OVERALL, Result
 from testbed.errors import StoreError
-from testbed.eval_settings.benchmark_names_base import LINEAR_PROBE
-from testbed.eval_settings.clip_benchmark_names_base import (
+from testbed.eval_settings.base.benchmark_names import LINEAR_PROBE
+from testbed.eval_settings.base.clip_benchmark_names import (
     CAPTIONING,
     CLASSIFICATION,
     ENGLISH,

@@ -9,7 +9,7 @@ from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.errors import StoreError, UnknownNameError
 from testbed.jsontext import to_json
-from testbed.models.capability_base import FAILED, NO_ANSWER
+from testbed.models.base.capability import FAILED, NO_ANSWER
 from testbed.paths import safe_name, write_atomically
 
 TEXT = "text"  # the kind of outputs

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DefinitionError
-from testbed.eval_settings.image_embeddings_base import SUFFIX
+from testbed.eval_settings.base.image_embeddings import SUFFIX
 from testbed.graph.nodes import Items, One, Op, OutputsOf, Rows
 from testbed.graph.ops import Answers, Generations, TextEmbeddings
-from testbed.models.capability_base import GenerationConfig, Message
+from testbed.models.base.capability import GenerationConfig, Message
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting

@@ -12,9 +12,9 @@ from testbed.entities import DatasetInfo, Evaluation
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.nodes import Built, Items, Rows
 from testbed.identity import digest
-from testbed.models.capability_base import DEVICE
+from testbed.models.base.capability import DEVICE
+from testbed.models.base.weights import Weights
 from testbed.models.model_base import ModelDefinition
-from testbed.models.weights_base import Weights
 
 
 class Action(StrEnum):

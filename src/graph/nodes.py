@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from testbed.models.capability_base import Message
+from testbed.models.base.capability import Message
 
 if TYPE_CHECKING:
     import torch

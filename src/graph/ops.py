@@ -11,7 +11,7 @@ from testbed.data.decode import DECODER
 from testbed.graph.nodes import ItemOp, Op, Reads
 from testbed.graph.texts import text_language
 from testbed.identity import digest
-from testbed.models.capability_base import EMBED_TEXT, GENERATE, GenerationConfig, Message
+from testbed.models.base.capability import EMBED_TEXT, GENERATE, GenerationConfig, Message
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting

@@ -12,7 +12,7 @@ from testbed.data.source import Source
 from testbed.graph.nodes import ItemOp, Reads
 from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs, active
-from testbed.models.capability_base import DEVICE
+from testbed.models.base.capability import DEVICE
 
 
 @dataclass(frozen=True)

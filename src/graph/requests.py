@@ -6,7 +6,7 @@ import json
 
 from testbed.errors import DefinitionError
 from testbed.graph.nodes import Request
-from testbed.models.capability_base import Message
+from testbed.models.base.capability import Message
 
 
 def request_text(request: Request) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from testbed.entities import SampleInfo
-    from testbed.models.capability_base import Message
+    from testbed.models.base.capability import Message
 
     Array = np.ndarray[Any, Any]
 

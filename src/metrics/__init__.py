@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from testbed.entities import Metric, Score
 
 if TYPE_CHECKING:
-    from testbed.metrics.clip_score_metric import CLIPScore, clip_score
+    from testbed.metrics.clip.score import CLIPScore, clip_score
 
 __all__ = ["CLIPScore", "Metric", "Score", "clip_score"]
 
 _LAZY = {
-    "CLIPScore": "testbed.metrics.clip_score_metric",
-    "clip_score": "testbed.metrics.clip_score_metric",
+    "CLIPScore": "testbed.metrics.clip.score",
+    "clip_score": "testbed.metrics.clip.score",
 }
 
 

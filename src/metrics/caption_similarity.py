@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.data.sentences import METHODS, Splitter, plain
+from testbed.data.language.sentences import METHODS, Splitter, plain
 from testbed.entities import Metric, Score
 from testbed.errors import DataError, DefinitionError
 from testbed.metrics.caption_status import EMPTY, ERROR, MISSING, SCORED, shares
@@ -65,7 +65,7 @@ class SimilarityOptions:
 
     Attributes:
         fine: Whether sentences are matched; without, only the coarse similarity is computed.
-        chunking: How texts are cut into sentences: a method of `testbed.data.sentences.get_splitter`.
+        chunking: How texts are cut into sentences: a method of `testbed.data.language.sentences.get_splitter`.
         weights: Of sentences: ``"uniform"``; or ``"idf"``, log((N + 1) / (c + 1)) of a sentence that c of all N
             reference captions have, as BERTScore weighs tokens. Where all weights of a text are 0 they are uniform.
         combine: How the coarse similarity C and F1 become hm_cf: the ``"harmonic"`` mean, the ``"mean"`` as of

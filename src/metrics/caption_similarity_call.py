@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.data.sentences import get_splitter
+from testbed.data.language.sentences import get_splitter
 from testbed.errors import DataError, UnsupportedError
 from testbed.metrics.caption_similarity import SimilarityOptions, score_captions, similarity_metrics, texts_of
-from testbed.models.capability_base import EMBED_TEXT, EmbedsText
+from testbed.models.base.capability import EMBED_TEXT, EmbedsText
 
 if TYPE_CHECKING:
-    from testbed.models.definition_base import ModelDefinition
+    from testbed.models.base.definition import ModelDefinition
 
 Array = np.ndarray[Any, Any]
 Embed = Callable[[list[str]], Any]
@@ -43,7 +43,7 @@ def caption_similarity(
             of a list of B different texts that returns embeddings [B, D] of any scale (tensor or array).
         language: ISO 639-1: of the texts; how they are cut into sentences, and what a model may want to know.
         device: For a model that is loaded here, such as ``"cuda:0"``; None takes the first GPU, where there is one.
-        dtype: For a model that is loaded here: its precision, as of `testbed.models.definition_base.LoadOptions`.
+        dtype: For a model that is loaded here: its precision, as of `testbed.models.base.definition.LoadOptions`.
         **options: As of `testbed.metrics.caption_similarity.SimilarityOptions`.
 
     Returns:
@@ -112,7 +112,7 @@ def _loaded(definition: ModelDefinition, device: str | None, dtype: str) -> Embe
         raise UnsupportedError(f"the model {definition.name!r} embeds no texts, so it cannot be a scorer")
     import torch
 
-    from testbed.models.definition_base import LoadOptions
+    from testbed.models.base.definition import LoadOptions
 
     found = device or ("cuda:0" if torch.cuda.is_available() else "cpu")
     loaded: EmbedsText = definition.load(LoadOptions(device=found, dtype=dtype))

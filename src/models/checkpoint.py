@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import DefinitionError, WeightsError
+from testbed.models.base.transform import Transform
+from testbed.models.base.weights import fit_state_dict, load_state_dict
 from testbed.models.model_base import Model, StandardNormalization
-from testbed.models.transform_base import Transform
-from testbed.models.weights_base import fit_state_dict, load_state_dict
 from testbed.registry import registry
 
 PUBLISHED_CLASSES = 1000  # of torchvision's classifiers

@@ -44,7 +44,7 @@ def train_data() -> tuple[torch.Tensor, torch.Tensor, str]:
     """The train split as models see it: images [1257, 3, 32, 32] in [0, 1], labels [1257], a digest of both."""
     import torch
 
-    from testbed.data.digits import Digits
+    from testbed.data.sets.digits import Digits
 
     source = Digits("train")
     transform = StandardTransform(IMAGE_SIZE, IMAGE_SIZE)
@@ -54,8 +54,8 @@ def train_data() -> tuple[torch.Tensor, torch.Tensor, str]:
 
 def train(name: str) -> dict[str, torch.Tensor]:
     """Trains a model of the family and returns its state dict."""
-    from testbed.data.digits import CLASS_NAMES
-    from testbed.models import _digits_networks as networks
+    from testbed.data.sets.digits import CLASS_NAMES
+    from testbed.models.networks import digits as networks
 
     recipe = RECIPES[name]
     images, labels, _ = train_data()
@@ -83,7 +83,7 @@ class DigitsWeights:
 
     def path(self) -> Path:
         """Where they are kept: a folder named by recipe, seed and data."""
-        from testbed.data.digits import Digits
+        from testbed.data.sets.digits import Digits
 
         source = Digits("train")
         data = source.describe_samples(range(len(source))).fingerprint
@@ -105,7 +105,7 @@ class DigitsWeights:
 
 def load(name: str) -> Any:
     """The trained network of a name (with its tokenizer, for the CLIP)."""
-    from testbed.models.weights_base import fit_state_dict, load_state_dict
+    from testbed.models.base.weights import fit_state_dict, load_state_dict
 
     files = DigitsWeights(name).files(fetch=True) or ()
     made = untrained(name)
@@ -116,7 +116,7 @@ def load(name: str) -> Any:
 
 def untrained(name: str) -> Any:
     """The network of a name with random weights (with its tokenizer, for the CLIP)."""
-    from testbed.models import _digits_networks as networks
+    from testbed.models.networks import digits as networks
 
     return getattr(networks, RECIPES[name]["network"])()
 

@@ -1,7 +1,7 @@
 """ImageNet-testbed's published models under their published names, where today's libraries hold the same weights.
 
 ``--models imagenet-testbed`` selects all of them. Each is evaluated with the preprocessing of the published row; which
-weights a name means, and how it is known that they are the same, is in ``_imagenet_testbed_table.py``. The names that
+weights a name means, and how it is known that they are the same, is in ``imagenet_testbed_table.py``. The names that
 are torchvision's own, such as ``resnet50``, are torchvision's models.
 """
 
@@ -13,12 +13,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from testbed.data.imagenet import synsets, synsets_21k
-from testbed.models._imagenet_testbed_table import ROWS, Preprocessing, Row
-from testbed.models.hub_base import hash_in_name, torch_hub_path, url_file
+from testbed.data.sets.imagenet import synsets, synsets_21k
+from testbed.models.base.hub import hash_in_name, torch_hub_path, url_file
+from testbed.models.base.published import Published
+from testbed.models.base.weights import fit_state_dict, load_state_dict
 from testbed.models.model_base import Model, ModelDefinition, StandardNormalization, StandardTransform
-from testbed.models.published_base import Published
-from testbed.models.weights_base import fit_state_dict, load_state_dict
+from testbed.models.networks.imagenet_testbed_table import ROWS, Preprocessing, Row
 from testbed.registry import registry
 
 # resnext101_32x48d is no architecture of torchvision's, only a size of one.

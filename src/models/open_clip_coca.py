@@ -13,11 +13,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from testbed.errors import DefinitionError, MissingExtraError, UnsupportedError
-from testbed.models.capability_base import Generation, GenerationConfig, Message
-from testbed.models.generator_base import Generator
+from testbed.models.base.capability import Generation, GenerationConfig, Message
+from testbed.models.base.generator import Generator
+from testbed.models.base.weights import Weights
 from testbed.models.model_base import DualEncoder
 from testbed.models.open_clip_models import OpenClipFamily
-from testbed.models.weights_base import Weights
 from testbed.registry import registry
 
 PREFIX = "captioner/"

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import WeightsError
-from testbed.models.flores_base import flores_code, nllb_tokenizer
-from testbed.models.hub_base import hash_in_name, hub_file, url_file
+from testbed.models.base.flores import flores_code, nllb_tokenizer
+from testbed.models.base.hub import hash_in_name, hub_file, url_file
+from testbed.models.base.transform import LazyTransform, Transform
+from testbed.models.base.weights import LocalFiles, WeightsSource
 from testbed.models.model_base import DualEncoder, StandardNormalization
-from testbed.models.transform_base import LazyTransform, Transform
-from testbed.models.weights_base import LocalFiles, WeightsSource
 from testbed.registry import registry
 from testbed.registry.library_names import library_names
 
@@ -275,7 +275,7 @@ def _load(name: str, quick_gelu: bool) -> tuple[Any, Any]:
     """The network with the very weights that tell its identity, and its tokenizer."""
     import open_clip
 
-    from testbed.models._open_clip_texts import shorten
+    from testbed.models.networks.open_clip_texts import shorten
 
     files = _weights(name).files(fetch=True) or ()
     network = _build(name, quick_gelu)
@@ -287,7 +287,7 @@ def _untrained(name: str, quick_gelu: bool) -> tuple[Any, Any]:
     import open_clip
     from torch import nn
 
-    from testbed.models._open_clip_texts import shorten
+    from testbed.models.networks.open_clip_texts import shorten
 
     network = _build(name, quick_gelu)
     projection = getattr(getattr(network, "text_decoder", None), "text_projection", None)

@@ -1,8 +1,9 @@
 """Recorded predictions as models: they answer with what a captioner said before.
 
-``replay:/path/to/internvl.json`` is any file of predictions (see `testbed.data.predictions`). ``replay:internvl`` is
-the file ``internvl.json`` or ``internvl.jsonl`` in the folder ``$TESTBED_PREDICTIONS`` (``eval.py --predictions``). A
-pattern stands for all files that it matches: ``'replay:runs/*.json'``, ``'replay:intern*'``.
+``replay:/path/to/internvl.json`` is any file of predictions (see `testbed.data.formats.predictions`).
+``replay:internvl`` is the file ``internvl.json`` or ``internvl.jsonl`` in the folder ``$TESTBED_PREDICTIONS``
+(``eval.py --predictions``). A pattern stands for all files that it matches: ``'replay:runs/*.json'``,
+``'replay:intern*'``.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.data.text_records import SUFFIXES
+from testbed.data.formats.text_records import SUFFIXES
 from testbed.errors import WeightsError
 from testbed.inputs import ENV_PREDICTIONS
-from testbed.models.capability_base import FAILED, NO_ANSWER, Generation, GenerationConfig, Message
-from testbed.models.definition_base import LoadOptions
-from testbed.models.generator_base import Generator, LoadedGenerator
+from testbed.models.base.capability import FAILED, NO_ANSWER, Generation, GenerationConfig, Message
+from testbed.models.base.definition import LoadOptions
+from testbed.models.base.generator import Generator, LoadedGenerator
 from testbed.paths import predictions_root
 from testbed.registry import registry
 
@@ -52,7 +53,7 @@ class Recorded:
     """
 
     def __init__(self, path: Path) -> None:
-        from testbed.data.predictions import read_predictions
+        from testbed.data.formats.predictions import read_predictions
 
         self.predictions = read_predictions(path)
 

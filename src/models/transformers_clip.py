@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import MissingExtraError, WeightsError
+from testbed.models.base.transform import LazyTransform, Transform
+from testbed.models.base.weights import cannot_fetch, plain, require_host
 from testbed.models.model_base import DualEncoder, StandardNormalization
-from testbed.models.transform_base import LazyTransform, Transform
-from testbed.models.weights_base import cannot_fetch, plain, require_host
 from testbed.registry import registry
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ def _untrained(files: TransformersFiles) -> tuple[Any, Any]:
 def _encoders(name: str, folder: Any, network: Any) -> tuple[Any, Any]:
     import transformers
 
-    from testbed.models._transformers_networks import Texts, Towers
+    from testbed.models.networks.transformers import Texts, Towers
 
     library: Any = transformers
 

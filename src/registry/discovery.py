@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 # What the rooms give to every catalog, by name: nothing here imports from them.
 ROOMS = ("testbed.models", "testbed.eval_settings")
 FAMILIES = (
-    "testbed.eval_settings.image_embeddings_base:ImageEmbeddings",
-    "testbed.eval_settings.scored_base:ScoredSettings",
+    "testbed.eval_settings.base.image_embeddings:ImageEmbeddings",
+    "testbed.eval_settings.base.scored:ScoredSettings",
 )
 ENTRY_POINT_GROUP = "testbed.plugins"
 ENV_NO_PLUGINS = "TESTBED_NO_PLUGINS"
 # The plug-in files that are not Python's: suffix → a function that registers what the file of a path defines.
-FORMATS = dict.fromkeys((".yaml", ".yml"), "testbed.models.decoder_file_base:register")
+FORMATS = dict.fromkeys((".yaml", ".yml"), "testbed.models.base.decoder_file:register")
 
 # Imports in files of ImageNet-testbed, and our packages with the same names.
 ORIGINAL_NAMES = {"registry": "testbed.registry", "models": "testbed.models", "eval_settings": "testbed.eval_settings"}

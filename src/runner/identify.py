@@ -16,7 +16,7 @@ from testbed.graph.nodes import IMAGES, Built, Items, OutputsOf, Rows
 from testbed.graph.options import RunOptions
 from testbed.graph.texts import text_language
 from testbed.identity import SCHEME, describe, describe_fields, digest
-from testbed.models.capability_base import EMBED_IMAGE
+from testbed.models.base.capability import EMBED_IMAGE
 from testbed.models.model_base import ModelDefinition
 from testbed.registry.catalog import Catalog
 from testbed.runner.item_nodes import SCORED_BY, as_recorded

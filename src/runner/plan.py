@@ -10,7 +10,7 @@ from typing import Any
 from testbed.db.records import SET_ASIDE
 from testbed.db.store import Store
 from testbed.entities import Evaluation
-from testbed.eval_settings.image_embeddings_base import SUFFIX
+from testbed.eval_settings.base.image_embeddings import SUFFIX
 from testbed.graph.cells import Action, Cell, Edge
 from testbed.graph.nodes import OutputsOf
 from testbed.graph.options import RunOptions

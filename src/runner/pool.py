@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from testbed.errors import RunError
 from testbed.graph.passes import Job, Shard
-from testbed.models.capability_base import DEVICE, NETWORK
+from testbed.models.base.capability import DEVICE, NETWORK
 from testbed.reading import Read
 from testbed.registry.parcel import Parcel
 from testbed.runner.progress import Progress

@@ -13,7 +13,7 @@ from typing import Any
 
 from testbed.db.store import Store
 from testbed.graph.passes import Job
-from testbed.models.capability_base import NETWORK
+from testbed.models.base.capability import NETWORK
 from testbed.registry.catalog import Catalog
 from testbed.runner.pool import Ended, Events, Pool, Told
 from testbed.runner.progress import Progress

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, Result
-from testbed.models.published_base import Published
+from testbed.models.base.published import Published
 from testbed.registry.catalog import Catalog
 
 CONFIDENCE = 0.95

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from testbed.db.store import Store
 from testbed.entities import Certificate, DatasetInfo, Evaluation
 from testbed.errors import RunError, TestbedError
+from testbed.eval_settings.base.image_embeddings import SUFFIX
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.eval_settings.image_embeddings_base import SUFFIX
 from testbed.graph.cells import Cell, ItemNode
 from testbed.graph.nodes import Reads
 from testbed.graph.options import RunOptions

@@ -13,7 +13,7 @@ from testbed.graph.ops import TEXT_REVISION
 from testbed.graph.requests import request_text
 from testbed.graph.values import RowValues, Values
 from testbed.identity import digest
-from testbed.models.capability_base import Message
+from testbed.models.base.capability import Message
 from testbed.runner.item_nodes import recorded_nodes, scorer_of
 from testbed.tasks.image_embedding import KIND
 

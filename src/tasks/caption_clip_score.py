@@ -9,12 +9,12 @@ import numpy as np
 from testbed.entities import Metric, Score
 from testbed.graph.nodes import Built
 from testbed.metrics.caption_status import EMPTY, ERROR, SCORED, shares
-from testbed.metrics.clip_pairs import clip_score_metrics, pair_cosines, ref_clip_score
+from testbed.metrics.clip.pairs import clip_score_metrics, pair_cosines, ref_clip_score
 from testbed.tasks.caption_similarity import references_of
 from testbed.tasks.captioning import require_some
 from testbed.tasks.clip_score import SCORER, prefix
-from testbed.tasks.generation_base import texts_and_status
-from testbed.tasks.scorer_base import ScorerTask, require_scored
+from testbed.tasks.parts.generation import texts_and_status
+from testbed.tasks.parts.scorer import ScorerTask, require_scored
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -59,7 +59,7 @@ class CaptionClipScore(ScorerTask):
         Returns:
             The scores ``cosine`` and ``reference_cosine`` (of the most similar reference), both raw, ``ref_clip_score``
             and ``status``; the metrics ``clip_score``, ``clip_score_pairwise`` and ``ref_clip_score`` (see
-            `testbed.metrics.clip_pairs`), ``coverage`` and ``empty``.
+            `testbed.metrics.clip.pairs`), ``coverage`` and ``empty``.
         """
         captions, status = texts_and_status(values.outputs)
         require_some(status, values, setting)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.sentences import Splitter, get_splitter
+from testbed.data.language.sentences import Splitter, get_splitter
 from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError
 from testbed.metrics.caption_similarity import (
@@ -17,8 +17,8 @@ from testbed.metrics.caption_similarity import (
 )
 from testbed.metrics.caption_status import ERROR
 from testbed.tasks.captioning import require_some
-from testbed.tasks.generation_base import texts_and_status
-from testbed.tasks.scorer_base import ScorerTask, require_scored
+from testbed.tasks.parts.generation import texts_and_status
+from testbed.tasks.parts.scorer import ScorerTask, require_scored
 from testbed.tasks.task_base import options_as
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from testbed.entities import Metric, Score
 from testbed.errors import DataError
 from testbed.metrics.caption_status import ERROR, MISSING, shares
 from testbed.metrics.statistics import mean_and_stderr
-from testbed.models.capability_base import Message
-from testbed.tasks.generation_base import GenerationTask, texts_and_status
+from testbed.models.base.capability import Message
+from testbed.tasks.parts.generation import GenerationTask, texts_and_status
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting

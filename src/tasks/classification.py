@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 from testbed.data.perturbation import parameters
 from testbed.entities import Metric, Score
 from testbed.errors import DataError, UnsupportedError
-from testbed.eval_settings.metric_base import as_metrics
+from testbed.eval_settings.base.metric import as_metrics
 from testbed.graph.nodes import IMAGES, Built, Op, Steps
 from testbed.graph.ops import image_spec
 from testbed.graph.texts import text_language
 from testbed.metrics.classification_scores import SCORER, score_classes
-from testbed.models.capability_base import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, LOGITS
-from testbed.tasks import zero_shot
-from testbed.tasks.head_files import SavedHead, head_digests, head_files
+from testbed.models.base.capability import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, LOGITS
 from testbed.tasks.image_embedding import FEATURES
+from testbed.tasks.parts import zero_shot
+from testbed.tasks.parts.head_files import SavedHead, head_digests, head_files
+from testbed.tasks.parts.zero_shot import ZeroShotHead
 from testbed.tasks.task_base import Task, require
-from testbed.tasks.zero_shot import ZeroShotHead
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.graph.build import Graph
     from testbed.graph.values import Values
+    from testbed.models.base.runtime import LoadedClassifier, LoadedDualEncoder
     from testbed.models.model_base import ModelDefinition
-    from testbed.models.runtime_base import LoadedClassifier, LoadedDualEncoder
 
 OWN_SCORER = "metrics_fn"
 
@@ -93,7 +93,7 @@ def _classifier_steps(loaded: LoadedClassifier, setting: EvalSetting) -> Steps:
 
 def _head_steps(loaded: LoadedDualEncoder, setting: EvalSetting, ones: Mapping[str, torch.Tensor]) -> Steps:
     """Cells that differ only in their prompts share the image embeddings."""
-    from testbed.models.runtime_base import ZeroShotClassifier
+    from testbed.models.base.runtime import ZeroShotClassifier
 
     head = ones[HEAD].to(loaded.options.device)
     return Steps(

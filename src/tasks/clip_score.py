@@ -8,9 +8,9 @@ import numpy as np
 
 from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
-from testbed.metrics.clip_pairs import clip_score_metrics, pair_cosines
+from testbed.metrics.clip.pairs import clip_score_metrics, pair_cosines
 from testbed.metrics.retrieval_scores import columns_of_captions, flat_captions
-from testbed.tasks.embedding_base import TextTask
+from testbed.tasks.parts.embedding import TextTask
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting

@@ -9,7 +9,7 @@ from testbed.entities import Metric, Score
 from testbed.errors import UnsupportedError
 from testbed.graph.nodes import Built, Op, Steps
 from testbed.graph.ops import image_spec
-from testbed.models.capability_base import EMBED_IMAGE
+from testbed.models.base.capability import EMBED_IMAGE
 from testbed.tasks.task_base import Task, require
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from testbed.errors import DataError, DefinitionError
 from testbed.graph.nodes import IMAGES, Built, Given, One, Op, Reads, Steps
 from testbed.graph.ops import image_spec
 from testbed.identity import digest
-from testbed.models.capability_base import EMBED_IMAGE
+from testbed.models.base.capability import EMBED_IMAGE
 from testbed.tasks import image_embedding
 from testbed.tasks.classification import Classification
 from testbed.tasks.image_embedding import FEATURES
-from testbed.tasks.probe_spec import ProbeSpec
+from testbed.tasks.probe.spec import ProbeSpec
 from testbed.tasks.task_base import require
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.graph.build import Graph
     from testbed.models.model_base import ModelDefinition
-    from testbed.tasks.probe_fit import Probe
+    from testbed.tasks.probe.fit import Probe
 
 TRAIN, VALIDATION = "train", "validation"
 PROBE = "probe"
@@ -43,7 +43,7 @@ class ProbeLogits(Op):
 
     def steps(self, loaded: Any, setting: EvalSetting, ones: Mapping[str, torch.Tensor]) -> Steps:
         """The probe, on stored embeddings."""
-        from testbed.tasks.probe_fit import probe_logits
+        from testbed.tasks.probe.fit import probe_logits
 
         probe = _probe_of(ones[PROBE], probe_spec(setting))
         return Steps(FEATURES, lambda features: probe_logits(features, probe))
@@ -70,7 +70,7 @@ class FittedProbe(One):
         """Fits the probe."""
         import torch
 
-        from testbed.tasks.probe_fit import fit_probe
+        from testbed.tasks.probe.fit import fit_probe
 
         spec = probe_spec(given.setting)
         parts = []
@@ -126,7 +126,7 @@ def probe_spec(setting: EvalSetting) -> ProbeSpec:
 
 
 def _probe_of(table: torch.Tensor, spec: ProbeSpec) -> Probe:
-    from testbed.tasks.probe_fit import Probe
+    from testbed.tasks.probe.fit import Probe
 
     return Probe(table[:-1], table[-1], weight_decay=None, normalize=spec.normalize)
 

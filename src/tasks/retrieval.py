@@ -9,7 +9,7 @@ import numpy as np
 from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
 from testbed.metrics.retrieval_scores import RECALL_K, SCORER, flat_captions, score_retrieval
-from testbed.tasks.embedding_base import TextTask
+from testbed.tasks.parts.embedding import TextTask
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting

@@ -8,7 +8,7 @@ import numpy as np
 
 from testbed.entities import Metric, Score
 from testbed.metrics.selection_scores import SCORER, find_instances, score_selection
-from testbed.tasks.embedding_base import TextTask
+from testbed.tasks.parts.embedding import TextTask
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting

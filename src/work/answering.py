@@ -11,8 +11,8 @@ from testbed.data.perturbation import sample_seed
 from testbed.data.reader import seed_everything
 from testbed.errors import RunError
 from testbed.memory import DeviceError, is_device_error, is_out_of_memory
-from testbed.models.capability_base import GenerationConfig, Message
-from testbed.tasks.generation_base import failure, output_of
+from testbed.models.base.capability import GenerationConfig, Message
+from testbed.tasks.parts.generation import failure, output_of
 
 log = logging.getLogger("testbed")
 

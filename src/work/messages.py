@@ -12,7 +12,7 @@ from testbed.errors import RunError, SampleError
 from testbed.graph.ops import TEXT, Generations
 from testbed.graph.passes import Pass, PassCell, Shard
 from testbed.inputs import active, use_in_this_thread
-from testbed.models.capability_base import Message
+from testbed.models.base.capability import Message
 from testbed.work.answering import Answerer
 from testbed.work.context import Context
 from testbed.work.kernel import Counted, Done, Event, ShardKernel, StrictError

@@ -9,7 +9,7 @@ from testbed.calls import reason_of
 from testbed.graph.ops import Answers
 from testbed.graph.passes import Pass, Shard
 from testbed.graph.requests import message_of
-from testbed.tasks.generation_base import is_answer
+from testbed.tasks.parts.generation import is_answer
 from testbed.work.answering import HOPELESS, Answerer
 from testbed.work.context import Context
 from testbed.work.kernel import Counted, Done, ItemValues, ShardKernel

@@ -16,10 +16,17 @@ from testbed.corruptions import Corruption
 from testbed.data.source import ImageSource
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.identity import digest_bytes
-from testbed.models.capability_base import Generation, GenerationConfig, Message
-from testbed.models.generator_base import Generator
-from testbed.models.model_base import DualEncoder, Model, StandardNormalization, StandardTransform
-from testbed.models.text_encoder_base import TextEncoder
+from testbed.models.model_base import (
+    DualEncoder,
+    Generation,
+    GenerationConfig,
+    Generator,
+    Message,
+    Model,
+    StandardNormalization,
+    StandardTransform,
+    TextEncoder,
+)
 
 SIZE, CLASSES, WIDTH, COUNT = 8, 4, 6, 8
 WORDS = [f"thing {index}" for index in range(CLASSES)]

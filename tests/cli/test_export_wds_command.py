@@ -8,10 +8,10 @@ import wds_world as world
 from click.testing import CliRunner
 
 from testbed.cli import export_wds as program
-from testbed.data.digits import Digits
-from testbed.data.webdataset import WebDataset
+from testbed.data.sets.digits import Digits
+from testbed.data.webdataset.source import WebDataset
 from testbed.errors import DataError, DefinitionError, UnknownNameError
-from testbed.eval_settings.benchmark_base import BENCHMARKS
+from testbed.eval_settings.base.benchmark import BENCHMARKS
 from testbed.eval_settings.digits import TEMPLATES
 
 

@@ -14,7 +14,7 @@ import imagenet_world
 import pytest
 from cli_world import LOGREG, WORLD, WORLD_CELLS, eval_inline
 
-from testbed.data.imagenet import synsets
+from testbed.data.sets.imagenet import synsets
 from testbed.db.store import Store
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from testbed.corruptions.adversarial import PGD
-from testbed.data.digits import load_digits, split_indices
+from testbed.data.sets.digits import load_digits, split_indices
 
 FOOLBOX = {"linf": foolbox.attacks.LinfPGD, "l2": foolbox.attacks.L2PGD}
 

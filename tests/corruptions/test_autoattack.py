@@ -14,7 +14,7 @@ from torch.nn import functional
 from testbed.corruptions import autoattack
 from testbed.corruptions.adversarial import PGD
 from testbed.corruptions.autoattack import STANDARD, AutoAttack
-from testbed.data.digits import load_digits, split_indices
+from testbed.data.sets.digits import load_digits, split_indices
 from testbed.errors import DefinitionError, UnsupportedError
 from testbed.identity import describe, digest
 from testbed.registry import registry

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from caption_world import draw, write
 
-from testbed.data.caption_pairs import caption_pairs
-from testbed.data.digits import CLASS_NAMES, Digits
+from testbed.data.formats.caption_pairs import caption_pairs
+from testbed.data.sets.digits import CLASS_NAMES, Digits
 from testbed.db.store import Store
 from testbed.errors import DataError
 from testbed.graph.options import RunOptions

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from caption_world import COCO, coco_form, draw_all, karpathy_form, list_form, write
 
-from testbed.data.caption_files import coco_captions, flickr_captions, read_caption_rows
 from testbed.data.content import file_digest
+from testbed.data.formats.caption_files import coco_captions, flickr_captions, read_caption_rows
 from testbed.errors import DataError, SampleError
 
 EXPECTED = {

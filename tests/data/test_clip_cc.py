@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.data import text_records
-from testbed.data.clip_cc import reference_captions
+from testbed.data.formats import text_records
+from testbed.data.sets.clip_cc import reference_captions
 from testbed.data.source import ImageSource, with_images
 from testbed.errors import DataError
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.data.clip_cc_config import (
+from testbed.data.sets.clip_cc_config import (
     DataPaths,
     FineGrained,
     Processing,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits as theirs
 
-from testbed.data import digits
-from testbed.data.digits import CLASS_NAMES, Digits, load_digits, split_indices
+from testbed.data.sets import digits
+from testbed.data.sets.digits import CLASS_NAMES, Digits, load_digits, split_indices
 from testbed.errors import DataError, DefinitionError
 
 BUNCH = theirs()

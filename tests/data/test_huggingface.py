@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 from torchvision_world import pixels, save
 
-from testbed.data.huggingface import HuggingFaceImages, columns, parse_name, split_names
+from testbed.data.libraries.huggingface import HuggingFaceImages, columns, parse_name, split_names
 from testbed.errors import DataError, MissingExtraError, SampleError
 
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from torchvision.datasets import ImageFolder as Theirs
 
-from testbed.data.image_folder import ImageFolder
+from testbed.data.formats.image_folder import ImageFolder
 from testbed.errors import DataError, SampleError
 
 

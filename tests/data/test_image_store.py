@@ -12,7 +12,7 @@ import pytest
 from caption_world import draw
 
 from testbed.data import content
-from testbed.data.image_store import ImagesInFolder, ImagesInZip, find_images, require_images
+from testbed.data.formats.image_store import ImagesInFolder, ImagesInZip, find_images, require_images
 from testbed.errors import DataError, SampleError
 
 
@@ -79,7 +79,7 @@ def test_what_is_in_an_archive_is_checked(folder, monkeypatch):
         with pytest.raises(SampleError, match=said):
             images.image(name)
     assert images.digests(["broken.png", "none.png"]) == ["missing", "missing"]
-    monkeypatch.setattr("testbed.data.image_store._LARGEST_MEMBER", 10)
+    monkeypatch.setattr("testbed.data.formats.image_store._LARGEST_MEMBER", 10)
     with pytest.raises(SampleError, match="too large for an image"):
         images.image("a.png")
 

@@ -9,8 +9,8 @@ import imagenet_world
 import numpy as np
 import pytest
 
-from testbed.data.imagenet import ImageNetFolder, of_classes, synsets, with_real_labels
-from testbed.data.objectnet import ObjectNet, read_mapping
+from testbed.data.sets.imagenet import ImageNetFolder, of_classes, synsets, with_real_labels
+from testbed.data.sets.objectnet import ObjectNet, read_mapping
 from testbed.errors import DataError
 
 CLASSES = [0, 7, 500, 999]

@@ -6,9 +6,9 @@ import imagenet_world
 import numpy as np
 import pytest
 
-from testbed.data.image_folder import ImageFolder
-from testbed.data.imagenet import ImageNetFolder, synsets
-from testbed.data.imagenet_o import imagenet_o, read_classes
+from testbed.data.formats.image_folder import ImageFolder
+from testbed.data.sets.imagenet import ImageNetFolder, synsets
+from testbed.data.sets.imagenet_o import imagenet_o, read_classes
 from testbed.errors import DataError
 
 VAL = [0, 1, 395, 500, 988]  # a val of five classes; a target is the place among them

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from caption_world import draw_all, write
 
-from testbed.data.languages import CROSSMODAL_LANGUAGES, FLORES_CODES, XTD_LANGUAGES
-from testbed.data.multilingual_captions import LINE_FILES, crossmodal_captions, line_captions
+from testbed.data.language.languages import CROSSMODAL_LANGUAGES, FLORES_CODES, XTD_LANGUAGES
+from testbed.data.sets.multilingual_captions import LINE_FILES, crossmodal_captions, line_captions
 from testbed.errors import DataError
 
 NAMES = ["COCO_train2014_2.jpg", "COCO_val2014_3.jpg", "COCO_train2014_1.jpg"]

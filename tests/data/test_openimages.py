@@ -8,8 +8,8 @@ from pathlib import Path
 import imagenet_world
 import pytest
 
-from testbed.data.imagenet import synsets
-from testbed.data.openimages import CLASSES, INDICES, LABELS, OpenImages, read_classes
+from testbed.data.sets.imagenet import synsets
+from testbed.data.sets.openimages import CLASSES, INDICES, LABELS, OpenImages, read_classes
 from testbed.errors import DataError
 
 

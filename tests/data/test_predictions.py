@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from testbed.data.predictions import Predictions, read_predictions
+from testbed.data.formats.predictions import Predictions, read_predictions
 from testbed.errors import DataError
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from testbed.data import imagenet, prompts
+from testbed.data.language import prompts
+from testbed.data.sets import imagenet
 from testbed.errors import DataError
 from testbed.inputs import ENV_CLASSNAMES, ENV_TEMPLATES, Inputs, using
 
@@ -267,7 +268,7 @@ def test_a_changed_file_is_read_again_and_a_byte_order_mark_is_no_matter(tmp_pat
 
 def test_processes_that_are_started_see_the_files(tmp_path):
     use(tmp_path, {"x": ["a"]}, {"x": ["{c}!"]})
-    code = "from testbed.data.prompts import *; print(class_names('x'), templates('x'))"
+    code = "from testbed.data.language.prompts import *; print(class_names('x'), templates('x'))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['a'] ['{c}!']"
 

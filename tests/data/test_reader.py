@@ -14,11 +14,11 @@ from PIL import Image
 
 from testbed.corruptions import Corruption
 from testbed.corruptions.photometric import rotate
-from testbed.data.digits import Digits
 from testbed.data.reader import Batch, ByName, CpuPerturbation, Item, Reader, collate, portable
+from testbed.data.sets.digits import Digits
 from testbed.data.source import ImageSource
 from testbed.errors import RunError, SampleError
-from testbed.models.transform_base import StandardTransform
+from testbed.models.base.transform import StandardTransform
 
 
 class Photos(ImageSource):
@@ -357,7 +357,7 @@ import torch
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.eval_settings.digits import DigitsDataset
 from testbed.models.model_base import Model
-from testbed.models.transform_base import StandardTransform
+from testbed.models.base.transform import StandardTransform
 from testbed.registry import registry
 
 registry.add_eval_setting(

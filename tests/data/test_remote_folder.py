@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from testbed.data import remote_folder
-from testbed.data.remote_folder import RemoteFolder
+from testbed.data.libraries import remote_folder
+from testbed.data.libraries.remote_folder import RemoteFolder
 from testbed.errors import DataError
 
 BIG = bytes(range(256)) * 4000  # about a megabyte

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from caption_world import draw, draw_all, write
 
-from testbed.data.image_store import ImagesInFolder
-from testbed.data.selection import CaptionSelection, Instance, own_pairs, read_pairs
+from testbed.data.formats.image_store import ImagesInFolder
+from testbed.data.formats.selection import CaptionSelection, Instance, own_pairs, read_pairs
 from testbed.errors import DataError, SampleError
 
 

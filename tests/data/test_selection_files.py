@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from caption_world import draw, draw_all, write
 
-from testbed.data.selection_files import aro_order, aro_visual_genome, mmvp_vlm, sugar_crepe, valse, winoground
+from testbed.data.formats.selection_files import aro_order, aro_visual_genome, mmvp_vlm, sugar_crepe, valse, winoground
 from testbed.errors import DataError
 
 # SugarCrepe -------------------------------------------------------------------------------------------------------

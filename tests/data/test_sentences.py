@@ -10,8 +10,8 @@ import pytest
 from nltk.tabdata import TabEncoder
 from nltk.tokenize.punkt import PunktTrainer
 
-from testbed.data import sentences
-from testbed.data.sentences import METHODS, SentenceSplitter, get_splitter, plain
+from testbed.data.language import sentences
+from testbed.data.language.sentences import METHODS, SentenceSplitter, get_splitter, plain
 from testbed.errors import DataError, MissingExtraError, UnknownNameError
 
 TAUGHT = """

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from torchvision_world import EVERY, MAKERS, expected, pixels, save
 
-from testbed.data.image_lists import HDF5Images
-from testbed.data.torchvision_sets import SETS, open_set
+from testbed.data.formats.image_lists import HDF5Images
+from testbed.data.libraries.torchvision_sets import SETS, open_set
 from testbed.errors import DataError, MissingExtraError, SampleError
 
 

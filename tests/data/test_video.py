@@ -8,7 +8,7 @@ import imagenet_world
 import numpy as np
 import pytest
 
-from testbed.data.video import ClassMap, vid_robust, ytbb_robust
+from testbed.data.sets.video import ClassMap, vid_robust, ytbb_robust
 from testbed.errors import DataError
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from torchvision_world import save, text
 
-from testbed.data.voc import CLASSES, VOCImages, VOCObjects, parse_xml
+from testbed.data.sets.voc import CLASSES, VOCImages, VOCObjects, parse_xml
 from testbed.errors import DataError
 
 OBJECT = (

@@ -15,8 +15,8 @@ import pytest
 import wds_world as world
 from torch.utils.data import DataLoader
 
-from testbed.data import webdataset_index
-from testbed.data.webdataset import WebDataset
+from testbed.data.webdataset import index as webdataset_index
+from testbed.data.webdataset.source import WebDataset
 from testbed.errors import DataError, SampleError
 from testbed.identity import digest_bytes
 

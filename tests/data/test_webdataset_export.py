@@ -11,9 +11,9 @@ import pytest
 import wds_world as world
 from PIL import Image
 
-from testbed.data.digits import CLASS_NAMES, Digits
-from testbed.data.webdataset import WebDataset
-from testbed.data.webdataset_export import export
+from testbed.data.sets.digits import CLASS_NAMES, Digits
+from testbed.data.webdataset.export import export
+from testbed.data.webdataset.source import WebDataset
 from testbed.errors import DataError, SampleError
 
 NAMES = ("cat", "", "owl")

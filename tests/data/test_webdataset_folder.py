@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import wds_world as world
 
-from testbed.data.webdataset_folder import WebDatasetFolder, find_webdataset
+from testbed.data.webdataset.folder import WebDatasetFolder, find_webdataset
 from testbed.errors import DataError, DefinitionError
 from testbed.paths import data_root
 

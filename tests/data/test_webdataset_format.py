@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import wds_world as world
 
-from testbed.data.webdataset_format import (
+from testbed.data.webdataset.format import (
     join_captions,
     read_label,
     read_lines,

@@ -10,12 +10,12 @@ from caption_world import write
 from coca_world import save_coca, tiny_coca
 from open_clip import coca_model
 
-from testbed.data.digit_tasks import CaptionedDigits
-from testbed.data.digits import CLASS_NAMES, Digits
+from testbed.data.sets.digit_tasks import CaptionedDigits
+from testbed.data.sets.digits import CLASS_NAMES, Digits
 from testbed.db.store import Store
 from testbed.graph.options import RunOptions
-from testbed.models.capability_base import Generation, GenerationConfig, Message
-from testbed.models.generator_base import Generator
+from testbed.models.base.capability import Generation, GenerationConfig, Message
+from testbed.models.base.generator import Generator
 from testbed.registry import registry
 from testbed.runner.run import run
 

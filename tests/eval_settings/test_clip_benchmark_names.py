@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.eval_settings import benchmark_base, clip_benchmark_names_base
-from testbed.eval_settings.benchmark_base import Benchmarks
-from testbed.eval_settings.benchmark_dataset_base import BenchmarkDataset
-from testbed.eval_settings.clip_benchmark_names_base import Place, place_of, setting_of
+from testbed.eval_settings.base import benchmark as benchmark_base
+from testbed.eval_settings.base import clip_benchmark_names as clip_benchmark_names_base
+from testbed.eval_settings.base.benchmark import Benchmarks
+from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
+from testbed.eval_settings.base.clip_benchmark_names import Place, place_of, setting_of
 from testbed.eval_settings.eval_setting_base import StandardDataset
 from testbed.registry import Catalog
 

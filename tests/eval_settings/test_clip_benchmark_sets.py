@@ -13,9 +13,9 @@ import wds_world
 from imagenet_world import make_objectnet
 from torchvision_world import MAKERS, save, text
 
-from testbed.data import prompts
-from testbed.data.imagenet import synsets
-from testbed.data.torchvision_sets import SETS
+from testbed.data.language import prompts
+from testbed.data.libraries.torchvision_sets import SETS
+from testbed.data.sets.imagenet import synsets
 from testbed.errors import DataError, MissingExtraError
 from testbed.eval_settings.clip_benchmark_imagenet import BABEL_LANGUAGES
 from testbed.eval_settings.clip_benchmark_sets import TORCHVISION
@@ -212,7 +212,7 @@ def test_imagenets_are_those_of_other_settings(root):
 
 def test_objectnet_has_its_own_names(root, photos, monkeypatch):
     make_objectnet(root / "objectnet-1.0", photos)
-    monkeypatch.setattr("testbed.data.imagenet.templates", lambda: ["a photo of a {c}"])
+    monkeypatch.setattr("testbed.data.sets.imagenet.templates", lambda: ["a photo of a {c}"])
     made = setting("objectnet")
     assert made.dataset.spec() == setting("objectnet-1.0-beta").dataset.spec()
     assert made.prompts(None) == [

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from testbed.data.digit_tasks import CAPTIONS, CaptionedDigits, DigitChoices, DigitPairs
-from testbed.data.digits import CLASS_NAMES, Digits
-from testbed.data.webdataset_export import export
+from testbed.data.sets.digit_tasks import CAPTIONS, CaptionedDigits, DigitChoices, DigitPairs
+from testbed.data.sets.digits import CLASS_NAMES, Digits
+from testbed.data.webdataset.export import export
 from testbed.db.store import Store
-from testbed.eval_settings.benchmark_base import BENCHMARKS
+from testbed.eval_settings.base.benchmark import BENCHMARKS
 from testbed.eval_settings.digits import TEMPLATES, DigitsDataset
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.options import RunOptions

@@ -8,7 +8,7 @@ import pytest
 
 from testbed.corruptions import Corruption
 from testbed.corruptions.adversarial import PGD
-from testbed.data.digits import CLASS_NAMES, Digits
+from testbed.data.sets.digits import CLASS_NAMES, Digits
 from testbed.identity import describe
 from testbed.registry import registry
 

@@ -8,9 +8,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from testbed.data.perturbation import sample_seed
 from testbed.data.source import ImageSource
 from testbed.errors import DataError, DefinitionError
-from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset, accuracy_topk, sample_seed
+from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset, accuracy_topk
 
 
 class Named(ImageSource):

@@ -14,9 +14,9 @@ import torch
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from testbed.corruptions import IMAGENET_C, SEVERITIES
-from testbed.data.imagenet import class_names, listed_classes, real_labels, synsets, templates
+from testbed.data.sets.imagenet import class_names, listed_classes, real_labels, synsets, templates
 from testbed.db.store import Store
-from testbed.eval_settings.benchmark_base import BENCHMARKS
+from testbed.eval_settings.base.benchmark import BENCHMARKS
 from testbed.eval_settings.imagenet import ATTACKS, EIGHTH
 from testbed.eval_settings.imagenet_shifts import V2
 from testbed.registry import registry
@@ -342,7 +342,7 @@ def test_the_outputs_are_those_of_the_network_on_the_images(evaluated, root):
 def test_val_and_all_corruptions_in_memory_open_each_image_once(run, tmp_path):
     """95 corruptions, greyscale and val: each file is read and decoded once."""
     (tmp_path / "count.py").write_text(
-        "import pathlib, testbed.data.image_folder as folder\n"
+        "import pathlib, testbed.data.formats.image_folder as folder\n"
         "decode = folder.decode_file\n"
         "def counting(path):\n"
         "    with open('opened.txt', 'a') as log:\n"
@@ -361,8 +361,8 @@ def test_val_and_all_corruptions_in_memory_open_each_image_once(run, tmp_path):
 
 
 def test_a_tenth_is_a_fixed_tenth_of_each_class(tmp_path, photos, monkeypatch):
-    from testbed.data.image_folder import ImageFolder
-    from testbed.data.imagenet import share_of_each_class
+    from testbed.data.formats.image_folder import ImageFolder
+    from testbed.data.sets.imagenet import share_of_each_class
 
     for label in ("cat", "dog"):
         (tmp_path / label).mkdir()

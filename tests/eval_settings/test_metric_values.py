@@ -10,8 +10,8 @@ import torch
 
 from testbed.entities import Metric
 from testbed.errors import DefinitionError
+from testbed.eval_settings.base.metric import as_metrics
 from testbed.eval_settings.eval_setting_base import Percent, accuracy_topk
-from testbed.eval_settings.metric_base import as_metrics
 
 
 def accuracy_of_imagenet_testbed(logits, targets, topk=(1, 5)):

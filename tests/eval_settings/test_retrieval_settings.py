@@ -11,7 +11,7 @@ import pytest
 from caption_world import COCO, coco_form, draw_all, write
 
 from testbed.errors import DataError, TestbedError
-from testbed.eval_settings.benchmark_base import BENCHMARKS
+from testbed.eval_settings.base.benchmark import BENCHMARKS
 from testbed.registry import registry
 from testbed.registry.select import select
 
@@ -116,7 +116,7 @@ def test_reading_annotation_files_imports_neither_torch_nor_pillow(tmp_path):
     draw_all(tmp_path / "val2014", COCO)
     write(tmp_path / "coco_test_karpathy.json", coco_form())
     script = (
-        "import sys; from pathlib import Path; from testbed.data.caption_files import coco_captions;"
+        "import sys; from pathlib import Path; from testbed.data.formats.caption_files import coco_captions;"
         f"assert len(coco_captions(Path({str(tmp_path)!r}), 'test')) == 3;"
         "print({'torch', 'PIL', 'numpy', 'pandas'} & set(sys.modules))"
     )

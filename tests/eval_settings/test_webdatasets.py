@@ -6,7 +6,7 @@ import pytest
 import wds_world as world
 
 from testbed.errors import DataError, DefinitionError
-from testbed.eval_settings.benchmark_base import BENCHMARKS
+from testbed.eval_settings.base.benchmark import BENCHMARKS
 from testbed.eval_settings.webdatasets import webdataset_benchmark
 from testbed.registry import registry
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from testbed.data.sentences import SentenceSplitter
+from testbed.data.language.sentences import SentenceSplitter
 from testbed.errors import DataError, DefinitionError
 from testbed.metrics import greedy_match as kernel
 from testbed.metrics.caption_similarity import (

@@ -10,7 +10,7 @@ from toy import toy_model
 from testbed import registry
 from testbed.errors import DataError, DefinitionError, UnknownNameError, UnsupportedError
 from testbed.metrics.caption_similarity_call import caption_similarity
-from testbed.models.definition_base import LoadOptions
+from testbed.models.base.definition import LoadOptions
 from testbed.models.model_base import DualEncoder, StandardTransform
 from testbed.registry import Catalog
 

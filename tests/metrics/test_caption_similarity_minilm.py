@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from testbed.data.sentences import get_splitter
+from testbed.data.language.sentences import get_splitter
 from testbed.metrics.caption_similarity import METRICS
 from testbed.metrics.caption_similarity_call import caption_similarity
 

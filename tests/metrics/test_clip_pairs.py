@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from testbed.metrics import clip_pairs
-from testbed.metrics.clip_pairs import clip_score_metrics, pair_cosines, ref_clip_score
+from testbed.metrics.clip import pairs as clip_pairs
+from testbed.metrics.clip.pairs import clip_score_metrics, pair_cosines, ref_clip_score
 
 
 def exact_cosine(a, b):

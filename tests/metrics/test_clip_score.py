@@ -21,9 +21,11 @@ from testbed.errors import (
     UnsupportedError,
     WeightsError,
 )
-from testbed.metrics import CLIPScore, clip_encoders, clip_score, clip_score_metric
+from testbed.metrics import CLIPScore, clip_score
+from testbed.metrics.clip import encoders as clip_encoders
+from testbed.metrics.clip import score as clip_score_metric
+from testbed.models.base.text_encoder import TextEncoder
 from testbed.models.model_base import DualEncoder, LoadOptions, Model, StandardTransform
-from testbed.models.text_encoder_base import TextEncoder
 from testbed.registry import registry
 
 WIDTH = 6

@@ -14,7 +14,8 @@ import pytest
 import torch
 
 from testbed.errors import MissingExtraError, UnsupportedError
-from testbed.metrics import CLIPScore, clip_encoders, clip_score
+from testbed.metrics import CLIPScore, clip_score
+from testbed.metrics.clip import encoders as clip_encoders
 
 torchmetrics = pytest.importorskip("torchmetrics")
 transformers = pytest.importorskip("transformers")

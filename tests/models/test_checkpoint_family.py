@@ -11,9 +11,9 @@ from safetensors.torch import save_file
 from torchvision import models
 
 from testbed.errors import DefinitionError, WeightsError
+from testbed.models.base.weights import of_files
 from testbed.models.checkpoint import CheckpointFamily, checkpoint_model, head_size, load_checkpoint
 from testbed.models.model_base import LoadOptions, StandardNormalization, StandardTransform
-from testbed.models.weights_base import of_files
 from testbed.registry import registry
 
 pytestmark = pytest.mark.usefixtures("library_lists")

@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from testbed.data.clip_cc_config import read_config
+from testbed.data.sets.clip_cc_config import read_config
 from testbed.errors import DefinitionError, DuplicateNameError, MissingExtraError, PluginError, RunError
 from testbed.identity import digest
 from testbed.inputs import ENV_CLIP_CC_BASE, Inputs, using
-from testbed.models.decoder_file_base import from_config
+from testbed.models.base.decoder_file import from_config
 from testbed.models.model_base import LoadOptions
 from testbed.registry.catalog import Catalog
 

@@ -19,8 +19,8 @@ from torch.nn.functional import gelu, layer_norm, normalize
 
 from testbed.errors import RunError, WeightsError
 from testbed.identity import digest
-from testbed.models.decoder_kinds_base import KINDS
-from testbed.models.folder_encoder_base import decoder
+from testbed.models.base.decoder_kinds import KINDS
+from testbed.models.base.folder_encoder import decoder
 from testbed.models.model_base import LoadOptions
 
 CPU = LoadOptions("cpu")

@@ -8,13 +8,13 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from testbed.data.digits import Digits
+from testbed.data.sets.digits import Digits
 from testbed.models import digits
+from testbed.models.base.runtime import ZeroShotClassifier
+from testbed.models.base.weights import of_files
 from testbed.models.model_base import LoadOptions
-from testbed.models.runtime_base import ZeroShotClassifier
-from testbed.models.weights_base import of_files
 from testbed.registry import registry
-from testbed.tasks.zero_shot import make_head
+from testbed.tasks.parts.zero_shot import make_head
 
 CPU = LoadOptions("cpu")
 

@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 from testbed.errors import DataError, DefinitionError, RunError, UnknownNameError, WeightsError
-from testbed.models.capability_base import GENERATE, Generates, Generation, GenerationConfig, Message
-from testbed.models.generator_base import Generator
+from testbed.models.base.capability import GENERATE, Generates, Generation, GenerationConfig, Message
+from testbed.models.base.generator import Generator
 from testbed.models.model_base import LoadOptions
 from testbed.registry import registry
 from testbed.registry.select import select
@@ -199,8 +199,8 @@ def test_what_recorded_predictions_cannot_do(folder: Path) -> None:
 
 def test_replaying_needs_no_torch(folder: Path) -> None:
     code = (
-        "import sys\nfrom testbed.models.capability_base import GenerationConfig, Message\n"
-        "from testbed.models.definition_base import LoadOptions\nfrom testbed.models.replay import Replay\n"
+        "import sys\nfrom testbed.models.base.capability import GenerationConfig, Message\n"
+        "from testbed.models.base.definition import LoadOptions\nfrom testbed.models.replay import Replay\n"
         f"loaded = Replay('replay:{folder / 'longva.json'}').load(LoadOptions())\n"
         "print(loaded.generate([Message([], sample='v1')], GenerationConfig())[0].text, 'torch' in sys.modules)"
     )

@@ -10,12 +10,12 @@ import torch
 from torchvision import models, transforms
 
 from testbed.errors import WeightsError
-from testbed.models import _imagenet_testbed_table as published_table
 from testbed.models import imagenet_testbed
-from testbed.models._imagenet_testbed_table import MORE_DATA, ROWS, STANDARD, Row
+from testbed.models.base.weights import of_files
 from testbed.models.imagenet_testbed import imagenet_among_21k, imagenet_logits
 from testbed.models.model_base import DualEncoder, LoadOptions
-from testbed.models.weights_base import of_files
+from testbed.models.networks import imagenet_testbed_table as published_table
+from testbed.models.networks.imagenet_testbed_table import MORE_DATA, ROWS, STANDARD, Row
 from testbed.registry import registry
 from testbed.registry.library_names import library_names
 from testbed.registry.select import select

@@ -11,7 +11,8 @@ from torch.nn import functional
 
 from testbed.errors import DefinitionError, RunError, WeightsError
 from testbed.identity import digest
-from testbed.models.capability_base import EmbedsImages, EmbedsText, GivesLogits
+from testbed.models.base.capability import EmbedsImages, EmbedsText, GivesLogits
+from testbed.models.base.runtime import ZeroShotClassifier
 from testbed.models.model_base import (
     DualEncoder,
     ImageEncoder,
@@ -20,7 +21,6 @@ from testbed.models.model_base import (
     StandardNormalization,
     StandardTransform,
 )
-from testbed.models.runtime_base import ZeroShotClassifier
 
 TRANSFORM = StandardTransform(8, 8)
 NORMALIZATION = StandardNormalization([0.5] * 3, [0.25] * 3)

@@ -14,7 +14,7 @@ from open_clip.transform import PreprocessCfg, image_transform_v2
 
 from testbed.errors import DefinitionError, MissingExtraError, UnsupportedError, WeightsError
 from testbed.identity import digest
-from testbed.models.capability_base import GENERATE, GenerationConfig, Message
+from testbed.models.base.capability import GENERATE, GenerationConfig, Message
 from testbed.models.model_base import LoadOptions
 from testbed.models.open_clip_coca import CaptionerFamily, CocaCaptioner
 from testbed.models.open_clip_models import OpenClipFamily

@@ -13,9 +13,9 @@ from open_clip.transform import PreprocessCfg, image_transform_v2, merge_preproc
 from safetensors.torch import save_file
 
 from testbed.errors import WeightsError
+from testbed.models.base.weights import of_files
 from testbed.models.model_base import DualEncoder, LoadOptions
 from testbed.models.open_clip_models import OpenClipFamily, OpenClipTransform
-from testbed.models.weights_base import of_files
 
 FAMILY = OpenClipFamily()
 CPU = LoadOptions("cpu")

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import wds_world
 
-from testbed.data.webdataset_export import export
+from testbed.data.webdataset.export import export
 from testbed.db.store import Store
-from testbed.eval_settings.benchmark_base import BENCHMARKS
+from testbed.eval_settings.base.benchmark import BENCHMARKS
 from testbed.graph.options import RunOptions
-from testbed.models.runtime_base import LoadedDualEncoder
+from testbed.models.base.runtime import LoadedDualEncoder
 from testbed.registry import registry
 from testbed.runner.run import run
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from testbed.models._open_clip_texts import shorten
+from testbed.models.networks.open_clip_texts import shorten
 
 CONTEXT, EOT = 24, 99
 KINDS = [{}, {"pool_type": "eos", "eos_id": EOT}, {"proj_bias": True}, {"proj_type": "none"}]

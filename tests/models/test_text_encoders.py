@@ -10,10 +10,10 @@ import torch
 
 from testbed.errors import DefinitionError, RunError
 from testbed.identity import digest
-from testbed.models.capability_base import EMBED_TEXT, EmbedsText
+from testbed.models.base.capability import EMBED_TEXT, EmbedsText
+from testbed.models.base.text_encoder import TextEncoder
+from testbed.models.base.text_runtime import alike
 from testbed.models.model_base import LoadOptions
-from testbed.models.text_encoder_base import TextEncoder
-from testbed.models.text_runtime_base import alike
 from testbed.registry import registry
 
 CPU = LoadOptions("cpu")

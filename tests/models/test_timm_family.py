@@ -13,9 +13,9 @@ from timm.data import create_transform, resolve_data_config
 
 from testbed.errors import WeightsError
 from testbed.models import timm_models
+from testbed.models.base.weights import of_files
 from testbed.models.model_base import ImageEncoder, LoadOptions, Model
 from testbed.models.timm_models import TimmFamily, TimmTransform, TimmWeights
-from testbed.models.weights_base import of_files
 
 FAMILY = TimmFamily()
 BARE = "test_vit.r160_in1k"

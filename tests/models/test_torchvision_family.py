@@ -9,9 +9,9 @@ import torch
 from torchvision import models
 
 from testbed.errors import WeightsError
+from testbed.models.base.weights import of_files
 from testbed.models.model_base import LoadOptions, Model
 from testbed.models.torchvision_models import TorchvisionFamily, TorchvisionWeights, weights_of
-from testbed.models.weights_base import of_files
 
 FAMILY = TorchvisionFamily()
 CPU = LoadOptions("cpu")
@@ -188,7 +188,7 @@ def test_a_download_is_checked_against_the_hash_in_its_name(torch_home, monkeypa
         Path(path).write_bytes(b"weights")
 
     monkeypatch.setattr("torch.hub.download_url_to_file", download)
-    monkeypatch.setattr("testbed.models.hub_base.require_host", lambda *args: None)
+    monkeypatch.setattr("testbed.models.base.hub.require_host", lambda *args: None)
     assert TorchvisionWeights(NAME).files(fetch=True) == [torch_home / file_name()]
     assert asked == [file_name().removesuffix(".pth").rpartition("-")[2]]
 

@@ -11,9 +11,9 @@ import torch
 
 from testbed.errors import MissingExtraError, WeightsError
 from testbed.identity import digest
+from testbed.models.base.weights import of_files
 from testbed.models.model_base import LoadOptions
 from testbed.models.transformers_clip import TransformersFamily
-from testbed.models.weights_base import of_files
 from testbed.registry import registry
 
 FAMILY = TransformersFamily()
@@ -216,7 +216,7 @@ def test_siglip_reads_lower_case_padded_to_the_full_length(folders, kind):
 
 @here
 def test_the_patches_of_a_square_picture_are_those_of_siglip2s_processor(folders, pictures):
-    from testbed.models._transformers_networks import in_patches
+    from testbed.models.networks.transformers import in_patches
 
     made = built(folders("siglip2"))
     square = pictures[0].resize((64, 64))

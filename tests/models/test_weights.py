@@ -18,9 +18,8 @@ from safetensors.torch import save_file
 from torch import nn
 
 from testbed.errors import DefinitionError, WeightsError
-from testbed.models import weights_base
-from testbed.models.model_base import Model, StandardTransform
-from testbed.models.weights_base import (
+from testbed.models.base import weights as weights_base
+from testbed.models.base.weights import (
     LocalFiles,
     Weights,
     fit_state_dict,
@@ -31,6 +30,7 @@ from testbed.models.weights_base import (
     of_state,
     require_host,
 )
+from testbed.models.model_base import Model, StandardTransform
 
 
 @pytest.fixture(autouse=True)

@@ -5,11 +5,9 @@ import threading
 
 import torch
 
-from testbed.data.webdataset_folder import WebDatasetFolder
+from testbed.data.webdataset.folder import WebDatasetFolder
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
-from testbed.models.capability_base import Generation
-from testbed.models.generator_base import Generator
-from testbed.models.model_base import DualEncoder, Model, StandardTransform
+from testbed.models.model_base import DualEncoder, Generation, Generator, Model, StandardTransform
 from testbed.paths import data_root
 from testbed.registry import registry
 

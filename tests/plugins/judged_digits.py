@@ -7,10 +7,9 @@ from testbed.eval_settings.digits import DigitsDataset
 from testbed.eval_settings.eval_setting_base import EvalSetting, Scoring
 from testbed.graph.nodes import Built
 from testbed.metrics.statistics import mean_and_stderr
-from testbed.models.capability_base import Generation, Message
-from testbed.models.generator_base import Generator
+from testbed.models.model_base import Generation, Generator, Message
 from testbed.registry import registry
-from testbed.tasks.generation_base import GenerationTask, texts_and_status
+from testbed.tasks.parts.generation import GenerationTask, texts_and_status
 from testbed.tasks.task_base import add_task
 
 

@@ -7,9 +7,8 @@ import torch
 
 from testbed.eval_settings.digits import DigitsDataset
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.models.capability_base import NETWORK, Generation
-from testbed.models.generator_base import Generator
-from testbed.models.model_base import Model, StandardTransform
+from testbed.models.base.capability import NETWORK
+from testbed.models.model_base import Generation, Generator, Model, StandardTransform
 from testbed.registry import registry
 
 MARKS = Path(os.environ["WORLD_MARKS"])

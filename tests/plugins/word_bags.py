@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from testbed.models.text_encoder_base import TextEncoder
+from testbed.models.model_base import TextEncoder
 from testbed.registry import registry
 
 WIDTH = 24

@@ -4,7 +4,7 @@ import hashlib
 
 import torch
 
-from testbed.models.text_encoder_base import TextEncoder
+from testbed.models.model_base import TextEncoder
 from testbed.registry import registry
 
 

@@ -204,7 +204,7 @@ def test_a_perturbed_setting_embeds_its_own_images(lab: Any, work: Any) -> None:
 
 
 def test_heads_can_be_saved_and_their_mean_be_used(lab: Any, tmp_path: Any) -> None:
-    from testbed.tasks.head_files import save_heads
+    from testbed.tasks.parts.head_files import save_heads
 
     settings = [zero_shot(), zero_shot("other", "some {c}")]
     lab.run(toy_catalog(toy_encoder(), *settings))

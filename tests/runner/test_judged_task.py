@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from testbed.data.digits import Digits
+from testbed.data.sets.digits import Digits
 from testbed.db.store import Store
 from testbed.errors import DefinitionError
 from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
-from testbed.models.capability_base import Generation
+from testbed.models.base.capability import Generation
 from testbed.registry import registry
 from testbed.runner.dry import make_plan
 from testbed.runner.report import Report

@@ -21,11 +21,11 @@ from testbed.db.tables import ItemValueRow
 from testbed.eval_settings.eval_setting_base import EvalSetting, Scoring
 from testbed.graph.build import Graph
 from testbed.graph.nodes import Built
-from testbed.models.capability_base import Message
+from testbed.models.base.capability import Message
 from testbed.registry import Catalog
 from testbed.tasks import linear_probe
 from testbed.tasks.captioning import Captioning
-from testbed.tasks.generation_base import texts_and_status
+from testbed.tasks.parts.generation import texts_and_status
 from testbed.tasks.task_base import add_task
 
 COUNT = 90

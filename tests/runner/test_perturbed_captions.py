@@ -16,8 +16,8 @@ from testbed.corruptions import Corruption
 from testbed.db.store import Store
 from testbed.eval_settings.eval_setting_base import EvalSetting, Scoring
 from testbed.graph.options import RunOptions
-from testbed.models.capability_base import Generation, GenerationConfig, Message
-from testbed.models.generator_base import Generator
+from testbed.models.base.capability import Generation, GenerationConfig, Message
+from testbed.models.base.generator import Generator
 from testbed.registry import registry
 from testbed.runner.run import run
 from testbed.work.perturb import perturbed
@@ -118,8 +118,8 @@ def test_processes_change_nothing(world, tmp_path):
         "import hashlib\n"
         "from testbed.corruptions import Corruption\n"
         "from testbed.eval_settings.eval_setting_base import EvalSetting\n"
-        "from testbed.models.capability_base import Generation\n"
-        "from testbed.models.generator_base import Generator\n"
+        "from testbed.models.base.capability import Generation\n"
+        "from testbed.models.base.generator import Generator\n"
         "from testbed.registry import registry\n"
         "class Teller:\n"
         "    def generate(self, messages, config):\n"

@@ -11,7 +11,7 @@ from toy import ToyNetwork, toy_catalog, toy_model, toy_setting
 
 from testbed.db.store import Store
 from testbed.exchange.importing import import_results
-from testbed.models.published_base import Published
+from testbed.models.base.published import Published
 
 
 def published(value, setting="toy-all", metric="top1"):

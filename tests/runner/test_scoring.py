@@ -15,8 +15,8 @@ from toy import ToyImages, toy_model
 from toy_captions import Captioner, Hash, captioner, catalog, hash_encoder, hashed, repeat, vary
 from toy_towers import Targets, ToyTower, tokenize, toy_encoder
 
-from testbed.data.predictions import read_predictions
-from testbed.data.sentences import get_splitter
+from testbed.data.formats.predictions import read_predictions
+from testbed.data.language.sentences import get_splitter
 from testbed.data.source import Source
 from testbed.db.store import Store
 from testbed.db.tables import ItemValueRow
@@ -28,9 +28,9 @@ from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
 from testbed.identity import digest_bytes
 from testbed.metrics.caption_similarity import SimilarityOptions, score_captions, texts_of
-from testbed.metrics.clip_pairs import pair_cosines, ref_clip_score
-from testbed.models.capability_base import Generation, GenerationConfig, Message
-from testbed.models.generator_base import Generator
+from testbed.metrics.clip.pairs import pair_cosines, ref_clip_score
+from testbed.models.base.capability import Generation, GenerationConfig, Message
+from testbed.models.base.generator import Generator
 from testbed.registry import Catalog
 from testbed.runner.dry import make_plan
 from testbed.runner.inline import InlineChannel

@@ -19,9 +19,9 @@ from testbed.db.store import Store
 from testbed.entities import OVERALL
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.options import RunOptions
-from testbed.models.capability_base import Generation
-from testbed.models.generator_base import Generator
-from testbed.models.text_encoder_base import TextEncoder
+from testbed.models.base.capability import Generation
+from testbed.models.base.generator import Generator
+from testbed.models.base.text_encoder import TextEncoder
 from testbed.runner.comparison import relative_difference
 from testbed.runner.computation import Computation
 from testbed.runner.dry import make_plan

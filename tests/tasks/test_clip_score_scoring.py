@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from testbed.data.digit_tasks import CAPTIONS
-from testbed.data.digits import CLASS_NAMES
+from testbed.data.sets.digit_tasks import CAPTIONS
+from testbed.data.sets.digits import CLASS_NAMES
 from testbed.db.store import Store
 from testbed.entities import SampleInfo
 from testbed.errors import DataError, DefinitionError, UnsupportedError

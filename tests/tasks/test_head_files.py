@@ -13,7 +13,7 @@ import torch
 
 from testbed.errors import DataError
 from testbed.inputs import Inputs, using
-from testbed.tasks.head_files import head_digests, loaded_head
+from testbed.tasks.parts.head_files import head_digests, loaded_head
 
 
 def heads(*files: Path) -> AbstractContextManager[None]:

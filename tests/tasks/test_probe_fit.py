@@ -9,12 +9,12 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from testbed.data.digits import load_digits, split_indices
+from testbed.data.sets.digits import load_digits, split_indices
 from testbed.errors import DataError, DefinitionError
-from testbed.tasks import probe_adamw
-from testbed.tasks.probe_adamw import accuracies, train_adamw
-from testbed.tasks.probe_fit import Probe, fit_probe, probe_logits
-from testbed.tasks.probe_spec import ProbeSpec, few_shot, find_peak, split_validation, weight_decays
+from testbed.tasks.probe import adamw as probe_adamw
+from testbed.tasks.probe.adamw import accuracies, train_adamw
+from testbed.tasks.probe.fit import Probe, fit_probe, probe_logits
+from testbed.tasks.probe.spec import ProbeSpec, few_shot, find_peak, split_validation, weight_decays
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
 

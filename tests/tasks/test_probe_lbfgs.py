@@ -7,10 +7,10 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from testbed.tasks import probe_lbfgs
-from testbed.tasks.probe_fit import fit_probe, probe_logits
-from testbed.tasks.probe_lbfgs import fit_lbfgs
-from testbed.tasks.probe_spec import ProbeSpec, default_weight_decay, find_peak, weight_decays
+from testbed.tasks.probe import lbfgs as probe_lbfgs
+from testbed.tasks.probe.fit import fit_probe, probe_logits
+from testbed.tasks.probe.lbfgs import fit_lbfgs
+from testbed.tasks.probe.spec import ProbeSpec, default_weight_decay, find_peak, weight_decays
 
 
 def data(count=300, width=10, classes=4, seed=0):

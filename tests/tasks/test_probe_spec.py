@@ -12,7 +12,7 @@ import torch
 
 from testbed.errors import DataError, DefinitionError
 from testbed.identity import digest
-from testbed.tasks.probe_spec import (
+from testbed.tasks.probe.spec import (
     ProbeSpec,
     check_targets,
     default_weight_decay,
@@ -198,5 +198,5 @@ def test_the_search_is_clip_benchmarks_and_trains_nothing_twice(shape):
 
 
 def test_specs_and_shots_need_no_torch():
-    code = "import sys, testbed.tasks.probe_spec as p; p.few_shot([0, 1], 1, 0, 2); assert 'torch' not in sys.modules"
+    code = "import sys, testbed.tasks.probe.spec as p; p.few_shot([0, 1], 1, 0, 2); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

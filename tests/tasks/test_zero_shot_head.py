@@ -8,12 +8,12 @@ import open_clip
 import pytest
 import torch
 
-from testbed.data.digits import CLASS_NAMES
+from testbed.data.sets.digits import CLASS_NAMES
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.graph.nodes import Given
 from testbed.models.digits import TEMPLATES
 from testbed.models.model_base import DualEncoder, LoadOptions, StandardTransform
-from testbed.tasks.zero_shot import ZeroShotHead, head_fingerprint, make_head
+from testbed.tasks.parts.zero_shot import ZeroShotHead, head_fingerprint, make_head
 
 PROMPTS = [
     ["a photo of a cat", "a cat"],

@@ -1,0 +1,1 @@
+"""Formats of files: folders and lists of images, annotations, captions, texts."""

@@ -1,0 +1,1 @@
+"""What is said in words: class names, prompts, languages, sentences."""

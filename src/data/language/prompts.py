@@ -1,0 +1,370 @@
+"""Class names and prompt templates of named data sets, found in files: nothing of other people's is kept here.
+
+Where they are looked for, first to last:
+
+1. the files that the user names (``--classnames-file``, ``--templates-file``), in CLIP benchmark's JSON formats:
+   ``{data set: [class names]}``; ``{data set: [templates with {c}]}``, ``{data set: {class: [prompts]}}`` or, as CuPL
+   has it, ``{class: [prompts]}``;
+2. text files beside the data, one entry per line: ``classnames.txt``, ``zeroshot_classification_templates.txt`` or
+   ``templates.txt``, and ``classnames.zh.txt`` and the like in another language;
+3. the JSON files of an installed clip-benchmark package, of which no code is run;
+4. for ImageNet's classes in English, open_clip's.
+
+A data set is looked up under its full name, then without the prefix that says where it comes from.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import DataError
+from testbed.inputs import active
+
+IMAGENET = "imagenet1k"
+CLASS_NAMES_FILE = "classnames.txt"
+TEMPLATE_FILES = ("zeroshot_classification_templates.txt", "templates.txt")
+PREFIXES = ("wds/", "vtab/", "tfds/", "hf/", "folder/")
+# Languages that published files spell in two ways.
+_SPELLINGS = {"zh": ("zh", "cn"), "cn": ("cn", "zh"), "ja": ("ja", "jp"), "jp": ("jp", "ja")}
+_PACKAGE = "clip_benchmark"
+# Where clip-benchmark has other class names for one data set under one name.
+_PACKAGED_AS = {"vtab/caltech101": "caltech101_vtab"}
+
+Templates = list[str] | dict[str, list[str]]
+
+
+def class_names_file(given: Path) -> Path:
+    """A file of class names that comes before all others, checked; see `templates_file`."""
+    return _checked(given, _strings)
+
+
+def templates_file(given: Path) -> Path:
+    """A file of templates that comes before all others, checked.
+
+    A file that is none is taken from the installed clip-benchmark package if it has one of that name
+    (``cupl_prompts.json``).
+
+    Raises:
+        DataError: If it cannot be read or is in no known form.
+    """
+    return _checked(given, _texts)
+
+
+def _checked(given: Path, check: Callable[[Path, str, Any], object]) -> Path:
+    path = _own_or_packaged(given.expanduser())
+    for key, value in _read(path).items():
+        check(path, key, value)
+    return path
+
+
+def in_language(file: str, language: str) -> str:
+    """The name of a file beside the data in a language: ``classnames.zh.txt``; without a code in English."""
+    stem, _, suffix = file.rpartition(".")
+    return file if language == "en" else f"{stem}.{language}.{suffix}"
+
+
+def languages_beside(folder: Path) -> list[str]:
+    """The languages other than English of which a folder has class names or templates."""
+    found = set()
+    for file in (CLASS_NAMES_FILE, *TEMPLATE_FILES):
+        stem, _, suffix = file.rpartition(".")
+        found |= {path.name[len(stem) + 1 : -len(suffix) - 1] for path in folder.glob(f"{stem}.*.{suffix}")}
+    return sorted(code for code in found if code.replace("_", "").isalnum())
+
+
+def lookup_keys(name: str) -> list[str]:
+    """What a data set is looked up by: ``wds/vtab/x``, ``vtab/x``, ``x``."""
+    keys = [name]
+    while prefix := next((each for each in PREFIXES if keys[-1].startswith(each)), None):
+        keys.append(keys[-1].removeprefix(prefix))
+    return keys
+
+
+# Class names ------------------------------------------------------------------------------------------------------
+
+
+def class_names(
+    name: str,
+    language: str = "en",
+    *,
+    folders: Sequence[Path] = (),
+    count: int | None = None,
+    same_as: str | None = None,
+    own: bool = False,
+) -> list[str] | None:
+    """The class names of a data set in a language.
+
+    Args:
+        name: The data set's name.
+        language: Its code.
+        folders: Where the data may be, with files beside them.
+        count: The number of classes.
+        same_as: Another data set whose names these are too, such as ``imagenet1k``.
+        own: Whether the data set's own names will do, in English, where no file has others.
+
+    Returns:
+        A name for each class, or None for the data set's own names.
+
+    Raises:
+        DataError: If there are none, or another number of them; says where they can come from.
+    """
+    keys = [*lookup_keys(name), *([same_as] if same_as else [])]
+    found = _find_class_names(keys, language, folders)
+    if found is None:
+        if own and language == "en":
+            return None
+        raise DataError(_missing("class names", "--classnames-file", name, language, folders, (CLASS_NAMES_FILE,)))
+    names, where = found
+    if count is not None and len(names) != count:
+        raise DataError(
+            f"data set {name!r} has {count} classes; {where} has {len(names)} class names"
+            f"{f' in the language {language!r}' if language != 'en' else ''}, and should have one for each"
+        )
+    return names
+
+
+def _find_class_names(keys: Sequence[str], language: str, folders: Sequence[Path]) -> tuple[list[str], str] | None:
+    if path := active().class_names:
+        content = _read(Path(path))
+        for key in keys:
+            if key in content:
+                return _strings(Path(path), key, content[key]), path
+    for folder in folders:
+        if (beside := folder / in_language(CLASS_NAMES_FILE, language)).is_file():
+            return read_lines(beside), str(beside)
+    for file in _packaged(language, "classnames"):
+        content = _read(file)
+        for packaged in [each for key in keys for each in (_PACKAGED_AS.get(key, key), key)]:
+            if packaged in content:
+                return _strings(file, packaged, content[packaged]), str(file)
+    if IMAGENET in keys and language == "en":
+        from testbed.data.sets.imagenet import class_names as imagenet_names
+
+        return imagenet_names(), "open_clip"
+    return None
+
+
+# Templates --------------------------------------------------------------------------------------------------------
+
+
+def templates(
+    name: str,
+    language: str = "en",
+    *,
+    folders: Sequence[Path] = (),
+    same_as: str | None = None,
+    classes: Sequence[str] | None = None,
+) -> Templates:
+    """The prompt templates of a data set in a language.
+
+    Args:
+        name: The data set's name.
+        language: Its code.
+        folders: As `class_names`.
+        same_as: As `class_names`.
+        classes: The class names, where they are known: what tells whether a file of ``{class: [prompts]}`` is meant.
+
+    Returns:
+        Templates with ``{c}``, or a dictionary of class name to prompts.
+
+    Raises:
+        DataError: If there are none. ImageNet's are not taken for other data sets, nor those of another language.
+    """
+    keys = [*lookup_keys(name), *([same_as] if same_as else [])]
+    found = _find_templates(keys, language, folders, classes)
+    if found is None:
+        raise DataError(_missing("prompt templates", "--templates-file", name, language, folders, TEMPLATE_FILES))
+    return found
+
+
+def _find_templates(
+    keys: Sequence[str], language: str, folders: Sequence[Path], classes: Sequence[str] | None
+) -> Templates | None:
+    if path := active().templates:
+        content = _read(Path(path))
+        for key in keys:
+            if key in content:
+                return _templates_of(Path(path), key, content[key])
+        if _is_by_class(content) and (classes is None or not set(classes).isdisjoint(content)):
+            return {name: _strings(Path(path), name, prompts) for name, prompts in content.items()}
+    for folder in folders:
+        for file in [folder / in_language(each, language) for each in TEMPLATE_FILES]:
+            if file.is_file():
+                return _templates_of(file, "", read_lines(file))
+    for packaged in _packaged(language, "zeroshot_classification_templates"):
+        content = _read(packaged)
+        for key in keys:
+            if key in content:
+                return _templates_of(packaged, key, content[key])
+    if IMAGENET in keys and language == "en":
+        from testbed.data.sets.imagenet import templates as imagenet_templates
+
+        return imagenet_templates()
+    return None
+
+
+def _is_by_class(content: Mapping[str, Any]) -> bool:
+    """Whether a file is ``{class: [prompts]}``: whole prompts, none of them to be filled in."""
+    texts = [each for prompts in content.values() if isinstance(prompts, list) for each in prompts]
+    return all(isinstance(each, list) for each in content.values()) and not any("{c}" in str(each) for each in texts)
+
+
+# Babel-ImageNet ---------------------------------------------------------------------------------------------------
+
+BABEL = "babel_imagenet"
+_BABEL_FILES = ("babel_imagenet.json", "nllb_dist13b_prompts.json")
+
+
+def babel_classes(language: str, folders: Sequence[Path] = ()) -> tuple[list[int], list[str]]:
+    """Babel-ImageNet's classes in a language: which of ImageNet's they are, and their names.
+
+    They are read from ``babel_imagenet.json``, beside the data or in the installed clip-benchmark package.
+
+    Raises:
+        DataError: If the file is not there, or has not this language.
+    """
+    path = _babel_file(_BABEL_FILES[0], folders)
+    entry = _read(path).get(language.upper())
+    if entry is None:
+        raise DataError(f"{path} has not the language {language!r}; it has {', '.join(sorted(_read(path)))}")
+    well_formed = isinstance(entry, list) and len(entry) == 2 and all(isinstance(part, list) for part in entry)
+    if not well_formed or len(entry[0]) != len(entry[1]) or not all(
+        type(label) is int and 0 <= label < 1000 for label in entry[0]
+    ):  # fmt: skip
+        raise DataError(f"{path}: {language.upper()} should be [[class numbers from 0 to 999], [as many names]]")
+    return list(entry[0]), _strings(path, language.upper(), entry[1])
+
+
+def babel_templates(language: str, folders: Sequence[Path] = ()) -> Templates:
+    """Babel-ImageNet's prompt templates in a language, from ``nllb_dist13b_prompts.json``; the user's come first.
+
+    Raises:
+        DataError: If there are none.
+    """
+    if path := active().templates:
+        content = _read(Path(path))
+        if BABEL in content:
+            return _templates_of(Path(path), BABEL, content[BABEL])
+    file = _babel_file(_BABEL_FILES[1], folders)
+    entry = _read(file).get(language.upper())
+    if entry is None:
+        raise DataError(
+            f"{file} has no prompt templates in the language {language!r}, which Babel-ImageNet's authors give none"
+            f' for; give some with --templates-file FILE: {{"{BABEL}": ["… {{c}} …"]}}'
+        )
+    return [template.replace("{}", "{c}") for template in _strings(file, language.upper(), entry)]
+
+
+def _babel_file(name: str, folders: Sequence[Path]) -> Path:
+    for path in (*(folder / name for folder in folders), *_package_files(name)):
+        if path.is_file():
+            return path
+    where = f" in {folders[0]}" if folders else ""
+    raise DataError(f"data set {BABEL!r} needs the file {name}{where}, or pip install 'testbed[prompts]'")
+
+
+# Files ------------------------------------------------------------------------------------------------------------
+
+
+def read_lines(path: Path) -> list[str]:
+    """The entries of a text file, one per line; empty ones count (a class may have an empty name).
+
+    Only a newline ends a line: other separators of Unicode may be part of a name.
+
+    Raises:
+        DataError: If the file cannot be read.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    lines = text.split("\n")
+    if lines[-1].strip() == "":
+        lines.pop()  # what follows the last newline is no entry
+    return [line.strip() for line in lines]
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    """A JSON object, read again when the file has changed."""
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise DataError(f"the file {path} cannot be read: {error.strerror}") from error
+    return _parse(path, stat.st_size, stat.st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _parse(path: Path, size: int, changed: int) -> Mapping[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path} should be a JSON file; it cannot be read: {error}") from error
+    if not isinstance(content, dict) or not content:
+        raise DataError(f"{path} should hold a JSON object with data sets' names as keys, not {_kind(content)}")
+    return content
+
+
+def _templates_of(path: Path, key: str, value: Any) -> Templates:
+    """Templates, of which some must have a place for the class name; or a dictionary of prompts."""
+    found = _texts(path, key, value)
+    if isinstance(found, list) and not any("{c}" in template for template in found):
+        raise DataError(f"{path}: no template has the place {{c}} for the class name; the first is {found[0]!r}")
+    return found
+
+
+def _texts(path: Path, key: str, value: Any) -> Templates:
+    """A list of texts, or a dictionary of them."""
+    if isinstance(value, dict):
+        return {name: _strings(path, f"{key}: {name}", prompts) for name, prompts in value.items()}
+    return _strings(path, key, value)
+
+
+def _strings(path: Path, key: str, value: Any) -> list[str]:
+    if not isinstance(value, list) or not value or not all(isinstance(each, str) for each in value):
+        raise DataError(f"{path}: {key!r} should have a list of texts, not {_kind(value)}")
+    return list(value)
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "an empty list", str: "a text", type(None): "null"}
+    if isinstance(value, list) and value:
+        return "a list with other things in it"
+    return names.get(type(value), f"the {type(value).__name__} {value!r}")
+
+
+def _own_or_packaged(path: Path) -> Path:
+    if not path.is_file() and len(path.parts) == 1:
+        return next((each for each in _package_files(path.name) if each.is_file()), path)
+    return path
+
+
+def _packaged(language: str, what: str) -> list[Path]:
+    """The installed package's file of that language, under either spelling."""
+    if not language.isalpha():
+        return []
+    files = [file for code in _SPELLINGS.get(language, (language,)) for file in _package_files(f"{code}_{what}.json")]
+    return [file for file in files if file.is_file()]
+
+
+def _package_files(name: str) -> list[Path]:
+    """Where the installed package would have a file; it is found without being imported."""
+    found = importlib.util.find_spec(_PACKAGE)
+    if found is None or not found.submodule_search_locations:
+        return []
+    return [Path(folder) / "datasets" / name for folder in found.submodule_search_locations]
+
+
+def _missing(what: str, flag: str, name: str, language: str, folders: Sequence[Path], files: Sequence[str]) -> str:
+    example = "class names" if what == "class names" else "a photo of a {c}."
+    ways = [f'{flag} FILE with {{"{name}": ["{example}", …]}}']
+    if language == "en":
+        where = folders[0] / files[0] if folders else f"{files[0]} beside the data"
+        ways.append(f"the file {where} with one per line")
+    ways.append("pip install 'testbed[prompts]', where CLIP benchmark has some for it")
+    spoken = "" if language == "en" else f" in the language {language!r}"
+    return f"data set {name!r} has no {what}{spoken}, which zero-shot classification needs; give {'; or '.join(ways)}"

@@ -1,0 +1,1 @@
+"""Data sets by name, as their authors distribute them."""

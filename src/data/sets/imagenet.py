@@ -1,0 +1,196 @@
+"""ImageNet's 1,000 classes, folders of their images, and parts of other data sets."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.data.formats.image_folder import ImageFolder
+from testbed.data.source import ImageSource
+from testbed.errors import DataError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+
+@lru_cache(maxsize=1)
+def _information() -> Path:
+    """timm's folder with information about ImageNet; found without importing timm."""
+    found = importlib.util.find_spec("timm")
+    if found is None or found.origin is None:
+        raise DataError("timm is not installed; its lists of ImageNet's classes are needed: pip install timm")
+    return Path(found.origin).parent / "data" / "_info"
+
+
+@lru_cache(maxsize=1)
+def synsets() -> tuple[str, ...]:
+    """The WordNet ids of the 1,000 classes, sorted, which is the order of the logits."""
+    return tuple((_information() / "imagenet_synsets.txt").read_text(encoding="utf-8").split())
+
+
+@lru_cache(maxsize=1)
+def synsets_21k() -> tuple[str, ...]:
+    """The WordNet ids of the 21,843 classes of Google's ImageNet-21k models, in the order of their logits."""
+    return tuple((_information() / "imagenet21k_goog_synsets.txt").read_text(encoding="utf-8").split())
+
+
+@lru_cache(maxsize=4)
+def listed_classes(which: str) -> tuple[int, ...]:
+    """The classes of ImageNet-A (``"a"``) or ImageNet-R (``"r"``), 200 each, ascending."""
+    text = (_information() / f"imagenet_{which}_indices.txt").read_text(encoding="utf-8")
+    return tuple(sorted(int(word) for word in text.split()))
+
+
+@lru_cache(maxsize=1)
+def real_labels() -> list[list[int]]:
+    """The true classes of each of the 50,000 validation images (Beyer et al., "Are we done with ImageNet?").
+
+    The n-th list is that of ILSVRC2012_val_{n + 1:08d}; 3,163 are empty.
+    """
+    labels: list[list[int]] = json.loads((_information() / "imagenet_real_labels.json").read_text(encoding="utf-8"))
+    return labels
+
+
+class ImageNetFolder(ImageFolder):
+    """Images of some of ImageNet's classes, with a folder for each, named by its WordNet id or by its number.
+
+    A target is the index of the class among the given ones, independent of the order of the folders. (ImageNetV2's
+    folders are named 0 … 999, which sort differently as text.)
+
+    Args:
+        root: The folder with the class folders.
+        name: The data set's name, for messages.
+        classes: The required classes; None means all 1,000.
+
+    Raises:
+        DataError: If it has other folders.
+    """
+
+    def __init__(self, root: Path, name: str, classes: Sequence[int] | None = None) -> None:
+        super().__init__(root, name)
+        wanted = list(range(len(synsets()))) if classes is None else list(classes)
+        by_name = {synsets()[label]: place for place, label in enumerate(wanted)}
+        by_number = {str(place): place for place in range(len(wanted))}
+        found = list(self.class_names or ())
+        places = next((each for each in (by_name, by_number) if set(found) == set(each)), None)
+        if places is None:
+            raise DataError(self._difference(found, by_name))
+        self.targets = [places[found[target]] for target in self.targets]
+        self.class_names = list(by_name)
+
+    def _difference(self, found: Sequence[str], wanted: dict[str, int]) -> str:
+        unknown = [name for name in found if name not in wanted]
+        missing = [name for name in wanted if name not in set(found)]
+        details = [f"{len(found):,} folders were found"]
+        if missing:
+            details.append(f"{len(missing):,} of those are missing, the first is {missing[0]}")
+        if unknown:
+            details.append(f"{len(unknown):,} are others, the first is {unknown[0]}")
+        return (
+            f"data set {self.name!r}: {self.root} should hold {len(wanted):,} folders, one for each class, named by"
+            f" their WordNet ids ({next(iter(wanted))} …) or by their numbers from 0; {'; '.join(details)}"
+        )
+
+
+class Selected(ImageSource):
+    """Some samples of another source, with new targets.
+
+    Args:
+        source: The other source.
+        positions: The positions of the samples.
+        targets: The target of each sample.
+        class_names: The names of the classes that targets index.
+    """
+
+    def __init__(
+        self,
+        source: ImageSource,
+        positions: Sequence[int],
+        targets: Sequence[Any],
+        class_names: Sequence[str] | None,
+    ) -> None:
+        self.source = source
+        self.positions = list(positions)
+        self.name = source.name
+        self.ids = [source.ids[position] for position in positions]
+        self.targets = list(targets)
+        self.class_names = list(class_names) if class_names is not None else None
+        self.slices = [source.slices[position] for position in positions] if source.slices is not None else None
+        self.groups = [source.groups[position] for position in positions] if source.groups is not None else None
+
+    def image(self, position: int) -> Image.Image:
+        """The decoded RGB image at a position."""
+        return self.source.image(self.positions[position])
+
+    def digests(self, positions: Sequence[int]) -> list[str]:
+        """A digest of the content of each of these samples."""
+        return self.source.digests([self.positions[position] for position in positions])
+
+
+def of_classes(source: ImageSource, groups: Sequence[Sequence[int]]) -> Selected:
+    """The samples whose target is in a group of classes; the new target is the index of the group."""
+    group_of = {label: place for place, group in enumerate(groups) for label in group}
+    positions = [position for position, target in enumerate(source.targets) if target in group_of]
+    names = None
+    if source.class_names is not None:
+        names = [", ".join(source.class_names[label] for label in group) for group in groups]
+    return Selected(source, positions, [group_of[source.targets[position]] for position in positions], names)
+
+
+def share_of_each_class(source: ImageSource, one_of: int) -> Selected:
+    """A fixed share of the samples of each class, at least one: those with the lowest SHA-256 of their file name.
+
+    This rule needs no random generator; data sets of the same files (such as ImageNet-C) get the same samples.
+    """
+    members: dict[Any, list[int]] = defaultdict(list)
+    for position, target in enumerate(source.targets):
+        members[target].append(position)
+    kept: list[int] = []
+    for positions in members.values():
+        ranked = sorted(positions, key=lambda position: _rank(source.ids[position]))
+        kept += ranked[: max(1, len(positions) // one_of)]
+    kept.sort()
+    return Selected(source, kept, [source.targets[position] for position in kept], source.class_names)
+
+
+def _rank(sample_id: str) -> bytes:
+    return hashlib.sha256(Path(sample_id).stem.encode()).digest()
+
+
+def with_real_labels(source: ImageSource) -> Selected:
+    """ImageNet's validation images with all their true classes instead of the one of their folder.
+
+    Raises:
+        DataError: If a file's name does not say which validation image it is.
+    """
+    labels = real_labels()
+    targets = []
+    for sample_id in source.ids:
+        number = Path(sample_id).stem.rpartition("_")[2]
+        if not (number.isdigit() and 1 <= int(number) <= len(labels)):
+            raise DataError(
+                f"data set {source.name!r}: ReaL labels require files named ILSVRC2012_val_00000001 to"
+                f" ILSVRC2012_val_00050000, unlike {sample_id}"
+            )
+        targets.append(labels[int(number) - 1])
+    return Selected(source, range(len(source)), targets, source.class_names)
+
+
+def class_names() -> list[str]:
+    """OpenAI's names of the 1,000 classes, in the order of the sorted WordNet ids (they come with open_clip)."""
+    from open_clip import IMAGENET_CLASSNAMES
+
+    return list(IMAGENET_CLASSNAMES)
+
+
+def templates() -> list[str]:
+    """OpenAI's 80 prompt templates (they come with open_clip)."""
+    from open_clip import OPENAI_IMAGENET_TEMPLATES
+
+    return [template("{c}") for template in OPENAI_IMAGENET_TEMPLATES]

@@ -1,0 +1,1 @@
+"""CLIP benchmark's webdataset format: reading, finding and writing it."""

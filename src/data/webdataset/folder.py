@@ -1,0 +1,134 @@
+"""Finds data sets in the webdataset format: in a folder below the data root, or on a web server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.data.libraries.remote_folder import RemoteFolder
+from testbed.data.webdataset.format import METADATA, NSHARDS, read_nshards, splits
+from testbed.errors import DataError, DefinitionError
+from testbed.inputs import ENV_DATA, is_url
+from testbed.paths import data_root_text, fill_root
+
+if TYPE_CHECKING:
+    from testbed.data.webdataset.source import WebDataset
+
+PREFIX = "wds/"
+
+
+class WebDatasetFolder:
+    """A split of a data set in the webdataset format.
+
+    Args:
+        name: The part after ``wds/`` in the name of the setting, such as ``vtab/cifar10``; searched below the data
+            root, see `find_webdataset`.
+        split: The split.
+        root: A folder with such a data set, or its URL. Give either a name or a root.
+    """
+
+    def __init__(self, name: str | None = None, split: str = "test", root: str | Path | None = None) -> None:
+        if bool(name) == bool(root):
+            raise DefinitionError(f"WebDatasetFolder takes either a name or a root, got name={name!r}, root={root!r}")
+        self.name = name.removeprefix(PREFIX) if name else None
+        if self.name is not None:
+            check_name(self.name)
+        self.root = str(root) if root else None
+        self.split = split
+
+    def location(self) -> str | Path:
+        """The folder, or its URL.
+
+        Raises:
+            DataError: If it is not found below the data root.
+        """
+        if self.root is not None:
+            return self.root if is_url(self.root) else Path(self.root).expanduser()
+        return find_webdataset(str(self.name))
+
+    def spec(self) -> dict[str, Any]:
+        """The place of the data set, and the split."""
+        place = self.location()
+        return {"webdataset": str(place.absolute() if isinstance(place, Path) else place), "split": self.split}
+
+    def open(self) -> WebDataset:
+        """The samples; for a URL, they are copied into the cache folder first."""
+        from testbed.data.webdataset.source import WebDataset, check_split
+
+        check_split(self.split)
+        label = f"{PREFIX}{self.name}" if self.name is not None else str(self.root)
+        return WebDataset(local_copy(self.location(), self.split), self.split, f"{label}-{self.split}")
+
+
+def check_name(name: str) -> None:
+    """Checks that a name stays below a folder.
+
+    Raises:
+        DefinitionError: If it does not.
+    """
+    if "\\" in name or any(part in ("", ".", "..") for part in name.split("/")):
+        raise DefinitionError(f"{PREFIX}{name}: the part after {PREFIX} must name a folder below the data root")
+
+
+def find_webdataset(name: str) -> str | Path:
+    """The folder or URL of a named data set.
+
+    In the data root, ``{dataset}`` and ``{dataset_cleaned}`` are replaced by the name (in the latter with ``-`` for
+    ``/``), as on CLIP benchmark's command line; the result is the data set's folder. A URL without them is the data
+    set's folder too. Otherwise it is the first existing folder of ``wds_<name with - for />``, ``wds/<name>`` and
+    ``<name>`` below the data root, or the data root itself if it contains a data set.
+
+    Args:
+        name: Such as ``vtab/cifar10``.
+
+    Raises:
+        DataError: If no data root is set, or it has no such data set.
+    """
+    check_name(name)
+    root = data_root_text()
+    candidates = [f"wds_{name.replace('/', '-')}", f"{PREFIX}{name}", name]
+    if not root:
+        raise DataError(
+            f"data set {PREFIX}{name}: no data root is set; give --data-root DIR or set {ENV_DATA}, where"
+            f" DIR/{candidates[0]} (or DIR/{candidates[1]}, or DIR/{name}) holds it"
+        )
+    filled = fill_root(root, name)
+    if is_url(filled):
+        return filled
+    if filled != root:
+        return Path(filled)
+    folder = Path(root)
+    for candidate in candidates:
+        if (folder / candidate).is_dir():
+            return folder / candidate
+    if splits(folder):
+        return folder
+    raise DataError(
+        f"data set {PREFIX}{name}: {root} has none of the folders {', '.join(candidates)}, and holds no SPLIT/{NSHARDS}"
+        " itself; one of these should be there, or give another --data-root"
+    )
+
+
+def local_copy(place: str | Path, split: str | None) -> Path:
+    """A local folder with the files of a split.
+
+    Args:
+        place: A folder, which is returned unchanged, or a URL, whose files are copied into the cache folder.
+        split: The split; None: only class names, templates and kind.
+
+    Raises:
+        DataError: If a file is not available.
+    """
+    if isinstance(place, Path):
+        return place
+    remote = RemoteFolder(place)
+    for name in METADATA:
+        remote.fetch(name, optional=True)
+    if split is not None:
+        if remote.fetch(f"{split}/{NSHARDS}", optional=True) is None:
+            raise DataError(
+                f"{remote.url_of(f'{split}/{NSHARDS}')} does not exist; it should contain the number of shards"
+            )
+        for number in range(read_nshards(remote.local / split)):
+            remote.fetch(f"{split}/{number}.tar")
+    return remote.local

@@ -1,0 +1,252 @@
+"""Indexes of the samples in shards: each shard is read once, and its index is cached.
+
+Members of a tar archive are not compressed, so an offset and a size are enough to read an image. Nothing is unpacked to
+disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import tarfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from testbed.data.webdataset.format import IMAGE_EXTENSIONS, LABEL_EXTENSION, read_label
+from testbed.errors import DataError
+from testbed.identity import digest_bytes
+from testbed.paths import cache_dir, write_atomically
+
+_REVISION = 2  # of the cached index
+_BLOCK = 512  # bytes; of tar
+_LARGEST_LABEL = 1 << 26
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard"}
+_LFS = b"version https://git-lfs"
+
+
+@dataclass
+class ShardIndex:
+    """The samples of one shard, in their order; the columns are equally long.
+
+    Attributes:
+        path: The shard.
+        size: Its size in bytes.
+        mtime_ns: Its modification time, which programs may set.
+        inode: Its inode.
+        ctime_ns: Its change time, which programs cannot set; a copy may have the same size and ``mtime_ns``.
+        keys: The name of each sample: the common prefix of its members.
+        offsets: The offset of each image.
+        sizes: The number of bytes of each image.
+        labels: The targets, from `read_label`.
+        widths: The number of classes of each label, or None.
+        digests: A digest of each image's bytes.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int
+    inode: int = 0
+    ctime_ns: int = 0
+    keys: list[str] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    labels: list[Any] = field(default_factory=list)
+    widths: list[int | None] = field(default_factory=list)
+    digests: list[str] = field(default_factory=list)
+
+
+_COLUMNS = ("keys", "offsets", "sizes", "labels", "widths", "digests")
+
+
+def index_shards(paths: Sequence[Path], kind: str) -> list[ShardIndex]:
+    """The index of each shard; unchanged shards are not read again.
+
+    Args:
+        paths: The shards.
+        kind: The kind of their labels.
+
+    Raises:
+        DataError: If a shard cannot be read or is not in the format.
+    """
+    with ThreadPoolExecutor(min(len(paths), (os.cpu_count() or 1) * 2)) as threads:  # both release the GIL
+        return list(threads.map(lambda path: _index(path, kind), paths))
+
+
+def _index(path: Path, kind: str) -> ShardIndex:
+    try:
+        real = path.resolve(strict=True)
+        now = real.stat()
+    except OSError as error:
+        raise DataError(f"the shard {path} cannot be read: {error.strerror}") from error
+    if not stat.S_ISREG(now.st_mode):
+        raise DataError(f"the shard {path} is not a file")
+    memo = cache_dir("webdataset") / f"{digest_bytes(os.fsencode(real), b'/', kind.encode())}.json"
+    found = _recall(memo)
+    stamp = (str(real), now.st_size, now.st_mtime_ns, now.st_ino, now.st_ctime_ns)
+    if found is None or (found.path, found.size, found.mtime_ns, found.inode, found.ctime_ns) != stamp:
+        found = read_shard(real, kind)
+        try:
+            write_atomically(memo, json.dumps({"revision": _REVISION, **asdict(found)}, ensure_ascii=False).encode())
+        except (OSError, UnicodeEncodeError):  # disk full, or a path that is not text: not cached
+            pass
+    return found
+
+
+def _recall(memo: Path) -> ShardIndex | None:
+    """The cached index, if it is complete."""
+    try:
+        known = json.loads(memo.read_bytes())
+        if known.pop("revision") != _REVISION:
+            return None
+        found = ShardIndex(**known)
+        return found if len({len(getattr(found, column)) for column in _COLUMNS}) == 1 else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+# Reading ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Sample:
+    """The relevant members of one sample: their place by extension, and a digest or the content."""
+
+    places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    content: dict[str, Any] = field(default_factory=dict)
+
+
+def read_shard(path: Path, kind: str) -> ShardIndex:
+    """Reads a shard from its beginning to its end.
+
+    Args:
+        path: The shard.
+        kind: The kind of its labels.
+
+    Raises:
+        DataError: If it is not a plain tar archive, is truncated, has invalid members, or a sample is incomplete.
+    """
+    samples: dict[str, _Sample] = {}
+    try:
+        with path.open("rb") as file:
+            now = os.fstat(file.fileno())
+            _check_beginning(path, file)
+            for member in _members(path, file):
+                _take(path, file, member, kind, samples)
+    except DataError:
+        raise
+    except OSError as error:
+        raise DataError(f"the shard {path} cannot be read: {error.strerror or error}") from error
+    except Exception as error:  # tarfile raises almost anything on damaged headers
+        raise DataError(f"the shard {path} is damaged or not a tar archive: {error}") from error
+    index = ShardIndex(str(path), now.st_size, now.st_mtime_ns, now.st_ino, now.st_ctime_ns)
+    for key, sample in samples.items():
+        _add(index, key, sample, kind)
+    return index
+
+
+def _check_beginning(path: Path, file: BinaryIO) -> None:
+    head = file.read(64)
+    file.seek(0)
+    for magic, name in _COMPRESSED.items():
+        if head.startswith(magic):
+            raise DataError(
+                f"the shard {path} is compressed ({name}), but random access needs a plain tar archive;"
+                " decompress it (images are compressed themselves)"
+            )
+    if head.startswith(_LFS):
+        raise DataError(f"the shard {path} is a git-lfs pointer, not the file itself; run git lfs pull")
+
+
+def _members(path: Path, file: BinaryIO) -> Iterator[tarfile.TarInfo]:
+    """The regular files in a shard, each checked before it is used."""
+    size = os.fstat(file.fileno()).st_size
+    end = 0
+    with tarfile.open(fileobj=file, mode="r:", encoding="utf-8") as archive:
+        while (member := archive.next()) is not None:
+            _check_member(path, member)
+            blocks = -(-member.size // _BLOCK) if member.isreg() else 0
+            end = member.offset_data + blocks * _BLOCK
+            if end > size:
+                raise DataError(f"the shard {path} is truncated: {member.name!r} extends past its end; get it again")
+            if member.isreg():
+                yield member
+    _check_end(path, file, end)
+
+
+def _check_member(path: Path, member: tarfile.TarInfo) -> None:
+    name = member.name
+    if member.size < 0 or member.offset_data <= member.offset:  # otherwise tarfile would loop forever
+        raise DataError(f"the shard {path} is damaged: its member {name!r} has {member.size} bytes")
+    if not (member.isfile() or member.isdir()) or member.issparse():
+        kind = "a link" if member.issym() or member.islnk() else "not a plain file"
+        raise DataError(f"the shard {path} is refused: its member {name!r} is {kind}; shards contain only plain files")
+    if name.startswith(("/", "\\")) or ".." in re.split(r"[/\\]", name):
+        raise DataError(f"the shard {path} is refused: its member {name!r} leaves it")
+    if not name.isprintable() and any("\ud800" <= character <= "\udfff" for character in name):
+        raise DataError(f"the shard {path}: the name of its member {name!r} is not UTF-8")
+
+
+def _check_end(path: Path, file: BinaryIO, end: int) -> None:
+    """Checks for zeros after the last member: tarfile takes damage for the end, and would silently lose samples."""
+    file.seek(end)
+    mark = file.read(_BLOCK)
+    if len(mark) < _BLOCK:
+        raise DataError(f"the shard {path} is truncated: its end mark is missing; get it again")
+    while mark:
+        if mark.strip(b"\0"):
+            raise DataError(
+                f"the shard {path} is damaged: after its last readable member, at byte {end:,}, there is more that is"
+                " none (two archives put together are no archive); get it again"
+            )
+        mark = file.read(1 << 20)
+
+
+def _take(path: Path, file: BinaryIO, member: tarfile.TarInfo, kind: str, samples: dict[str, _Sample]) -> None:
+    """Records an image or a label; ignores other members."""
+    folder, slash, base = member.name.removeprefix("./").rpartition("/")
+    stem, dot, extension = base.partition(".")
+    extension = extension.lower()
+    is_image = extension in IMAGE_EXTENSIONS
+    if not (stem and dot) or not (is_image or extension in LABEL_EXTENSION.values()):
+        return
+    key = f"{folder}{slash}{stem}"
+    sample = samples.setdefault(key, _Sample())
+    if extension in sample.places:
+        raise DataError(f"the shard {path} has two members {key}.{extension}; each sample needs a key of its own")
+    sample.places[extension] = (member.offset_data, member.size)
+    if not (is_image or extension == LABEL_EXTENSION[kind]):
+        return
+    if not is_image and member.size > _LARGEST_LABEL:
+        raise DataError(f"the shard {path}: {member.name!r} has {member.size:,} bytes, too many for a label")
+    file.seek(member.offset_data)
+    data = file.read(member.size)
+    if is_image:
+        sample.content[extension] = digest_bytes(data)
+        return
+    try:
+        sample.content[extension] = read_label(kind, data)
+    except ValueError as error:
+        raise DataError(f"the shard {path}: sample {key!r}: {error}") from error
+
+
+def _add(index: ShardIndex, key: str, sample: _Sample, kind: str) -> None:
+    wanted = LABEL_EXTENSION[kind]
+    image = next((each for each in IMAGE_EXTENSIONS if each in sample.places), None)
+    if image is None or wanted not in sample.places:
+        lacking = f"image ({', '.join(IMAGE_EXTENSIONS)})" if image is None else f"label .{wanted}"
+        fitting = [each for each, extension in LABEL_EXTENSION.items() if extension in sample.places]
+        hint = f"; dataset_type.txt should say {fitting[0]}?" if image is not None and fitting else ""
+        raise DataError(
+            f"the shard {index.path}: sample {key!r} has no {lacking}, which a {kind} data set needs; it has"
+            f" {', '.join(f'.{each}' for each in sample.places)}{hint}"
+        )
+    offset, size = sample.places[image]
+    target, width = sample.content[wanted]
+    row = (key, offset, size, target, width, sample.content[image])
+    for column, value in zip(_COLUMNS, row, strict=True):
+        getattr(index, column).append(value)

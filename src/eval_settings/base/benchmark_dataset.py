@@ -1,0 +1,55 @@
+"""Declarations of named data sets, from which settings for every task are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from testbed.errors import DefinitionError
+from testbed.eval_settings.base.setting import Dataset
+
+KINDS = ("classification", "multilabel", "retrieval", "selection")
+
+Names = Callable[[str], Sequence[str]]
+Templates = Callable[[str], Sequence[str] | Mapping[str, Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class BenchmarkDataset:
+    """A named data set.
+
+    Attributes:
+        name: Such as ``"cifar10"`` or ``"sugar_crepe/add_att"``.
+        kind: One of `KINDS`; with it, what the targets are. Classification: a class index. Multilabel: a list of
+            class indices. Retrieval: the captions of the image. Selection: ``{"captions": […],
+            "answer": index or None}``, with the instance as the sample's group.
+        dataset: From a split and a language to the data set; opens nothing.
+        splits: The splits, the evaluated one first.
+        languages: The languages, the default one first.
+        sizes: Split → number of samples, if known.
+        class_names: From a language to a name for each class; None means the data set's own names.
+        templates: From a language to templates with ``{c}``, or to prompts by class; None means no zero-shot
+            classification.
+        collections: The collections of the data set.
+        description: A one-line description.
+        num_classes: The number of classes, or a function of the language that gives it; what a classifier's logits are
+            compared with. None where it is not known.
+    """
+
+    name: str
+    kind: str
+    dataset: Callable[[str, str], Dataset]
+    splits: tuple[str, ...] = ("test",)
+    languages: tuple[str, ...] = ("en",)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    class_names: Names | None = None
+    templates: Templates | None = None
+    collections: tuple[str, ...] = ()
+    description: str = ""
+    num_classes: int | Callable[[str], int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise DefinitionError(f"data set {self.name!r}: kind is one of {', '.join(KINDS)}, not {self.kind!r}")
+        if not self.splits or not self.languages:
+            raise DefinitionError(f"data set {self.name!r} needs a split and a language")

@@ -1,0 +1,62 @@
+"""Settings ``X.image_embeddings``: the images of the setting X, embedded and stored, for any X."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from testbed.eval_settings.base.setting import EvalSetting
+
+if TYPE_CHECKING:
+    from testbed.registry.catalog import Catalog
+
+SUFFIX = ".image_embeddings"
+
+SUFFIX = ".image_embeddings"  # of the names of these settings
+
+
+def images_of(setting: EvalSetting) -> EvalSetting:
+    """The setting whose outputs are the image embeddings of another setting: same images, same perturbation.
+
+    For a captioning setting they are not perturbed: captions are compared with the original images.
+    """
+    perturbed = setting.perturbed and setting.task != "captioning"
+    return EvalSetting(
+        name=setting.name + SUFFIX,
+        dataset=setting.dataset,
+        size=setting.size,
+        perturbation_fn_cpu=setting.perturbation_fn_cpu if perturbed else None,
+        perturbation_fn_gpu=setting.perturbation_fn_gpu if perturbed else None,
+        adversarial_attack=setting.adversarial_attack,
+        idx_subsample_list=setting.idx_subsample_list,
+        parent_eval_setting=setting.noise_key if perturbed else None,
+        transform=setting.transform,
+        task="image_embedding",
+        other_sizes=setting.other_sizes,
+        description=f"the image embeddings of {setting.name}",
+    )
+
+
+class ImageEmbeddings:
+    """The image-embedding settings of all settings of a catalog."""
+
+    name = "image embeddings"
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._settings = catalog.eval_settings
+
+    def names(self) -> Iterable[str]:
+        """None are listed; they are derived from the other names."""
+        return ()
+
+    def canonical(self, name: str) -> str | None:
+        """The name, if what comes before the suffix is a setting (that is no such setting itself)."""
+        base = name.removesuffix(SUFFIX)
+        if base == name or base.endswith(SUFFIX):
+            return None
+        known = self._settings.canonical(base)
+        return None if known is None else known + SUFFIX
+
+    def build(self, name: str) -> EvalSetting:
+        """The setting."""
+        return images_of(self._settings.get(name.removesuffix(SUFFIX)))

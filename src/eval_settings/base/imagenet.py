@@ -1,0 +1,193 @@
+"""The base of ImageNet's settings: data sets below the data root, parts of them, families of settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from testbed.data.sets.imagenet import class_names, templates
+from testbed.eval_settings.base.setting import Dataset, EvalSetting, StandardDataset
+
+if TYPE_CHECKING:
+    from testbed.data.source import ImageSource
+
+NUM_CLASSES = 1000
+
+# How many samples each data set has; more than one number where it is distributed in several sizes.
+SIZES: dict[str, tuple[int, ...]] = {
+    "val": (50000,),
+    "imagenet-c": (50000,),
+    "stylized_imagenet": (50000,),
+    "imagenet-sketch": (50889, 50000),
+    "imagenetv2": (10000,),
+    "imagenet-a": (7500,),
+    "imagenet-r": (30000,),
+    "imagenet-o": (12000,),  # 2,000 of no class, and val's of 200 classes
+    "objectnet": (18574, 18514),
+    "val-on-objectnet-classes": (6250,),
+    "val-on-vid-robust-classes": (14400,),
+    "val-on-ytbb-robust-classes": (11550,),
+    # The map in ImageNet-testbed's repository has 420 classes; its setting gives the size of 414.
+    "val-on-openimages-classes": (21000, 20700),
+}
+
+Groups = Sequence[Sequence[int]]
+
+
+def imagenet_setting(name: str, dataset: Dataset, sizes: Sequence[int | None], **options: Any) -> EvalSetting:
+    """A setting on ImageNet's classes, for classifiers of 1,000 classes and zero-shot.
+
+    Args:
+        name: The setting's name.
+        dataset: Its samples.
+        sizes: How many they are; several numbers where several are distributed; (None,) where the data set says so.
+        options: Of `EvalSetting`.
+    """
+    usual = {"class_names": class_names, "templates": templates, "num_classes": NUM_CLASSES}
+    return EvalSetting(
+        name=name,
+        dataset=dataset,
+        size=sizes[0],
+        other_sizes=[each for each in sizes[1:] if each],
+        **{**usual, **options},
+    )
+
+
+class ImageNetDataset(StandardDataset):
+    """A folder below the data root with a folder for each of ImageNet's classes, or of some of them.
+
+    Args:
+        name: The folder below the data root.
+        classes: Gives the classes that it has; None means all 1,000.
+    """
+
+    def __init__(self, name: str, classes: Callable[[], Sequence[int]] | None = None) -> None:
+        super().__init__(name=name)
+        self.classes = classes
+
+    def spec(self) -> dict[str, Any]:
+        """Where the folder is, and which classes it has."""
+        return {**super().spec(), "imagenet_classes": list(self.classes()) if self.classes is not None else "all"}
+
+    def open(self) -> ImageSource:
+        """The images."""
+        from testbed.data.sets.imagenet import ImageNetFolder
+
+        return ImageNetFolder(self.get_root(), str(self.name), self.classes() if self.classes is not None else None)
+
+
+class OfClasses:
+    """The samples of another data set that belong to some classes, or groups of classes.
+
+    Args:
+        dataset: The other data set.
+        groups: Gives the groups; a target is the place of its group.
+    """
+
+    def __init__(self, dataset: Dataset, groups: Callable[[], Groups]) -> None:
+        self.dataset = dataset
+        self.groups = groups
+
+    def spec(self) -> dict[str, Any]:
+        """The other data set and the groups."""
+        return {"of": self.dataset.spec(), "groups": [list(group) for group in self.groups()]}
+
+    def open(self) -> ImageSource:
+        """The samples."""
+        from testbed.data.sets.imagenet import of_classes
+        from testbed.data.source import with_images
+
+        return of_classes(with_images(self.dataset.open()), self.groups())
+
+
+class ShareOfEachClass:
+    """One of so many samples of each class of another data set."""
+
+    def __init__(self, dataset: Dataset, one_of: int) -> None:
+        self.dataset = dataset
+        self.one_of = one_of
+
+    def spec(self) -> dict[str, Any]:
+        """The other data set and the share."""
+        return {"of": self.dataset.spec(), "one_of": self.one_of}
+
+    def open(self) -> ImageSource:
+        """The samples."""
+        from testbed.data.sets.imagenet import share_of_each_class
+        from testbed.data.source import with_images
+
+        return share_of_each_class(with_images(self.dataset.open()), self.one_of)
+
+
+class RealLabels:
+    """ImageNet's validation images with all their true classes."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset = dataset
+
+    def spec(self) -> dict[str, Any]:
+        """The other data set; the labels are part of the samples."""
+        return {"real_labels": self.dataset.spec()}
+
+    def open(self) -> ImageSource:
+        """The samples."""
+        from testbed.data.sets.imagenet import with_real_labels
+        from testbed.data.source import with_images
+
+        return with_real_labels(with_images(self.dataset.open()))
+
+
+def singles(classes: Sequence[int]) -> list[list[int]]:
+    """Each class as a separate group."""
+    return [[label] for label in classes]
+
+
+TEN_PERCENT = "_10percent"
+
+
+def tenth(size: int) -> int:
+    """The number of samples in a tenth of each class."""
+    return size // 10
+
+
+def ten_percent(parent: EvalSetting, sizes: Sequence[int]) -> EvalSetting:
+    """The child of a setting on a fixed tenth of each class, for models that are too expensive for the whole.
+
+    Args:
+        parent: The setting; its perturbation and its random numbers are the child's too.
+        sizes: How many samples the parent has.
+    """
+    return imagenet_setting(
+        f"{parent.name}{TEN_PERCENT}",
+        ShareOfEachClass(parent.dataset, 10),
+        [tenth(size) for size in sizes],
+        parent_eval_setting=parent.name,
+        perturbation_fn_gpu=parent.perturbation_fn_gpu,
+        adversarial_attack=parent.adversarial_attack,
+        description=f"a tenth of {parent.name}, the same of each class",
+    )
+
+
+class SettingFamily:
+    """Settings that are built on demand.
+
+    Args:
+        name: The family's name.
+        builders: A function for each name.
+    """
+
+    def __init__(self, name: str, builders: Mapping[str, Callable[[], EvalSetting]]) -> None:
+        self.name = name
+        self._builders = dict(builders)
+
+    def names(self) -> Iterable[str]:
+        """The settings of the family."""
+        return self._builders
+
+    def canonical(self, name: str) -> str | None:
+        """The name, if it belongs to the family."""
+        return name if name in self._builders else None
+
+    def build(self, name: str) -> EvalSetting:
+        """The definition."""
+        return self._builders[name]()

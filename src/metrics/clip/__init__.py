@@ -1,0 +1,1 @@
+"""CLIPScore: the metric that loads models."""

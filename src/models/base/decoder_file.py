@@ -1,0 +1,111 @@
+"""Decoders defined by CLIP-CC-Bench's configuration files: ``--plugin FILE.yaml`` registers one.
+
+Only the section ``decoder`` is used. ``path`` is relative to the parent of CLIP-CC-Bench's folder, else to that folder,
+else to the file; if there is no such folder, the type's weights come from the hub. ``max_length`` counts
+tokens, instruction and all. ``device_map: auto`` shares a language model among all GPUs that a process sees: as testbed
+has a process for each GPU, it is for runs with one of them. A device is where the model runs whatever the run says;
+without the key it runs where the run says. ``trust_remote_code: true`` lets the code of a folder of
+sentence-transformers run; the other types run none.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from testbed.data.sets.clip_cc_config import ClipCcConfig, Decoder, read_config
+from testbed.errors import DefinitionError
+from testbed.inputs import once_for_inputs
+from testbed.models.base.decoder_kinds import KINDS
+from testbed.models.base.folder_encoder import FolderEncoder, decoder, sentence_encoder
+from testbed.models.base.hub_folder import HubFolder, trusted_by_user
+from testbed.models.sentence_transformers_models import MINILM, minilm_folder, source_of
+from testbed.models.transformers_clip import REPOSITORY
+from testbed.registry.table import Source
+
+if TYPE_CHECKING:
+    from testbed.registry.catalog import Catalog
+
+log = logging.getLogger("testbed")
+
+SENTENCES = "sentence_transformers"
+TYPES = (*KINDS, SENTENCES, MINILM)
+
+
+def register(path: Path, catalog: Catalog) -> FolderEncoder:
+    """Registers the decoder of a configuration file under its name.
+
+    Raises:
+        DefinitionError: If the file is invalid.
+        DuplicateNameError: If another model has this name.
+    """
+    # The folder of its weights, and whether code in it may run, depend on the inputs.
+    make = once_for_inputs(partial(from_config, read_config(path)))
+    made = make()
+    catalog.models.add_made(made.name, make, Source(str(path), 0))
+    return made
+
+
+def from_config(config: ClipCcConfig) -> FolderEncoder:
+    """The definition of a configuration's decoder.
+
+    Raises:
+        DefinitionError: If its type is unknown or does not support one of the keys.
+    """
+    given = config.decoder
+    if given.type not in TYPES:
+        raise DefinitionError(f"{config.path}: 'decoder.type' is {given.type!r}; the types are {', '.join(TYPES)}")
+    folder = _folder(config)
+    if given.type in KINDS:
+        return decoder(
+            given.name,
+            given.type,
+            folder,
+            task=given.instruction,
+            max_length=given.max_length,
+            text_batch_size=given.batch_size,
+            device_map=given.device_map,
+        )
+    return sentence_encoder(
+        _sentence_files(config.path, given, folder),
+        instruction=given.instruction,
+        max_length=given.max_length,
+        text_batch_size=given.batch_size,
+        device_map=given.device_map,
+    )
+
+
+def _folder(config: ClipCcConfig) -> str | None:
+    """The absolute path of the decoder's folder; None if there is none."""
+    written = config.decoder.path
+    if written is None:
+        return None
+    base = config.base_dir()
+    path = Path(written).expanduser()
+    candidates = dict.fromkeys([base.parent / path, base / path, config.path.parent / path])
+    found = next((each for each in candidates if each.is_dir()), None)
+    hub = KINDS[config.decoder.type].hub if config.decoder.type in KINDS else source_of(written)
+    if found is None and config.decoder.type != MINILM and REPOSITORY.fullmatch(hub):
+        log.warning(
+            "%s: there is no folder %s; using %s from the Hugging Face hub", config.path, base.parent / path, hub
+        )
+    return str(found.absolute()) if found is not None else None
+
+
+def _sentence_files(path: Path, given: Decoder, folder: str | None) -> HubFolder:
+    code = given.trust_remote_code or trusted_by_user(given.name)
+    if given.type == MINILM:
+        if given.path is not None and folder is None:
+            raise DefinitionError(
+                f"{path}: there is no folder {given.path!r}; without 'decoder.path' the package is used"
+            )
+        return HubFolder(given.name, folder, code) if folder else minilm_folder(given.name)
+    if given.path is None:
+        raise DefinitionError(
+            f"{path}: the type {SENTENCES!r} needs 'decoder.path': a folder, or owner/name on the hub"
+        )
+    if folder is None and not REPOSITORY.fullmatch(source_of(given.path)):
+        raise DefinitionError(f"{path}: 'decoder.path' is {given.path!r}, which is neither a folder nor owner/name")
+    return HubFolder(given.name, folder or source_of(given.path), code)

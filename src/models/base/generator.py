@@ -1,0 +1,116 @@
+"""Definitions of models that answer in text, such as captioners."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from testbed.errors import DefinitionError, RunError
+from testbed.models.base.capability import GENERATE, Generation, GenerationConfig, Message
+from testbed.models.base.definition import LoadOptions, ModelDefinition
+
+
+class Generator(ModelDefinition):
+    """A model that answers messages in text.
+
+    Args:
+        name: Unique in the registry.
+        generator_loader: Called without arguments, returns an object with ``generate(messages, config)``, which maps
+            a list of `Message` and a `GenerationConfig` to one `Generation` for each message. An answer must depend
+            only on its message and the configuration, not on other messages. If the object has ``eval()`` or
+            ``to(device)``, they are called first; a result other than None replaces the object. It runs without
+            gradients, at the precision of the run (torch.autocast).
+        eval_batch_size: The number of messages per batch.
+        **options: See `ModelDefinition`; ``random_loader`` returns such an object too.
+
+    Attributes:
+        sees_images: Whether it needs images.
+    """
+
+    capabilities = frozenset({GENERATE})
+    sees_images = True
+
+    def __init__(
+        self, name: str, generator_loader: Callable[[], Any], eval_batch_size: int = 16, **options: Any
+    ) -> None:
+        super().__init__(name, options.pop("transform", None), eval_batch_size, **options)
+        if not callable(generator_loader):
+            raise DefinitionError(f"model {name!r}: generator_loader must be a function without arguments")
+        self.generator_loader = generator_loader
+
+    def spec(self) -> dict[str, Any]:
+        """What determines the answers besides the weights."""
+        return {
+            "arch": self.arch,
+            "transform": self.transform,
+            "normalization": self.normalization,
+            "generator": self.architecture or self.generator_loader,
+        }
+
+    def make_network(self) -> Any:
+        """The result of ``generator_loader``."""
+        return self.generator_loader()
+
+    def load(self, options: LoadOptions) -> LoadedGenerator:
+        """The loaded generator."""
+        return LoadedGenerator(self, self._network(options), options)
+
+
+class LoadedGenerator:
+    """A generator on its device."""
+
+    def __init__(self, definition: ModelDefinition, generator: Any, options: LoadOptions) -> None:
+        self.definition = definition
+        self.options = options
+        for method, arguments in (("eval", ()), ("to", (options.device,))):
+            function = getattr(generator, method, None)
+            if callable(function):
+                settled = function(*arguments)
+                generator = generator if settled is None else settled
+        if not callable(getattr(generator, "generate", None)):
+            raise DefinitionError(
+                f"model {definition.name!r}: generator_loader must return an object with generate(messages, config),"
+                f" not {type(generator).__name__}"
+            )
+        self.generator = generator
+
+    def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation]:
+        """One generation for each message, in their order.
+
+        Raises:
+            RunError: If the generator returns something else.
+        """
+        if not messages:
+            return []
+        with self._precision():
+            answers = self.generator.generate(list(messages), config)
+        if not isinstance(answers, list | tuple) or len(answers) != len(messages):
+            found = f"{len(answers)}" if isinstance(answers, list | tuple) else type(answers).__name__
+            raise RunError(
+                f"{self.definition.name}: a list of {len(messages)} generations was expected, one for each message;"
+                f" got {found}"
+            )
+        for answer in answers:
+            if not isinstance(answer, Generation) or not isinstance(answer.text, str):
+                raise RunError(f"{self.definition.name}: a Generation with a text was expected, got {answer!r:.80}")
+            if not isinstance(answer.finish_reason, str):
+                raise RunError(
+                    f"{self.definition.name}: the finish_reason of a Generation is a text, got"
+                    f" {answer.finish_reason!r:.80}"
+                )
+        return list(answers)
+
+    def _precision(self) -> contextlib.AbstractContextManager[Any]:
+        """No gradients, the run's precision; no effect if torch is not in use."""
+        if "torch" not in sys.modules:
+            return contextlib.nullcontext()
+        import torch
+
+        from testbed.models.base.runtime import autocast
+
+        stack = contextlib.ExitStack()
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(autocast(self.options))
+        return stack

@@ -1,0 +1,264 @@
+"""Folders with a model's files, as written by ``save_pretrained``: local folders, or the Hugging Face cache."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import MissingExtraError, WeightsError
+from testbed.inputs import ENV_TRUST_CODE, active
+from testbed.models.base.weights import cannot_fetch, plain, require_host
+from testbed.models.transformers_clip import REPOSITORY, TOKENIZER_FILES, VOLATILE, WEIGHT_PATTERNS
+
+INDEX = "model.safetensors.index.json"
+MODULES = "modules.json"
+ADAPTER = "adapter_config.json"
+LIBRARY = "sentence_transformers."
+WANTED = ("*.json", "*.txt", "*.model", "*.safetensors")
+UNWANTED = ("onnx/*", "openvino/*", "original/*", ".*")
+# Files that determine embeddings besides weights and tokenizer. Others describe the training.
+CONFIGURATIONS = ("config.json", "config_sentence_transformers.json", "sentence_*_config.json", MODULES)
+ADDED_TOKENS = "added_tokens.json"  # an older tokenizer file besides `TOKENIZER_FILES`, which transformers still reads
+
+
+def trusted_by_user(name: str) -> bool:
+    """Whether the user lets a model's repository run code, see `Inputs.trusted_code`."""
+    said = active().trusted_code.strip()
+    return said == "1" or name in [each.strip() for each in said.split(",")]
+
+
+@dataclass(frozen=True)
+class HubFolder:
+    """A folder of files.
+
+    Attributes:
+        name: The model, for messages.
+        source: The absolute path of a folder, or ``owner/name`` on the Hugging Face hub.
+        code: Whether code in the folder may be run; None if it is never run.
+    """
+
+    name: str
+    source: str
+    code: bool | None = None
+
+    def folder(self, fetch: bool = True, weights: bool = True) -> Path | None:
+        """The folder, downloaded if necessary.
+
+        Args:
+            fetch: Whether to download it if it is missing.
+            weights: Whether the weights are needed, or only the small files.
+
+        Returns:
+            The folder, or None if it is missing and ``fetch`` is False.
+
+        Raises:
+            WeightsError: If it is not available; says what to put where.
+        """
+        if not REPOSITORY.fullmatch(self.source):
+            folder = Path(self.source)
+            if not folder.is_dir():
+                raise WeightsError(f"{self.name}: there is no folder {folder}")
+            return folder
+        found = self._cached()
+        if found is not None and not self._lacks_code(found) and (not weights or not missing_weights(found)):
+            return found
+        return self._fetched(found, weights) if fetch else None
+
+    def _cached(self) -> Path | None:
+        from huggingface_hub import snapshot_download
+
+        try:
+            found = Path(snapshot_download(self.source, local_files_only=True))
+        except Exception:  # the hub's client may raise anything if it is not cached
+            return None
+        return found if (found / "config.json").is_file() else None
+
+    def _lacks_code(self, found: Path) -> bool:
+        """Whether code to run was not downloaded, because it was not trusted before."""
+        references = code_references(found) if self.code else ()
+        return any(not (found / f"{each.rpartition('.')[0]}.py").is_file() for each in references if "--" not in each)
+
+    def _fetched(self, found: Path | None, weights: bool) -> Path:
+        from huggingface_hub import constants, snapshot_download
+
+        url = f"{constants.ENDPOINT}/{self.source}"
+        lacking = f", which lacks {missing_weights(found)}" if found is not None else ""
+        place = (
+            f"the Hugging Face cache, {constants.HF_HUB_CACHE}{lacking} ('hf download {self.source}' does both), or put"
+            " config.json, the tokenizer's files and *.safetensors into a folder that a decoder's file names"
+        )
+        patterns = [each for each in WANTED if weights or each != "*.safetensors"] + (["*.py"] if self.code else [])
+        try:
+            require_host(self.name, url, place)
+            folder = snapshot_download(self.source, allow_patterns=patterns, ignore_patterns=list(UNWANTED))
+        except WeightsError:
+            raise
+        except Exception as error:
+            raise cannot_fetch(self.name, url, place, plain(error)) from error
+        return Path(folder)
+
+    def files(self, fetch: bool) -> Sequence[Path] | None:
+        """The weights, the tokenizer files, and the code that may be run.
+
+        Raises:
+            WeightsError: If they are not available, not safetensors, or not all in the folder.
+        """
+        folder = self.folder(fetch)
+        if folder is None:
+            return None
+        self._require_all_within(folder)
+        lacking = missing_weights(folder)
+        if lacking:
+            raise WeightsError(
+                f"{self.name}: {folder} lacks {lacking}; other forms of weights than safetensors are not read (in"
+                " transformers, model.save_pretrained(FOLDER) writes them)"
+            )
+        tokenizer_files = (*TOKENIZER_FILES, ADDED_TOKENS)
+        files = weight_files(folder)
+        files += [path for part in parts(folder) for each in tokenizer_files if (path := part / each).is_file()]
+        return [*files, *sorted(folder.glob("*.py"))] if self.code else files
+
+    def configuration(self) -> dict[str, Any]:
+        """The relevant content of the folder's configuration files, by their path below it.
+
+        Raises:
+            WeightsError: If there are none, or one is not a JSON object.
+        """
+        folder = self.folder(weights=False)
+        assert folder is not None
+        content = {}
+        for part in parts(folder):
+            for path in (path for pattern in CONFIGURATIONS for path in sorted(part.glob(pattern))):
+                content[str(path.relative_to(folder))] = self._plain(path)
+        if not content:
+            raise WeightsError(f"{self.name}: {folder} has no config.json; it should be as save_pretrained writes it")
+        return content
+
+    def _require_all_within(self, folder: Path) -> None:
+        """Refuses folders that load parts from elsewhere, which the identity would miss."""
+        for module in _modules(folder):
+            path = str(module.get("path", ""))
+            if not _is_within(path):
+                raise WeightsError(f"{self.name}: {folder / MODULES} names {path!r}, which is not in that folder")
+        for part in parts(folder):
+            if (part / ADAPTER).is_file():
+                raise WeightsError(
+                    f"{self.name}: {part / ADAPTER} makes it an adapter of another model; save the two as one (in peft,"
+                    " merge_and_unload())"
+                )
+
+    def _plain(self, path: Path) -> Any:
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise WeightsError(f"{self.name}: {path} cannot be read as JSON: {error}") from error
+        unimportant = (*VOLATILE, "__version__")
+        return (
+            {key: content[key] for key in content if key not in unimportant} if isinstance(content, dict) else content
+        )
+
+    def require_no_code(self) -> None:
+        """Refuses a folder with code, unless it may be run or is never run. Needs only the small files.
+
+        Raises:
+            WeightsError: If the code may not be run, or is in another repository.
+        """
+        if self.code is None:
+            return
+        folder = self.folder(weights=False)
+        assert folder is not None
+        for reference in code_references(folder):
+            if "--" in reference:
+                raise WeightsError(f"{self.name}: its code is in another repository ({reference}), and is not run")
+            if not self.code:
+                raise WeightsError(
+                    f"{self.name}: its repository contains code ({reference}), which only runs with your permission:"
+                    f" read it, then set {ENV_TRUST_CODE}={self.name}, or 'trust_remote_code: true' in a decoder's file"
+                )
+
+
+@dataclass(frozen=True)
+class PackageFolder(HubFolder):
+    """A folder in an installed package.
+
+    Attributes:
+        source: The package and the folder below it, such as ``package/model``.
+        distribution: The name of the package in pip.
+    """
+
+    distribution: str = ""
+
+    def folder(self, fetch: bool = True, weights: bool = True) -> Path:
+        """The folder.
+
+        Raises:
+            MissingExtraError: If the package is not installed.
+        """
+        package, _, rest = self.source.partition("/")
+        spec = importlib.util.find_spec(package)
+        if spec is None or not spec.submodule_search_locations:
+            raise MissingExtraError(self.distribution, "decoders", self.name)
+        return Path(next(iter(spec.submodule_search_locations))) / rest
+
+
+# What is in a folder ----------------------------------------------------------------------------------------------
+
+
+def parts(folder: Path) -> list[Path]:
+    """The folder, and those below it that sentence-transformers' list of modules names."""
+    named = [str(module.get("path", "")) for module in _modules(folder)]
+    found = [folder / each for each in named if each and _is_within(each)]
+    return [folder, *(each for each in found if each.is_dir())]
+
+
+def _is_within(path: str) -> bool:
+    return ".." not in Path(path).parts and not Path(path).is_absolute()
+
+
+def _modules(folder: Path) -> list[dict[str, Any]]:
+    try:
+        modules = json.loads((folder / MODULES).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return [each for each in modules if isinstance(each, dict)] if isinstance(modules, list) else []
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The safetensors files, those of modules too."""
+    return [path for part in parts(folder) for pattern in WEIGHT_PATTERNS for path in sorted(part.glob(pattern))]
+
+
+def missing_weights(folder: Path) -> str:
+    """The first weight file that should be there and is not, or nothing."""
+    if not weight_files(folder):
+        return "model.safetensors"
+    for part in parts(folder):
+        try:
+            shards = set(json.loads((part / INDEX).read_text(encoding="utf-8"))["weight_map"].values())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue
+        for shard in sorted(shards):
+            if not (part / shard).is_file():
+                return str((part / shard).relative_to(folder))
+    return ""
+
+
+def code_references(folder: Path) -> Iterator[str]:
+    """What the folder's configurations name that is neither transformers' nor sentence-transformers' own."""
+    for module in _modules(folder):
+        kind = str(module.get("type", ""))
+        if not kind.startswith(LIBRARY):
+            yield kind
+    for part in parts(folder):
+        for file in ("config.json", "tokenizer_config.json", "processor_config.json", "preprocessor_config.json"):
+            try:
+                content = json.loads((part / file).read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                continue
+            named = content.get("auto_map") if isinstance(content, dict) else None
+            for reference in named.values() if isinstance(named, dict) else [named]:
+                yield from (str(each) for each in (reference if isinstance(reference, list) else [reference]) if each)

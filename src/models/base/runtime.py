@@ -1,0 +1,217 @@
+"""Models that are loaded: on a device, at a precision, ready to be run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from testbed.errors import RunError
+from testbed.models.base.transform import StandardNormalization
+
+if TYPE_CHECKING:
+    from testbed.models.base.classifier import DualEncoder, Model
+    from testbed.models.base.definition import LoadOptions, ModelDefinition
+
+
+def autocast(options: LoadOptions) -> contextlib.AbstractContextManager[Any]:
+    """The precision of a forward pass: float32 as it is, lower ones by torch.autocast."""
+    if options.dtype == "float32":
+        return contextlib.nullcontext()
+    return torch.autocast(torch.device(options.device).type, dtype=getattr(torch, options.dtype))
+
+
+def settle(network: Any, device: str) -> Any:
+    """Puts a network on its device, in evaluation mode, its weights frozen; leaves other objects alone."""
+    if isinstance(network, nn.Module):
+        network.eval().to(device)
+        for parameter in network.parameters():
+            parameter.requires_grad_(False)
+    return network
+
+
+class ImageClassifier(nn.Module):
+    """Images in [0, 1] to logits: normalization, network (or ``classify``), and the restriction to some classes.
+
+    This is what a perturbation gets as ``model``; it can be differentiated with respect to the images.
+
+    Args:
+        definition: The model.
+        network: What its loader returned.
+        options: Device and precision.
+        class_sublist: Classes to which the logits are restricted, in this order.
+        adversarial_attack: The setting's attack, for a ``classify`` that asks for it.
+    """
+
+    def __init__(
+        self,
+        definition: Model,
+        network: Any,
+        options: LoadOptions,
+        class_sublist: Sequence[int] | None = None,
+        adversarial_attack: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        self.definition = definition
+        self.base_model = network
+        self.options = options
+        self.class_sublist = list(class_sublist) if class_sublist is not None else None
+        self.adversarial_attack = adversarial_attack
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Float images [B, 3, H, W] in [0, 1] to logits [B, C]."""
+        model = self.definition
+        images = _normalized(model, images)
+        with autocast(self.options):
+            logits = self._classify(images)
+        if self.class_sublist is not None and not model.handles_class_sublist:
+            logits = logits[:, self.class_sublist]
+        return logits
+
+    def _classify(self, images: torch.Tensor) -> torch.Tensor:
+        model = self.definition
+        if model.classify is None:
+            logits = self.base_model(images)
+        else:
+            offered = {
+                "images": images,
+                "model": self.base_model,
+                "class_sublist": self.class_sublist,
+                "adversarial_attack": self.adversarial_attack,
+            }
+            logits = model.classify(**{name: offered[name] for name in model.classify_fn_args})
+        if not isinstance(logits, torch.Tensor) or logits.ndim != 2 or len(logits) != len(images):
+            found = f"a tensor of shape {tuple(logits.shape)}" if isinstance(logits, torch.Tensor) else type(logits)
+            raise RunError(f"{model.name}: logits of shape ({len(images)}, classes) were expected, got {found}")
+        return logits
+
+
+class LoadedClassifier:
+    """An image classifier on its device."""
+
+    def __init__(self, definition: Model, network: Any, options: LoadOptions) -> None:
+        self.definition = definition
+        self.network = settle(network, options.device)
+        self.options = options
+
+    def classifier(
+        self, class_sublist: Sequence[int] | None = None, adversarial_attack: Mapping[str, Any] | None = None
+    ) -> ImageClassifier:
+        """The classifier as a module, for some classes and under some attack."""
+        return ImageClassifier(self.definition, self.network, self.options, class_sublist, adversarial_attack).eval()
+
+    def logits(self, images: torch.Tensor) -> torch.Tensor:
+        """Images [B, 3, H, W] in [0, 1] to logits [B, C]."""
+        result: torch.Tensor = self.classifier()(images)
+        return result
+
+
+class LoadedImageEncoder:
+    """An image encoder on its device."""
+
+    def __init__(self, definition: ModelDefinition, network: Any, options: LoadOptions) -> None:
+        self.definition = definition
+        self.network = settle(network, options.device)
+        self.options = options
+
+    def embed_image(self, images: torch.Tensor) -> torch.Tensor:
+        """Images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
+        images = _normalized(self.definition, images)
+        with autocast(self.options):
+            embeddings: torch.Tensor = self.network(images)
+        return embeddings
+
+
+class LoadedDualEncoder:
+    """An image encoder and a text encoder on their device."""
+
+    def __init__(self, definition: DualEncoder, network: Any, tokenizer: Any, options: LoadOptions) -> None:
+        self.definition = definition
+        self.network = settle(network, options.device)
+        self.tokenizer = tokenizer
+        self.options = options
+
+    def embed_image(self, images: torch.Tensor) -> torch.Tensor:
+        """Images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
+        images = _normalized(self.definition, images)
+        with autocast(self.options):
+            embeddings: torch.Tensor = self.network.encode_image(images)
+        return embeddings
+
+    def embed_text(self, texts: Sequence[str], language: str | None = None) -> torch.Tensor:
+        """Texts to embeddings [B, D], not normalized, in batches of the definition's ``text_batch_size``.
+
+        Args:
+            texts: At least one; equal ones are encoded once.
+            language: Of the texts; None means English. It counts where the definition's tokenizer depends on it.
+
+        Raises:
+            UnsupportedError: If the tokenizer does not know the language.
+        """
+        if not len(texts):
+            raise RunError(f"{self.definition.name}: there are no texts to embed")
+        tokenizer = self._tokenizer_for(language)
+        different = list(dict.fromkeys(texts))
+        size = self.definition.text_batch_size
+        parts = []
+        for start in range(0, len(different), size):
+            tokens = tokenizer(different[start : start + size])
+            with torch.no_grad(), autocast(self.options):
+                parts.append(self.network.encode_text(tokens.to(self.options.device)))
+        embeddings = torch.cat(parts)
+        if len(different) == len(texts):
+            return embeddings
+        place = {text: index for index, text in enumerate(different)}
+        return embeddings[[place[text] for text in texts]]
+
+    def _tokenizer_for(self, language: str | None) -> Any:
+        """The tokenizer for texts of a language. It is asked each time: many a tokenizer keeps the last language."""
+        code = self.definition.text_language(language)
+        tokenizer_for = self.definition.tokenizer_for
+        return self.tokenizer if code is None or tokenizer_for is None else tokenizer_for(self.tokenizer, code)
+
+
+def _normalized(definition: Any, images: torch.Tensor) -> torch.Tensor:
+    """Images as the network wants them, in memory that nobody else reads: it may work in place."""
+    normalization = definition.normalization
+    if not isinstance(normalization, StandardNormalization):
+        images = images.clone()
+    return images if normalization is None else normalization(images)
+
+
+class ZeroShotClassifier(nn.Module):
+    """A dual encoder as a classifier: logits = 100 · cosine of image and class embedding, as in CLIP benchmark.
+
+    Args:
+        encoder: The loaded dual encoder.
+        head: Class embeddings, float32 [D, C], each column of length 1.
+        class_sublist: Classes to which the logits are restricted, in this order.
+    """
+
+    LOGIT_SCALE = 100.0
+
+    def __init__(
+        self, encoder: LoadedDualEncoder, head: torch.Tensor, class_sublist: Sequence[int] | None = None
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = head
+        self.class_sublist = list(class_sublist) if class_sublist is not None else None
+
+    def from_embeddings(self, embeddings: torch.Tensor) -> torch.Tensor:
+        """Image embeddings [B, D] to float32 logits [B, C], whatever the encoder's precision.
+
+        In float64, where the device has it: times 100, what a float32 product rounds differently from one batch size to
+        another would be seen in the fifth decimal.
+        """
+        exact = torch.float32 if embeddings.device.type == "mps" else torch.float64
+        normalized = nn.functional.normalize(embeddings.to(exact), dim=-1)
+        logits = (self.LOGIT_SCALE * normalized @ self.head.to(exact)).float()
+        return logits if self.class_sublist is None else logits[:, self.class_sublist]
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Float images [B, 3, H, W] in [0, 1] to logits [B, C]."""
+        return self.from_embeddings(self.encoder.embed_image(images))

@@ -1,0 +1,306 @@
+"""Identifies a model's weights by content, and explains why they are not available."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import re
+import socket
+import sys
+import threading
+import urllib.parse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from testbed.errors import TestbedError, WeightsError
+
+PROBE_SECONDS = 5.0
+WRAPPERS = ("module.", "_orig_mod.")
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A model's weights.
+
+    Attributes:
+        id: Their content, such as ``sha256:…`` of a file, ``state:…`` of a loaded network, or
+            ``random:0`` for an untrained network made from seed 0.
+        size_bytes: Their approximate size in memory.
+    """
+
+    id: str
+    size_bytes: int
+
+
+class WeightsSource(Protocol):
+    """A model's weight files, downloaded if necessary."""
+
+    def files(self, fetch: bool) -> Sequence[Path] | None:
+        """The files, downloaded if they are missing and ``fetch`` is set; None if they are missing and it is not.
+
+        Raises:
+            WeightsError: If they are not available; says which file to put where.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class LocalFiles:
+    """Weights in existing files."""
+
+    paths: tuple[Path, ...]
+
+    def files(self, fetch: bool) -> Sequence[Path]:
+        """The files."""
+        for path in self.paths:
+            if not path.is_file():
+                raise WeightsError(f"the weights {path} do not exist")
+        return self.paths
+
+
+def of_files(paths: Sequence[Path]) -> Weights:
+    """Weights identified by the content of their files."""
+    from testbed.data.content import remembered_digest
+
+    digests = sorted(remembered_digest(path) for path in paths)
+    content = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()[:32]
+    return Weights(f"sha256:{content}", sum(path.stat().st_size for path in paths))
+
+
+def of_state(state: Mapping[str, Any]) -> Weights:
+    """Weights identified by the names, types, shapes and bytes of a state dict."""
+    import torch
+
+    from testbed.identity import describe
+
+    hasher, size = hashlib.sha256(), 0
+    for name in sorted(state):
+        value = state[name]
+        hasher.update(f"{name}\0".encode())
+        if isinstance(value, torch.Tensor):
+            flat = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+            hasher.update(f"{value.dtype}{tuple(value.shape)}\0".encode())
+            hasher.update(flat.numpy().data)
+            size += value.numel() * value.element_size()
+        else:
+            hasher.update(repr(describe(value)).encode())
+    return Weights(f"state:{hasher.hexdigest()[:32]}", size)
+
+
+def of_network(network: Any) -> Weights:
+    """Weights of a loaded network: from its state dict and structure, or from the fields of another object.
+
+    Args:
+        network: The result of a loader. All parts of a tuple, such as (network, tokenizer), are included.
+    """
+    from testbed.identity import digest
+    from testbed.models.base.structure import companion_digest, structure_digest
+
+    if isinstance(network, tuple) and type(network) is tuple and network:
+        first = of_network(network[0])
+        rest = [companion_digest(part) if not _has_state(part) else of_network(part).id for part in network[1:]]
+        return Weights(f"{first.id.partition(':')[0]}:{digest([first.id, *rest])}", first.size_bytes)
+    if _has_state(network):
+        state = of_state(network.state_dict())
+        return Weights(f"state:{digest([state.id, structure_digest(network)])}", state.size_bytes)
+    return Weights(f"object:{digest(network)}", 0)
+
+
+def _has_state(thing: Any) -> bool:
+    return callable(getattr(thing, "state_dict", None))
+
+
+# Loading ----------------------------------------------------------------------------------------------------------
+
+
+class _Tee(io.StringIO):
+    """Records what is written, and passes it on."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Writes to both."""
+        self._stream.write(text)
+        return super().write(text)
+
+    def flush(self) -> None:
+        """Flushes the stream."""
+        self._stream.flush()
+
+
+def plain(error: BaseException) -> str:
+    """The first line of an error message, without terminal colours and torch's advice on unsafe loading."""
+    if "weights_only" in str(error) and type(error).__name__ == "UnpicklingError":
+        return "it contains more than tensors and is not opened, because that could run code"
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip()
+    return (text.splitlines() or ["no reason given"])[0]
+
+
+@contextlib.contextmanager
+def loading(name: str) -> Iterator[None]:
+    """Turns errors of loaders into a one-line `WeightsError` that says which file to put where.
+
+    The source and target of torch.hub's downloads are taken from its output. Output of loaders goes to the standard
+    error, because the standard output is for results.
+    """
+    said = _Tee(sys.stderr)
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+            yield
+    except TestbedError:
+        raise
+    except Exception as error:
+        first = plain(error)
+        tried = re.search(r'Downloading: "(?P<url>[^"]+)" to (?P<path>\S+)', said.getvalue())
+        if tried:
+            raise cannot_fetch(name, tried["url"], Path(tried["path"]), first) from error
+        raise WeightsError(f"{name}: the model cannot be loaded: {type(error).__name__}: {first}") from error
+
+
+@contextlib.contextmanager
+def no_downloads() -> Iterator[None]:
+    """Refuses every connection that this thread's Python code opens, and silences what loaders print."""
+    hub = sys.modules.get("huggingface_hub.constants")
+    offline = getattr(hub, "HF_HUB_OFFLINE", None)
+    connect, owner = socket.socket.connect, threading.get_ident()
+
+    def refuse(self: socket.socket, address: Any) -> None:
+        if threading.get_ident() != owner:
+            return connect(self, address)
+        raise ConnectionRefusedError("downloads are disabled here")
+
+    quiet = io.StringIO()
+    socket.socket.connect = refuse  # type: ignore[method-assign, assignment]
+    if hub is not None:
+        hub.HF_HUB_OFFLINE = True  # type: ignore[attr-defined]
+    try:
+        with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
+            yield
+    finally:
+        del socket.socket.connect  # restores the inherited method, in C
+        if hub is not None:
+            hub.HF_HUB_OFFLINE = offline  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def only_weights() -> Iterator[None]:
+    """Restricts torch.load to tensors: some libraries still let it run code."""
+    name = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+def cannot_fetch(name: str, url: str, place: Path | str, reason: str) -> WeightsError:
+    """The error for missing weights that cannot be downloaded."""
+    return WeightsError(
+        f"{name}: its weights cannot be downloaded ({reason}). On a machine with network access get {url}"
+        f" and put it at {place}; or use --random-weights to run the architecture untrained"
+    )
+
+
+def require_host(name: str, url: str, place: Path | str) -> None:
+    """Checks within seconds that a download is possible; the hubs' own clients retry for most of a minute.
+
+    Raises:
+        WeightsError: If the host (or the proxy before it) does not answer.
+    """
+    if "huggingface" in url and os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "TRUE", "YES", "ON"):
+        raise cannot_fetch(name, url, place, "HF_HUB_OFFLINE is set")
+    parts = urllib.parse.urlsplit(url)
+    proxies = {key.lower(): value for key, value in os.environ.items() if key.lower().endswith("_proxy") and value}
+    proxy = proxies.get(f"{parts.scheme}_proxy") or proxies.get("all_proxy")
+    if proxy:
+        parts = urllib.parse.urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    reason = _unreachable(host, port)
+    if reason:
+        raise cannot_fetch(name, url, place, f"{host} cannot be reached: {reason}")
+
+
+def _unreachable(host: str, port: int) -> str | None:
+    """Why a host does not answer, or None if it does. Uses a thread, because the name lookup may hang."""
+    answers: list[str | None] = []
+
+    def probe() -> None:
+        try:
+            socket.create_connection((host, port), timeout=PROBE_SECONDS).close()
+            answers.append(None)
+        except OSError as error:
+            answers.append(error.strerror or str(error))
+
+    thread = threading.Thread(target=probe, daemon=True)
+    thread.start()
+    thread.join(PROBE_SECONDS)
+    return answers[0] if answers else f"no answer within {PROBE_SECONDS:.0f} s"
+
+
+def load_state_dict(path: Path) -> dict[str, Any]:
+    """The state dict in a checkpoint file (safetensors, or torch's format read with weights_only=True).
+
+    Unwraps the containers of training scripts: ``state_dict``, ``model_ema``, ``model`` and the like; the prefixes that
+    DataParallel and torch.compile put before every name.
+
+    Raises:
+        WeightsError: If the file is missing or has none.
+    """
+    import torch
+
+    if not path.is_file():
+        raise WeightsError(f"the checkpoint {path} does not exist")
+    try:
+        if path.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            loaded: Any = load_file(path)
+        else:
+            loaded = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        raise WeightsError(
+            f"the checkpoint {path} cannot be read as weights: {type(error).__name__}: {plain(error)}"
+        ) from error
+    for key in ("state_dict_ema", "state_dict", "model_state_dict", "model_ema", "model"):
+        if isinstance(loaded, Mapping) and isinstance(loaded.get(key), Mapping):
+            loaded = loaded[key]
+            break
+    tensors = isinstance(loaded, Mapping) and any(isinstance(value, torch.Tensor) for value in loaded.values())
+    if not tensors:
+        raise WeightsError(f"the checkpoint {path} has no state dict (a mapping of names to tensors)")
+    state = dict(loaded)
+    while prefix := next((each for each in WRAPPERS if all(name.startswith(each) for name in state)), None):
+        state = {name.removeprefix(prefix): value for name, value in state.items()}
+    return state
+
+
+def fit_state_dict(network: Any, state: Mapping[str, Any], what: str) -> None:
+    """Loads a state dict into a network; all names and shapes must match.
+
+    Raises:
+        WeightsError: If some do not; lists the first.
+    """
+    import torch
+
+    own = network.state_dict()
+    faults = [f"missing {name}" for name in own if name not in state]
+    faults += [f"unexpected {name}" for name in state if name not in own]
+    faults += [
+        f"{name} is {tuple(state[name].shape)}, not {tuple(own[name].shape)}"
+        for name in own
+        if name in state and isinstance(own[name], torch.Tensor) and state[name].shape != own[name].shape
+    ]
+    if faults:
+        more = f" and {len(faults) - 3} more" if len(faults) > 3 else ""
+        raise WeightsError(f"{what} does not fit the architecture: {'; '.join(faults[:3])}{more}")
+    network.load_state_dict(state)

@@ -1,0 +1,1 @@
+"""Networks of testbed's own, and tables of published ones."""

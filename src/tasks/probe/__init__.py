@@ -1,0 +1,1 @@
+"""Linear probes: what they are, and how they are fitted."""
