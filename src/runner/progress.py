@@ -112,7 +112,6 @@ class RichProgress:
     def __init__(self, console: Any) -> None:
         from rich import progress as rich_progress
 
-        self._console = console
         self._bars = rich_progress.Progress(
             rich_progress.TextColumn("{task.description}"),
             rich_progress.BarColumn(),

@@ -17,12 +17,8 @@ LOGITS = "logits"
 EMBED_IMAGE = "embed_image"
 EMBED_TEXT = "embed_text"
 GENERATE = "generate"
-CHAT = "chat"
-LOGLIK = "loglik"
 DEVICE, NETWORK = "device", "network"  # what a model needs: a processor for its network, or only a connection
 GRADIENTS = "gradients"  # outputs are differentiable with respect to the images, as attacks need
-
-CAPABILITIES = frozenset({LOGITS, EMBED_IMAGE, EMBED_TEXT, GENERATE, CHAT, LOGLIK, GRADIENTS})
 
 
 @dataclass(frozen=True)
@@ -106,22 +102,4 @@ class Generates(Protocol):
 
     def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation]:
         """One generation for each message."""
-        ...
-
-
-@runtime_checkable
-class Chats(Protocol):
-    """Answers the last turn of a conversation."""
-
-    def chat(self, turns: Sequence[Sequence[Message]], config: GenerationConfig) -> list[Generation]:
-        """One generation for each conversation."""
-        ...
-
-
-@runtime_checkable
-class ScoresText(Protocol):
-    """Computes the likelihood of a text after a message."""
-
-    def loglik(self, pairs: Sequence[tuple[Message, str]]) -> list[float]:
-        """The log-likelihood (nats, summed over tokens) of each text given its message."""
         ...

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.errors import UnsupportedError
-
 # The instruction for comparing texts of which neither is a query, as worded for E5-Mistral.
 SYMMETRIC = "Retrieve semantically similar text."
 UNSTOPPED = SYMMETRIC.rstrip(".")  # as in the evaluations of Nemotron and Qwen3
@@ -102,15 +100,3 @@ KINDS = {
         task=UNSTOPPED,
     ),
 }
-
-
-def kind_of(name: str) -> DecoderKind:
-    """The kind with this name.
-
-    Raises:
-        UnsupportedError: If there is none.
-    """
-    try:
-        return KINDS[name]
-    except KeyError:
-        raise UnsupportedError(f"there is no decoder type {name!r}; there are {', '.join(KINDS)}") from None
