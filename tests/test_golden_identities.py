@@ -123,9 +123,9 @@ def setting_fields(name: str) -> dict[str, Any]:
     setting = registry.get_eval_setting(name)
     fields = {field: getattr(setting, field) for field in FIELDS}
     prompts = None
-    if setting.has_templates:
+    if setting.prompts.templates is not None:
         try:
-            prompts = setting.prompt_spec(["some", "classes"])
+            prompts = setting.prompts.spec(["some", "classes"])
         except (DataError, MissingExtraError):  # they come with the data, or from a package
             prompts = "not here"
     return {**fields, "prompts": prompts}

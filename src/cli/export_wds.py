@@ -177,7 +177,7 @@ def _of_setting(setting: EvalSetting, split: str) -> Wanted:
     """The samples of a setting of any family that uses its data set unchanged."""
     from testbed.data.sets.imagenet import Selected
 
-    if setting.perturbed or setting.adversarial_attack or setting.transform is not None:
+    if setting.perturbation or setting.adversarial_attack or setting.transform is not None:
         raise DataError(
             f"{setting.name} changes the images of its data set, which cannot be exported; export the data set itself"
         )
@@ -188,11 +188,11 @@ def _of_setting(setting: EvalSetting, split: str) -> Wanted:
         dataset = dataset.with_split(split)
     source = dataset.open()
     if setting.idx_subsample_list is not None:
-        positions = setting.positions(source)
+        positions = setting.samples.positions(source)
         source = Selected(source, positions, [source.targets[each] for each in positions], source.class_names)
     names, templates = source.class_names, None
-    if setting.has_templates:
-        prompts = setting.prompt_spec(source.class_names)
+    if setting.prompts.templates is not None:
+        prompts = setting.prompts.spec(source.class_names)
         names, templates = prompts["class_names"], prompts["templates"]
         if setting.class_sublist is not None:
             names = [names[each] for each in setting.class_sublist]

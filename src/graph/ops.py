@@ -25,10 +25,10 @@ ANSWER_REVISION = 1  # of how messages are sent; raised when the same messages g
 def image_spec(setting: EvalSetting, seed: int) -> dict[str, Any]:
     """What determines the pixels that a model sees: decoder, transform, perturbations and their random numbers."""
     spec: dict[str, Any] = {"decoder": DECODER, "transform": setting.transform}
-    if setting.perturbed:
+    if setting.perturbation:
         spec["perturbation_cpu"] = setting.perturbation_fn_cpu
         spec["perturbation_gpu"] = setting.perturbation_fn_gpu
-        spec["noise"] = [setting.noise_key, seed]
+        spec["noise"] = [setting.perturbation.noise_key, seed]
     return spec
 
 

@@ -49,7 +49,7 @@ class Identifier:
             model, setting = self.catalog.get_model(cell.model), self.catalog.get_eval_setting(cell.setting)
             task = get_task(setting.task)
             task.route(model, setting)
-            setting.require()
+            setting.perturbation.require()
             cell.built = task.build(Graph(model, setting))
             self._require_judges(cell.built, setting)
         except UnsupportedError as error:

@@ -87,7 +87,7 @@ class Opener:
         source = self._sources[source_key]
         if isinstance(source, str):
             raise TestbedError(source)
-        positions: Sequence[int] = setting.positions(source, self.options.limit)
+        positions: Sequence[int] = setting.samples.positions(source, self.options.limit)
         if self._choose is not None:
             positions = self._choose(setting, positions)
         samples_key = digest([source_key, positions])
@@ -131,7 +131,7 @@ def _only_images(opened: OpenedSetting) -> OpenedSetting:
     different one is there once: whatever has the same images, in whatever language, finds its embeddings here.
     """
     dataset, positions = opened.dataset, opened.positions
-    if opened.setting.perturbed:
+    if opened.setting.perturbation:
         samples = [SampleInfo(sample.id, sample.digest, None) for sample in dataset.samples]
     else:
         first: dict[str, int] = {}

@@ -143,7 +143,7 @@ class Planner:
 
     def _same_images(self, model: str, setting: str, shared: str) -> bool:
         own, other, opened = self.opener.setting(setting), self.opener.setting(shared), self.opener.model(model)
-        if isinstance(own, str) or isinstance(other, str) or isinstance(opened, str) or own.setting.perturbed:
+        if isinstance(own, str) or isinstance(other, str) or isinstance(opened, str) or own.setting.perturbation:
             return False
         prints = [image_fingerprint(opened.definition, each.setting, self.options.seed) for each in (own, other)]
         there = {sample.digest for sample in other.dataset.samples}

@@ -58,11 +58,11 @@ class Logits(Op):
             spec["classify_seed"] = seed
         if setting.adversarial_attack is not None:
             spec["attack"] = setting.adversarial_attack
-        if setting.class_sublist is not None and (setting.perturbation_needs_model or self.restricts(model, setting)):
+        if setting.class_sublist is not None and (setting.perturbation.needs_model or self.restricts(model, setting)):
             spec["class_sublist"] = setting.class_sublist
         if self.route == BY_ZERO_SHOT:
             heads = head_digests()
-            spec["prompts"] = {"heads": heads} if heads else setting.prompt_spec(class_names)
+            spec["prompts"] = {"heads": heads} if heads else setting.prompts.spec(class_names)
             spec["zero_shot_revision"] = zero_shot.REVISION
             if (language := text_language(model, setting.language)) is not None:
                 spec["language"] = language
@@ -116,7 +116,7 @@ class Classification(Task):
             _check_classes(model, setting)
             route = BY_LOGITS
         elif {EMBED_IMAGE, EMBED_TEXT} <= model.capabilities:
-            if not setting.has_templates and not head_files():
+            if setting.prompts.templates is None and not head_files():
                 raise UnsupportedError(
                     f"{setting.name} has no prompt templates; {model.name} needs them for zero-shot classification"
                 )
@@ -136,8 +136,8 @@ class Classification(Task):
         if route == BY_LOGITS:
             return Built(graph.rows(Logits(route)))
         setting = graph.setting
-        attacked = setting.adversarial_attack is not None or setting.perturbation_needs_model
-        inputs = {IMAGES: graph.image_embeddings()} if setting.keep_embeddings and not attacked else {}
+        stored = setting.keep_embeddings and not setting.perturbation.attacks
+        inputs = {IMAGES: graph.image_embeddings()} if stored else {}
         return Built(graph.rows(Logits(route), inputs, {HEAD: SavedHead() if head_files() else ZeroShotHead()}))
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class ImageEmbedding(Task):
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
         """``"embed_image"``."""
         require(model, {EMBED_IMAGE}, setting)
-        if setting.adversarial_attack is not None or setting.perturbation_needs_model:
+        if setting.perturbation.attacks:
             raise UnsupportedError(f"{setting.name} attacks a classifier; image embeddings are not supported")
         return EMBED_IMAGE
 

@@ -110,7 +110,7 @@ class ImageKernel(Kernel):
             CpuPerturbation(
                 name,
                 portable(setting.perturbation_fn_cpu, ByName("setting", name, "perturbation_fn_cpu", plugins), travels),
-                setting.noise_key,
+                setting.perturbation.noise_key,
             )
             for name, setting in settings.items()
             if setting.perturbation_fn_cpu is not None

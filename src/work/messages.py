@@ -105,7 +105,7 @@ class MessageKernel(ShardKernel):
         if not getattr(self._loaded.definition, "sees_images", True):
             return None
         if not isinstance(source, ImageSource):
-            if self.setting.perturbed:
+            if self.setting.perturbation:
                 raise RunError(f"{self.setting.name} perturbs images, but its data set has none")
             return None
         image = source.image(self.one_pass.positions[place])
@@ -116,6 +116,6 @@ class MessageKernel(ShardKernel):
         source = self.one_pass.source
         assert source is not None
         sample = source.ids[self.one_pass.positions[place]]
-        if image is not None and self.setting.perturbed:
+        if image is not None and self.setting.perturbation:
             image = perturbed(image, self.setting, sample, self.context.device, self.context.options.seed)
         return self.op.message(self.setting, sample, image)

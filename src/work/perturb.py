@@ -36,7 +36,7 @@ def perturbed(image: object, setting: EvalSetting, sample: str, device: str | to
         found = type(image).__name__
         raise RunError(f"the transform of {setting.name} must return a PIL image to be perturbed, not {found}")
     pixels = torch.from_numpy(np.array(image.convert("RGB"))).permute(2, 0, 1).float() / 255
-    own = setting.sample_seed(sample, seed)
+    own = setting.perturbation.sample_seed(sample, seed)
     with torch.no_grad():
         if setting.perturbation_fn_cpu is not None:
             seed_everything(own)

@@ -190,7 +190,8 @@ class Variants:
         setting, function = cell.setting, cell.perturbation
         assert function is not None
         call = gpu_call(function)
-        seeds = [setting.sample_seed(self.source.ids[self.positions[index]], self.seed) for index in indices]
+        samples = [self.source.ids[self.positions[index]] for index in indices]
+        seeds = [setting.perturbation.sample_seed(sample, self.seed) for sample in samples]
         if "seeds" not in call.arguments and seeds:
             # It may use torch's global generator; the same batch then gets the same numbers.
             seed_everything(seeds[0])

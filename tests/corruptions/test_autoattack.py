@@ -249,7 +249,7 @@ def test_without_the_package_its_settings_are_unsupported(monkeypatch):
     monkeypatch.setattr(autoattack, "PACKAGE", "no_such_package")
     setting = registry.get_eval_setting("autoattack.linf.eps4")
     with pytest.raises(UnsupportedError, match=r"needs the package no_such_package: pip install 'testbed\[attacks\]'"):
-        setting.require()
+        setting.perturbation.require()
     assert setting.perturbation_fn_gpu.spec()["program"] == "no_such_package"
 
 

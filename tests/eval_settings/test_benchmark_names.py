@@ -106,10 +106,10 @@ def test_what_is_said_is_in_the_setting(benchmarks: Benchmarks) -> None:
     assert (plain.task, plain.size, plain.language, plain.dataset.name) == (
         "classification", 10, "en", "cifar10-test-en",
     )  # fmt: skip
-    assert plain.prompts(None) == [["cat (en)"], ["dog"]]
+    assert plain.prompts.texts(None) == [["cat (en)"], ["dog"]]
     assert plain.keep_embeddings
     italian = benchmarks.build("cifar10.zeroshot.it")
-    assert italian.prompts(None) == [["xcat (it)"], ["xdog"]]
+    assert italian.prompts.texts(None) == [["xcat (it)"], ["xdog"]]
     assert (italian.language, italian.image_set, italian.dataset.name) == ("it", "cifar10", "cifar10-test-it")
     retrieval = benchmarks.build("captions.val.recall1-3.zeroshot.de")
     assert (retrieval.task, retrieval.task_options, retrieval.image_set) == (

@@ -52,7 +52,7 @@ def setting(name: str) -> Any:
 
 def prompts_of(name: str) -> list[list[str]]:
     found = setting(name)
-    return found.prompts(found.dataset.open().class_names)
+    return found.prompts.texts(found.dataset.open().class_names)
 
 
 # Names ------------------------------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def test_a_named_data_set_opens_its_files_and_says_how_many_there_should_be(root
     source = made.dataset.open()
     assert (made.task, made.size, len(source)) == ("classification", 1880, 2)
     with pytest.raises(DataError, match="dtd: 1,880 samples are expected, 2 were found"):
-        made.positions(source)
+        made.samples.positions(source)
     assert made.dataset.spec() == {"torchvision": "dtd", "root": str(root / "dtd"), "split": "test"}
     assert setting("dtd.val").dataset.open().ids[0] == "dtd/images/striped/striped_2.jpg"
 
@@ -215,7 +215,7 @@ def test_objectnet_has_its_own_names(root, photos, monkeypatch):
     monkeypatch.setattr("testbed.data.sets.imagenet.templates", lambda: ["a photo of a {c}"])
     made = setting("objectnet")
     assert made.dataset.spec() == setting("objectnet-1.0-beta").dataset.spec()
-    assert made.prompts(None) == [
+    assert made.prompts.texts(None) == [
         ["a photo of a alarm clock"], ["a photo of a backpack"], ["a photo of a banana"],
     ]  # fmt: skip
     assert made.class_sublist is None
@@ -231,7 +231,7 @@ def test_babel_imagenet_is_the_part_of_val_that_has_names(root):
     source = made.dataset.open()
     found = dict(zip(source.ids, source.targets, strict=True))
     assert found == {f"{synsets()[954]}/x.png": 0, f"{synsets()[2]}/x.png": 1}
-    assert made.prompts(source.class_names) == [["ein Foto von Banane"], ["ein Foto von Weißer Hai"]]
+    assert made.prompts.texts(source.class_names) == [["ein Foto von Banane"], ["ein Foto von Weißer Hai"]]
 
 
 # VTAB -------------------------------------------------------------------------------------------------------------

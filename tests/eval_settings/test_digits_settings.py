@@ -31,9 +31,9 @@ def test_each_setting_is_registered_and_fits_its_data(name):
     assert setting.name == name
     assert setting.num_classes == 10
     source = setting.dataset.open()
-    positions = setting.positions(source)
+    positions = setting.samples.positions(source)
     assert len(positions) == setting.size
-    assert len(setting.prompts(None)) == 10
+    assert len(setting.prompts.texts(None)) == 10
     json.dumps(describe([setting.dataset.spec(), setting.perturbation_fn_gpu]))
 
 
@@ -50,10 +50,10 @@ def test_the_collection_of_corruptions_is_a_pattern():
 def test_the_prompts_are_those_that_digits_clip_learned_and_one_that_it_did_not():
     from testbed.models.digits import TEMPLATES
 
-    seen = registry.get_eval_setting("digits").prompts(None)
+    seen = registry.get_eval_setting("digits").prompts.texts(None)
     assert seen[3] == [template.replace("{c}", "three") for template in TEMPLATES]
     assert [prompts[1].rpartition(" ")[2] for prompts in seen] == list(CLASS_NAMES)
-    unseen = registry.get_eval_setting("digits-unseen-prompt").prompts(None)
+    unseen = registry.get_eval_setting("digits-unseen-prompt").prompts.texts(None)
     assert [len(prompts) for prompts in unseen] == [1] * 10
     assert not set(unseen[3]) & set(seen[3])
 
@@ -71,7 +71,7 @@ def test_the_even_digits_have_their_own_samples_and_classes():
 def test_the_subsample_is_a_child_of_digits():
     child = registry.get_eval_setting("digits_10percent")
     assert child.parent_eval_setting == "digits"
-    assert child.positions(child.dataset.open()) == list(range(0, 540, 10))
+    assert child.samples.positions(child.dataset.open()) == list(range(0, 540, 10))
     assert child.dataset.spec() == registry.get_eval_setting("digits").dataset.spec()
 
 
@@ -89,13 +89,13 @@ def test_the_attack_has_the_parameters_of_its_name():
     assert isinstance(setting.perturbation_fn_gpu, PGD)
     assert setting.adversarial_attack == setting.perturbation_fn_gpu.spec()
     assert (setting.adversarial_attack["norm"], setting.adversarial_attack["eps"]) == ("linf", 0.1)
-    assert setting.perturbation_needs_model
+    assert setting.perturbation.needs_model
 
 
 def test_imagenet_val_has_its_published_size_names_and_templates():
     setting = registry.get_eval_setting("val")
     assert (setting.size, setting.num_classes) == (50_000, 1000)
-    prompts = setting.prompts(None)
+    prompts = setting.prompts.texts(None)
     assert len(prompts) == 1000
     assert {len(each) for each in prompts} == {80}
     assert prompts[0][0] == "a bad photo of a tench."

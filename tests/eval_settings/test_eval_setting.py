@@ -12,6 +12,7 @@ from testbed.data.perturbation import sample_seed
 from testbed.data.source import ImageSource
 from testbed.errors import DataError, DefinitionError
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset, accuracy_topk
+from testbed.tasks.task_base import check_options, get_task
 
 
 class Named(ImageSource):
@@ -130,27 +131,27 @@ def test_number_of_classes_is_known_without_calling_anything(options, expected):
 
 
 def test_whether_anything_perturbs_and_whether_it_needs_the_model():
-    assert not setting().perturbed
-    assert setting(perturbation_fn_cpu=lambda image: image).perturbed
+    assert not setting().perturbation
+    assert setting(perturbation_fn_cpu=lambda image: image).perturbation
     plain, with_model = setting(perturbation_fn_gpu=lambda x: x), setting(perturbation_fn_gpu=lambda x, m: x)
-    assert plain.perturbed
-    assert with_model.perturbed
-    assert not plain.perturbation_needs_model
-    assert with_model.perturbation_needs_model
-    assert not setting().perturbation_needs_model
+    assert plain.perturbation
+    assert with_model.perturbation
+    assert not plain.perturbation.needs_model
+    assert with_model.perturbation.needs_model
+    assert not setting().perturbation.needs_model
 
 
 # Positions --------------------------------------------------------------------------------------------------------
 
 
 def test_all_samples_are_evaluated_in_order():
-    assert setting(size=5).positions(Named(range(5))) == [0, 1, 2, 3, 4]
+    assert setting(size=5).samples.positions(Named(range(5))) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("found", [9, 11, 0])
 def test_another_number_of_samples_is_refused(found):
     with pytest.raises(DataError) as caught:
-        setting(size=10).positions(Named(range(found)))
+        setting(size=10).samples.positions(Named(range(found)))
     for word in ("s:", "10 samples are expected", f"{found} were found", "listed"):
         assert word in str(caught.value)
 
@@ -159,24 +160,24 @@ def test_the_message_about_the_size_names_the_folder(tmp_path):
     source = Named(range(3))
     source.root = tmp_path
     with pytest.raises(DataError, match=str(tmp_path)):
-        setting(size=4).positions(source)
+        setting(size=4).samples.positions(source)
 
 
 def test_a_subsample_keeps_its_own_order():
     made = setting(size=3, idx_subsample_list=[7, 0, 3])
-    assert made.positions(Named(range(8))) == [7, 0, 3]
-    assert made.positions(Named(range(100))) == [7, 0, 3]
+    assert made.samples.positions(Named(range(8))) == [7, 0, 3]
+    assert made.samples.positions(Named(range(100))) == [7, 0, 3]
 
 
 def test_a_subsample_beyond_the_data_is_refused():
     with pytest.raises(DataError, match=r"has the position 7.*listed has 7 samples"):
-        setting(size=3, idx_subsample_list=[7, 0, 3]).positions(Named(range(7)))
+        setting(size=3, idx_subsample_list=[7, 0, 3]).samples.positions(Named(range(7)))
 
 
 @pytest.mark.parametrize("limit", [10, 20, 25, 99, 499])
 def test_a_limit_spreads_evenly_over_the_classes_of_a_sorted_data_set(limit):
     targets = sorted(list(range(10)) * 50)
-    positions = setting(size=500).positions(Named(targets), limit)
+    positions = setting(size=500).samples.positions(Named(targets), limit)
     assert len(positions) == limit
     assert positions == sorted(set(positions))
     counts = Counter(targets[position] for position in positions)
@@ -186,17 +187,17 @@ def test_a_limit_spreads_evenly_over_the_classes_of_a_sorted_data_set(limit):
 
 @pytest.mark.parametrize("limit", [6, 7, 10**6])
 def test_a_limit_that_is_no_limit_takes_all(limit):
-    assert setting(size=6).positions(Named(range(6)), limit) == list(range(6))
+    assert setting(size=6).samples.positions(Named(range(6)), limit) == list(range(6))
 
 
 def test_a_limit_takes_from_the_subsample():
     made = setting(size=4, idx_subsample_list=[9, 1, 5, 3])
-    assert made.positions(Named(range(10)), 2) == [9, 5]
+    assert made.samples.positions(Named(range(10)), 2) == [9, 5]
 
 
 def test_the_returned_list_is_the_callers_own():
     made = setting(size=2, idx_subsample_list=[1, 0])
-    made.positions(Named(range(2))).append(5)
+    made.samples.positions(Named(range(2))).append(5)
     assert made.idx_subsample_list == [1, 0]
 
 
@@ -207,26 +208,40 @@ def test_sample_seed_is_63_bits_of_a_hash_of_key_id_and_seed():
     digest = hashlib.sha256(b"fog\x00a/1.png\x003").digest()
     expected = int.from_bytes(digest[:8], "little") >> 1
     assert sample_seed("fog", "a/1.png", 3) == expected
-    assert setting(name="fog").sample_seed("a/1.png", 3) == expected
+    assert setting(name="fog").perturbation.sample_seed("a/1.png", 3) == expected
     assert 0 <= expected < 2**63
 
 
 def test_sample_seed_depends_on_setting_sample_and_seed_alone():
     first = setting(name="fog")
     same = setting(name="fog", size=99, perturbation_fn_gpu=lambda x: x, class_sublist=[1], description="other")
-    assert first.sample_seed("a", 1) == same.sample_seed("a", 1)
-    others = [setting(name="rain").sample_seed("a", 1), first.sample_seed("b", 1), first.sample_seed("a", 2)]
-    assert len({first.sample_seed("a", 1), *others}) == 4
+    assert first.perturbation.sample_seed("a", 1) == same.perturbation.sample_seed("a", 1)
+    others = [
+        setting(name="rain").perturbation.sample_seed("a", 1),
+        first.perturbation.sample_seed("b", 1),
+        first.perturbation.sample_seed("a", 2),
+    ]
+    assert len({first.perturbation.sample_seed("a", 1), *others}) == 4
 
 
 def test_a_child_shares_the_random_numbers_of_its_parent():
     parent, child = setting(name="fog"), setting(name="fog_10percent", parent_eval_setting="fog")
-    assert child.noise_key == parent.noise_key == "fog"
-    assert child.sample_seed("a", 4) == parent.sample_seed("a", 4)
+    assert child.perturbation.noise_key == parent.perturbation.noise_key == "fog"
+    assert child.perturbation.sample_seed("a", 4) == parent.perturbation.sample_seed("a", 4)
 
 
 def test_sample_seeds_hardly_ever_collide_and_fill_the_range():
-    seeds = {setting().sample_seed(f"{index}.png") for index in range(2000)}
+    seeds = {setting().perturbation.sample_seed(f"{index}.png") for index in range(2000)}
     assert len(seeds) == 2000
     assert max(seeds) > 0.99 * 2**63
     assert min(seeds) < 0.01 * 2**63
+
+
+def test_a_task_option_that_the_task_does_not_know_is_a_mistake():
+    misspelt = setting(task="retrieval", task_options={"recal_k": [1]})
+    message = "the task retrieval has no task option 'recal_k'; its task options: recall_k"
+    with pytest.raises(DefinitionError, match=message):
+        check_options(get_task("retrieval"), misspelt)
+    with pytest.raises(DefinitionError, match="its task options: none"):
+        check_options(get_task("classification"), setting(task_options={"prompt": "x"}))
+    check_options(get_task("retrieval"), setting(task="retrieval", task_options={"recall_k": [1]}))

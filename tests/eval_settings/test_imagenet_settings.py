@@ -385,7 +385,7 @@ def test_a_tenth_of_a_corruption_draws_its_parents_numbers():
     parent = registry.get_eval_setting("imagenet-c.fog.3_in-memory")
     child = registry.get_eval_setting("imagenet-c.fog.3_in-memory_10percent")
     assert (child.size, child.parent_eval_setting) == (5000, parent.name)
-    assert child.sample_seed("a") == parent.sample_seed("a")
+    assert child.perturbation.sample_seed("a") == parent.perturbation.sample_seed("a")
     assert child.perturbation_fn_gpu.spec() == parent.perturbation_fn_gpu.spec()
 
 

@@ -43,8 +43,8 @@ def test_languages_are_those_of_the_files(root):
         **{"classnames.it": "gatto\ncane\n", "zeroshot_classification_templates.it": "un {c}\n"},
     )  # fmt: skip
     assert webdataset_benchmark("wds/pets").languages == ("en", "it")
-    assert registry.get_eval_setting("wds/pets.zeroshot.it").prompts(None) == [["un gatto"], ["un cane"]]
-    assert registry.get_eval_setting("wds/pets").prompts(None) == [["a cat"], ["a dog"]]
+    assert registry.get_eval_setting("wds/pets.zeroshot.it").prompts.texts(None) == [["un gatto"], ["un cane"]]
+    assert registry.get_eval_setting("wds/pets").prompts.texts(None) == [["a cat"], ["a dog"]]
 
 
 def test_a_folder_without_a_test_split_says_so_when_it_is_evaluated(root):
@@ -60,7 +60,11 @@ def test_the_registry_builds_settings_of_any_such_name(root):
     world.write_split(root / "wds_x-pets", [world.samples({"s": b"1"})], **files)
     setting = registry.get_eval_setting("wds/x/pets")
     source = setting.dataset.open()
-    assert setting.prompts(source.class_names) == [["a photo of a cat."], ["a photo of a ."], ["a photo of a owl."]]
+    assert setting.prompts.texts(source.class_names) == [
+        ["a photo of a cat."],
+        ["a photo of a ."],
+        ["a photo of a owl."],
+    ]
     assert setting.dataset.spec() == {"webdataset": str(root / "wds_x-pets"), "split": "test"}
 
 

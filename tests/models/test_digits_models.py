@@ -49,7 +49,7 @@ def test_the_digits_models_learn_and_are_trained_once(monkeypatch):
 
     assert accuracy(loaded["digits-cnn"].logits(images), source) >= 0.97
     clip = loaded["digits-clip"]
-    head = make_head(clip, registry.get_eval_setting("digits").prompts(None))
+    head = make_head(clip, registry.get_eval_setting("digits").prompts.texts(None))
     embeddings = torch.nn.functional.normalize(clip.embed_image(images), dim=1)
     assert accuracy(embeddings @ head, source) >= 0.90
 

@@ -55,7 +55,7 @@ def test_per_sample_scores_are_stored(lab):
 def test_logits_do_not_depend_on_the_batch_size(lab, batch_size):
     settings = [toy_setting(), toy_setting("noisy", perturbation_fn_gpu=noisy)]
     lab.run(toy_catalog(toy_model(), *settings), batch_size=batch_size)
-    seeds = [settings[1].sample_seed(sample_id) for sample_id in settings[1].dataset.open().ids]
+    seeds = [settings[1].perturbation.sample_seed(sample_id) for sample_id in settings[1].dataset.open().ids]
     np.testing.assert_allclose(lab.logits("toy", "toy-all"), plain_loop(settings[0]), atol=1e-5)
     expected = plain_loop(settings[1], perturb=lambda images: noisy(images, seeds))
     np.testing.assert_allclose(lab.logits("toy", "noisy"), expected, atol=1e-5)
@@ -439,7 +439,7 @@ def test_cpu_perturbations_run_on_the_transformed_image_with_numbers_of_their_sa
     image = torch.from_numpy(source.pixels[5]).permute(2, 0, 1).float() / 255
     from testbed.data.reader import seed_everything
 
-    seed_everything(setting.sample_seed(source.ids[5]))
+    seed_everything(setting.perturbation.sample_seed(source.ids[5]))
     with torch.no_grad():
         expected = ToyNetwork(0)(perturb(image)[None]).numpy()[0]
     np.testing.assert_allclose(lab.logits("toy", "cpu")[5], expected, atol=1e-5)

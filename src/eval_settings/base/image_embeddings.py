@@ -20,7 +20,7 @@ def images_of(setting: EvalSetting) -> EvalSetting:
 
     For a captioning setting they are not perturbed: captions are compared with the original images.
     """
-    perturbed = setting.perturbed and setting.task != "captioning"
+    perturbed = bool(setting.perturbation) and setting.task != "captioning"
     return EvalSetting(
         name=setting.name + SUFFIX,
         dataset=setting.dataset,
@@ -29,7 +29,7 @@ def images_of(setting: EvalSetting) -> EvalSetting:
         perturbation_fn_gpu=setting.perturbation_fn_gpu if perturbed else None,
         adversarial_attack=setting.adversarial_attack,
         idx_subsample_list=setting.idx_subsample_list,
-        parent_eval_setting=setting.noise_key if perturbed else None,
+        parent_eval_setting=setting.perturbation.noise_key if perturbed else None,
         transform=setting.transform,
         task="image_embedding",
         other_sizes=setting.other_sizes,

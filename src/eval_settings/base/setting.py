@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from testbed.data.perturbation import check_cpu_call, gpu_call, parameters, sample_seed
+from testbed.data.perturbation import parameters
 from testbed.errors import DataError, DefinitionError
 from testbed.eval_settings.base.metric import accuracy_topk
+from testbed.eval_settings.base.parts import Names, Perturbation, Prompts, Samples, Templates, check_different
 from testbed.inputs import ENV_DATA
 from testbed.paths import data_root
 
@@ -153,8 +154,8 @@ class EvalSetting:
         task: str = "classification",
         class_groups: Sequence[Sequence[int]] | Callable[[], Sequence[Sequence[int]]] | None = None,
         other_sizes: Sequence[int] = (),
-        class_names: Sequence[str] | Callable[[], Sequence[str]] | None = None,
-        templates: Sequence[str] | Mapping[str, Sequence[str]] | Callable[[], Sequence[str]] | None = None,
+        class_names: Names | None = None,
+        templates: Templates | None = None,
         num_classes: int | Callable[[], int] | None = None,
         language: str = "en",
         keep_embeddings: bool = False,
@@ -165,20 +166,17 @@ class EvalSetting:
     ) -> None:
         self.name = name
         self.dataset = dataset
-        self.size = None if size is None else _count(name, size)
-        self.perturbation_fn_cpu = perturbation_fn_cpu
-        self.perturbation_fn_gpu = perturbation_fn_gpu
+        self.samples = Samples.of(name, size, other_sizes, idx_subsample_list)
+        attack = dict(adversarial_attack) if adversarial_attack else None
+        noise_key = parent_eval_setting or name
+        self.perturbation = Perturbation(name, perturbation_fn_cpu, perturbation_fn_gpu, attack, noise_key)
+        self.prompts = Prompts(name, class_names, templates)
         self.metrics_fn = None if metrics_fn is accuracy_topk else metrics_fn
-        self.adversarial_attack = dict(adversarial_attack) if adversarial_attack else None
         self.class_sublist = [int(index) for index in class_sublist] if class_sublist is not None else None
-        self.idx_subsample_list = [int(i) for i in idx_subsample_list] if idx_subsample_list is not None else None
         self.parent_eval_setting = parent_eval_setting
         self.transform = transform
         self.task = task
         self._class_groups = class_groups
-        self.other_sizes = [_count(name, each) for each in other_sizes]
-        self._class_names = class_names
-        self._templates = templates
         self._num_classes = num_classes
         self.language = language
         self.keep_embeddings = keep_embeddings
@@ -192,13 +190,7 @@ class EvalSetting:
         where = f"eval setting {self.name!r}"
         if not hasattr(self.dataset, "open"):
             raise DefinitionError(f"{where}: dataset must be a StandardDataset or similar, not {self.dataset!r}")
-        if self.idx_subsample_list is not None and len(self.idx_subsample_list) != self.size:
-            raise DefinitionError(
-                f"{where}: idx_subsample_list has {len(self.idx_subsample_list)} positions, but size is {self.size}"
-            )
-        for what, values in (("class_sublist", self.class_sublist), ("idx_subsample_list", self.idx_subsample_list)):
-            if values is not None and (len(set(values)) != len(values) or not values or min(values) < 0):
-                raise DefinitionError(f"{where}: {what} must be a list of different numbers from 0")
+        check_different(self.name, "class_sublist", self.class_sublist)
         if self.scoring is not None and not self.scoring.by:
             raise DefinitionError(f"{where}: scoring=Scoring(of=…, by=…) needs the name of the judge in 'by'")
         if self._class_groups is not None and not callable(self._class_groups):
@@ -208,17 +200,38 @@ class EvalSetting:
                 f"{where}: metrics_fn must take the arguments 'logits' and 'targets'; it takes"
                 f" {', '.join(parameters(self.metrics_fn)) or 'none'}"
             )
-        for what in ("perturbation_fn_cpu", "perturbation_fn_gpu"):
-            function = getattr(self, what)
-            if function is not None and not callable(function):
-                raise DefinitionError(f"{where}: {what} must be a function of images, not {function!r}")
-        try:
-            if self.perturbation_fn_cpu is not None:
-                check_cpu_call(self.perturbation_fn_cpu)
-            if self.perturbation_fn_gpu is not None:
-                gpu_call(self.perturbation_fn_gpu)
-        except DefinitionError as error:
-            raise DefinitionError(f"{where}: {error}") from None
+
+    # The arguments that belong together, one by one ---------------------------------------------------------------
+
+    @property
+    def size(self) -> int | None:
+        """The number of samples; None if the data set's files determine it."""
+        return self.samples.size
+
+    @property
+    def other_sizes(self) -> Sequence[int]:
+        """Other numbers of samples in which the data set is distributed."""
+        return self.samples.other_sizes
+
+    @property
+    def idx_subsample_list(self) -> Sequence[int] | None:
+        """Positions of the data set to use; None for all."""
+        return self.samples.subset
+
+    @property
+    def perturbation_fn_cpu(self) -> Callable[..., Any] | None:
+        """The perturbation of one image, in the data workers."""
+        return self.perturbation.cpu
+
+    @property
+    def perturbation_fn_gpu(self) -> Callable[..., Any] | None:
+        """The perturbation of a batch, on the device."""
+        return self.perturbation.gpu
+
+    @property
+    def adversarial_attack(self) -> Mapping[str, Any] | None:
+        """The parameters of an attack."""
+        return self.perturbation.attack
 
     # What is evaluated --------------------------------------------------------------------------------------------
 
@@ -226,35 +239,6 @@ class EvalSetting:
         """The folder of the data set, as ImageNet-testbed's method of that name."""
         root: Path = self.dataset.get_root()  # type: ignore[attr-defined]
         return root
-
-    def positions(self, source: Source, limit: int | None = None) -> list[int]:
-        """The positions of the data set that this setting evaluates, checked against its size.
-
-        Args:
-            source: The opened data set.
-            limit: The maximum number, evenly spread, to cover all classes of a sorted data set.
-
-        Raises:
-            DataError: If the data set does not have the setting's number of samples.
-        """
-        if self.idx_subsample_list is not None:
-            if max(self.idx_subsample_list) >= len(source):
-                raise DataError(
-                    f"{self.name}: idx_subsample_list has the position {max(self.idx_subsample_list)}, but the data set"
-                    f" {source.name} has {len(source)} samples"
-                )
-            positions = self.idx_subsample_list
-        else:
-            if self.size is not None and len(source) not in (self.size, *self.other_sizes):
-                expected = " or ".join(f"{size:,}" for size in (self.size, *self.other_sizes))
-                raise DataError(
-                    f"{self.name}: {expected} samples are expected, {len(source):,} were found in the data set"
-                    f" {source.name}{_where(source)}; it is incomplete or the wrong data set"
-                )
-            positions = list(range(len(source)))
-        if limit is None or limit >= len(positions):
-            return list(positions)
-        return [positions[index * len(positions) // limit] for index in range(limit)]
 
     @property
     def class_groups(self) -> list[list[int]] | None:
@@ -275,118 +259,11 @@ class EvalSetting:
         return groups
 
     @property
-    def noise_key(self) -> str:
-        """The key of the random numbers of this setting's perturbation: its parent's name, else its own."""
-        return self.parent_eval_setting or self.name
-
-    def sample_seed(self, sample_id: str, seed: int = 0) -> int:
-        """The seed of one sample's random numbers in this setting."""
-        return sample_seed(self.noise_key, sample_id, seed)
-
-    @property
-    def perturbed(self) -> bool:
-        """Whether anything is done to the images that could use random numbers."""
-        return self.perturbation_fn_cpu is not None or self.perturbation_fn_gpu is not None
-
-    @property
-    def perturbation_needs_model(self) -> bool:
-        """Whether the perturbation takes the model."""
-        return self.perturbation_fn_gpu is not None and "model" in gpu_call(self.perturbation_fn_gpu).arguments
-
-    def require(self) -> None:
-        """Checks that additional data of the perturbations exist, such as pictures of frost.
-
-        Raises:
-            UnsupportedError: If something is missing; says what, and where it was searched.
-        """
-        for function in (self.perturbation_fn_cpu, self.perturbation_fn_gpu):
-            check = getattr(function, "require", None)
-            if callable(check):
-                check()
-
-    # Zero-shot ----------------------------------------------------------------------------------------------------
-
-    @property
-    def has_templates(self) -> bool:
-        """Whether dual encoders can do this setting zero-shot."""
-        return self._templates is not None
-
-    def prompt_spec(self, dataset_classes: Sequence[str] | None) -> dict[str, Any]:
-        """Class names and templates, as plain values.
-
-        Args:
-            dataset_classes: The class names of the data set, for a setting without.
-
-        Raises:
-            DefinitionError: If there are no templates or no class names.
-        """
-        templates = self._templates() if callable(self._templates) else self._templates
-        names = self.given_class_names(dataset_classes)
-        if templates is None or not names:
-            lacking = "prompt templates" if templates is None else "class names"
-            raise DefinitionError(f"eval setting {self.name!r} has no {lacking}, needed for zero-shot classification")
-        if isinstance(templates, Mapping):
-            return {"class_names": names, "templates": {name: list(templates.get(name, ())) for name in names}}
-        return {"class_names": names, "templates": list(templates)}
-
-    def given_class_names(self, dataset_classes: Sequence[str] | None) -> list[str]:
-        """The setting's class names, else those of the data set; empty if neither has any."""
-        given = self._class_names() if callable(self._class_names) else self._class_names
-        return list(given if given is not None else dataset_classes or ())
-
-    def prompts(self, dataset_classes: Sequence[str] | None) -> list[list[str]]:
-        """For each class its prompts.
-
-        Args:
-            dataset_classes: As `prompt_spec`.
-
-        Raises:
-            DefinitionError: If a class has none.
-        """
-        return prompts_of(self.prompt_spec(dataset_classes), self.name)
-
-    @property
     def num_classes(self) -> int | None:
         """The required number of logits, if known."""
         given = self._num_classes() if callable(self._num_classes) else self._num_classes
-        if given is not None or self._class_names is None or callable(self._class_names):
-            return given
-        return len(self._class_names)
+        names = self.prompts.class_names
+        return given if given is not None or names is None or callable(names) else len(names)
 
     def __repr__(self) -> str:
         return f"EvalSetting(name={self.name!r})"
-
-
-def prompts_of(spec: Mapping[str, Any], setting: str) -> list[list[str]]:
-    """For each class its prompts, from what `EvalSetting.prompt_spec` gives.
-
-    Raises:
-        DefinitionError: If a class has none.
-    """
-    names, templates = spec["class_names"], spec["templates"]
-    if isinstance(templates, Mapping):
-        prompts = [list(templates[name]) for name in names]
-    else:
-        prompts = [[template.replace("{c}", name) for template in templates] for name in names]
-    for name, of_class in zip(names, prompts, strict=True):
-        if not of_class:
-            raise DefinitionError(f"eval setting {setting!r} has no prompts for the class {name!r}")
-    return prompts
-
-
-def _count(name: str, size: Any) -> int:
-    """The size of a setting, of whatever integer type."""
-    try:
-        number = operator.index(size)
-    except TypeError:
-        number = 0
-    if number < 1 or isinstance(size, bool):
-        raise DefinitionError(
-            f"eval setting {name!r}: size must be the number of samples, a positive integer; got {size!r}"
-        )
-    return number
-
-
-def _where(source: Source) -> str:
-    root = getattr(source, "root", None)
-    return f" ({root})" if root is not None else ""

@@ -32,7 +32,7 @@ class GenerationTask(Task):
         Raises:
             UnsupportedError: If the model does not generate text, or the setting's perturbation needs more than images.
         """
-        if setting.adversarial_attack is not None or setting.perturbation_needs_model:
+        if setting.perturbation.attacks:
             raise UnsupportedError(f"{setting.name} attacks a classifier; models that generate text are not supported")
         if setting.perturbation_fn_gpu is not None and "targets" in gpu_call(setting.perturbation_fn_gpu).arguments:
             raise UnsupportedError(f"the perturbation of {setting.name} needs targets; {self.name} has none")

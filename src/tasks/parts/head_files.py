@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.data.content import remembered_digest
 from testbed.entities import Evaluation
 from testbed.errors import DataError
-from testbed.eval_settings.base.setting import prompts_of
+from testbed.eval_settings.base.parts import prompts_of
 from testbed.graph.cells import model_identity
 from testbed.graph.nodes import Given, One
 from testbed.inputs import active
@@ -56,7 +56,7 @@ class SavedHead(One):
         Raises:
             DataError: If they are no heads, or have different shapes, or not one column for each class.
         """
-        names = given.setting.given_class_names(given.class_names)
+        names = given.setting.prompts.names(given.class_names)
         return loaded_head(len(names) or None), {}
 
 

@@ -57,18 +57,18 @@ class ZeroShotHead(One):
 
     def fingerprint(self, given: Given, definition: ModelDefinition) -> str:
         """See `head_fingerprint`."""
-        prompts = given.setting.prompts(given.class_names)
+        prompts = given.setting.prompts.texts(given.class_names)
         return head_fingerprint(given.model_identity, prompts, text_language(definition, given.setting.language))
 
     def make(self, loaded: Any, given: Given) -> tuple[torch.Tensor, dict[str, Any]]:
         """Embeds the prompts."""
-        prompts = given.setting.prompts(given.class_names)
+        prompts = given.setting.prompts.texts(given.class_names)
         about = {"classes": len(prompts), "prompts": len(prompts[0])}
         return make_head(loaded, prompts, given.setting.language), about
 
     def remake(self, value: torch.Tensor, loaded: Any, given: Given, parts: int) -> torch.Tensor:
         """Embeds the prompts of so many classes again."""
-        prompts = given.setting.prompts(given.class_names)
+        prompts = given.setting.prompts.texts(given.class_names)
         some = range(0, len(prompts), max(1, len(prompts) // parts))
         made = make_head(loaded, [prompts[label] for label in some], given.setting.language)
         head = value.clone()
