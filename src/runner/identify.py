@@ -22,7 +22,7 @@ from testbed.registry.catalog import Catalog
 from testbed.runner.item_nodes import SCORED_BY, as_recorded
 from testbed.runner.opening import Opener, attempt
 from testbed.tasks.image_embedding import ImageEmbeddings
-from testbed.tasks.task_base import get_task, require
+from testbed.tasks.task_base import check_options, get_task, require
 
 ImagesOf = Callable[[str, str], Cell]
 
@@ -48,6 +48,7 @@ class Identifier:
         try:
             model, setting = self.catalog.get_model(cell.model), self.catalog.get_eval_setting(cell.setting)
             task = get_task(setting.task)
+            check_options(task, setting)
             task.route(model, setting)
             setting.perturbation.require()
             cell.built = task.build(Graph(model, setting))

@@ -11,7 +11,7 @@ from testbed.graph.nodes import Built
 from testbed.metrics.caption_status import EMPTY, ERROR, SCORED, shares
 from testbed.metrics.clip.pairs import clip_score_metrics, pair_cosines, ref_clip_score
 from testbed.tasks.caption_similarity import references_of
-from testbed.tasks.captioning import require_some
+from testbed.tasks.captioning import Captioning, require_some
 from testbed.tasks.clip_score import SCORER, prefix
 from testbed.tasks.parts.generation import texts_and_status
 from testbed.tasks.parts.scorer import ScorerTask, require_scored
@@ -29,6 +29,7 @@ class CaptionClipScore(ScorerTask):
     """The cosine of caption and image."""
 
     name = "caption_clip_score"
+    options = Captioning.options | {"prefix"}
     scorer = SCORER
 
     def build(self, graph: Graph) -> Built:

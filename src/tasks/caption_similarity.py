@@ -16,7 +16,7 @@ from testbed.metrics.caption_similarity import (
     texts_of,
 )
 from testbed.metrics.caption_status import ERROR
-from testbed.tasks.captioning import require_some
+from testbed.tasks.captioning import Captioning, require_some
 from testbed.tasks.parts.generation import texts_and_status
 from testbed.tasks.parts.scorer import ScorerTask, require_scored
 from testbed.tasks.task_base import options_as
@@ -31,6 +31,7 @@ class CaptionSimilarity(ScorerTask):
     """The cosine of caption and reference, and precision, recall and F1 of their sentences."""
 
     name = "caption_similarity"
+    options = Captioning.options | {"similarity"}
     scorer = SCORER
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:

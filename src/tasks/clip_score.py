@@ -27,6 +27,7 @@ class ClipScore(TextTask):
     """Each image with each of its own captions, by cosine."""
 
     name = "clip_score"
+    options = frozenset({"prefix"})
     scorer = SCORER
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:

@@ -91,6 +91,7 @@ class LinearProbe(Classification):
     """Maps embeddings to logits by a linear layer fitted on the embeddings of a training split."""
 
     name = "linear_probe"
+    options = frozenset({TRAIN, VALIDATION, PROBE})
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
         """``"embeddings"``, for all models that embed images."""

@@ -21,6 +21,7 @@ class Retrieval(TextTask):
     """Images and their captions, each against all others, by cosine."""
 
     name = "retrieval"
+    options = frozenset({"recall_k"})
     scorer = SCORER
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:

@@ -29,11 +29,13 @@ class Task(ABC):
 
     Attributes:
         name: What a setting's ``task`` names: a module of `testbed.tasks`, or a task that was added with `add_task`.
+        options: The task options that its settings may have.
         scorer: What computes the metrics, with its version, such as ``"retrieval@1"``; raised when numbers change.
     """
 
     name: ClassVar[str]
     scorer: ClassVar[str]
+    options: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
@@ -97,6 +99,20 @@ def require(model: ModelDefinition, needed: set[str], setting: EvalSetting) -> N
     if missing:
         raise UnsupportedError(
             f"{setting.name} needs {_listed(needed)}; {model.name} has {_listed(model.capabilities)}"
+        )
+
+
+def check_options(task: Task, setting: EvalSetting) -> None:
+    """Checks that a setting has no task options that its task does not know.
+
+    Raises:
+        DefinitionError: If it has one; names it.
+    """
+    unknown = sorted(set(setting.task_options) - task.options)
+    if unknown:
+        known = ", ".join(sorted(task.options)) or "none"
+        raise DefinitionError(
+            f"{setting.name}: the task {task.name} has no task option {unknown[0]!r}; its task options: {known}"
         )
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 class GenerationTask(Task):
     """A model receives messages and answers in text."""
 
+    options = frozenset({"prompt", "generation"})
+
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
         """``"generate"``.
 
