@@ -29,7 +29,7 @@ class CaptionClipScore(ScorerTask):
     """The cosine of caption and image."""
 
     name = "caption_clip_score"
-    options = Captioning.options | {"prefix"}
+    options = Captioning.options
     scorer = SCORER
 
     def build(self, graph: Graph) -> Built:

@@ -31,7 +31,7 @@ class CaptionSimilarity(ScorerTask):
     """The cosine of caption and reference, and precision, recall and F1 of their sentences."""
 
     name = "caption_similarity"
-    options = Captioning.options | {"similarity"}
+    options = Captioning.options
     scorer = SCORER
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:

@@ -27,6 +27,7 @@ class Captioning(GenerationTask):
     """Generates a caption from an image and an optional prompt."""
 
     name = "captioning"
+    options = GenerationTask.options | {"similarity", "prefix"}  # the last two are for judges of the captions
     scorer = SCORER
 
     def message(self, setting: EvalSetting, sample: str, image: Any | None) -> Message:
