@@ -84,7 +84,7 @@ def test_a_capability_that_a_model_lacks(program):
     words = ("--models", "digits-knn", "--eval-settings", "digits-pgd.linf.eps0.1", "digits", "--executor", "inline")
     done = program("eval.py", *words, "--random-weights", "--limit", "20")
     assert "needs gradients; digits-knn has logits" in done.stdout
-    assert "1 not supported" in done.stdout
+    assert "1 unsupported" in done.stdout
 
 
 def test_weights_that_cannot_be_downloaded(program, tmp_path):
