@@ -29,7 +29,7 @@ class PluginError(DefinitionError):
 
 
 class IdentityError(DefinitionError):
-    """A definition holds something whose content cannot be told apart from a changed one."""
+    """A definition holds something whose content could change without being noticed."""
 
 
 class UnknownNameError(TestbedError, LookupError):
@@ -48,7 +48,7 @@ class SampleError(DataError):
 
 
 class WeightsError(TestbedError):
-    """A model's weights cannot be had or do not fit its architecture."""
+    """A model's weights are missing or do not fit its architecture."""
 
 
 class UnsupportedError(TestbedError):

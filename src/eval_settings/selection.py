@@ -15,7 +15,7 @@ from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
 if TYPE_CHECKING:
     from testbed.data.source import ImageSource
 
-PAIRS = "pairs/"  # one's own files
+PAIRS = "pairs/"  # your own files
 
 # Instances with one image each.
 SUGAR_CREPE = {
@@ -108,7 +108,7 @@ def _add(name: str, folder: str, read: Reader, size: int | None, collection: str
 
 
 def pairs(name: str) -> BenchmarkDataset:
-    """A data set of one's own, in the folder ``pairs``: ``pairs/X`` is ``X.jsonl`` (.json, .csv), or ``X/pairs.jsonl``.
+    """Your own data set, in the folder ``pairs``: ``pairs/X`` is ``X.jsonl`` (.json, .csv), or ``X/pairs.jsonl``.
 
     Raises:
         DefinitionError: If the name leads out of that folder.
@@ -119,7 +119,7 @@ def pairs(name: str) -> BenchmarkDataset:
         name=name,
         kind="selection",
         dataset=partial(_dataset, name=name, folder=name, read=partial(_own, name=name)),
-        description="images and captions of one's own",
+        description="your own images and captions",
     )
 
 

@@ -1,6 +1,6 @@
 """What a task asks for: the values that are stored for its cells, and what they are scored with. Plain data.
 
-A **node** is something that is computed once and stored, whoever needs it. Its op says what that is.
+A **node** is something that is computed once and stored, however many cells need it. Its op says what that is.
 
 - `Rows` have one value for each sample of a setting: logits, embeddings, answers. They are an evaluation's outputs.
 - `OutputsOf` are the rows of another cell.

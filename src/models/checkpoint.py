@@ -1,4 +1,4 @@
-"""A checkpoint of one's own: any architecture of torchvision or timm and a state-dict file.
+"""Your own checkpoint: any architecture of torchvision or timm and a state-dict file.
 
 On the command line ``resnet50,/path/to.pth`` or ``timm/vit_base_patch16_224,/path/to.safetensors``; the preprocessing
 is that of the architecture's published weights. In a definition file `checkpoint_model` takes a name and other

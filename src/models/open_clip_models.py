@@ -1,7 +1,7 @@
 """open_clip's dual encoders, in CLIP benchmark's spelling.
 
-``ViT-B-32,laion400m_e32`` is an architecture and a published tag, ``ViT-B-32,/path/to.pt`` an architecture and a
-checkpoint of one's own, ``hf-hub:owner/name`` and ``local-dir:/path`` are open_clip's own schemes; ``ViT-B-32,`` names
+``ViT-B-32,laion400m_e32`` is an architecture and a published tag, ``ViT-B-32,/path/to.pt`` an architecture and
+your own checkpoint, ``hf-hub:owner/name`` and ``local-dir:/path`` are open_clip's own schemes; ``ViT-B-32,`` names
 no weights and runs with ``--random-weights``.
 """
 
@@ -152,7 +152,7 @@ def hash_in_url(url: str) -> str | None:
 
 
 class OpenClipFamily:
-    """Every architecture of the installed open_clip, with any of its tags or a checkpoint of one's own."""
+    """Every architecture of the installed open_clip, with any of its tags or your own checkpoint."""
 
     name = "open_clip"
 
@@ -244,7 +244,7 @@ def _read_configuration(name: str, path: Path) -> tuple[dict[str, Any], dict[str
 
 
 def _agreed(architecture: str) -> dict[str, Any]:
-    """What all published weights of an architecture agree on: the best guess for a checkpoint of one's own.
+    """What all published weights of an architecture agree on: the best guess for your own checkpoint.
 
     A SigLIP checkpoint is not normalized as OpenAI's CLIP is, and one trained with QuickGELU loses points without it.
     """

@@ -104,7 +104,7 @@ class TransformersFiles:
         """The folder that holds them, fetched if need be; None when they are not here and ``fetch`` is False.
 
         Raises:
-            WeightsError: If they cannot be had.
+            WeightsError: If they are missing.
         """
         source = self.name.removeprefix(PREFIX)
         if source.startswith("/"):

@@ -28,7 +28,7 @@ ImagesOf = Callable[[str, str], Cell]
 
 
 class Identifier:
-    """Fills in what tells cells from others.
+    """Fills in the identity of cells.
 
     Args:
         catalog: Where names are looked up.
@@ -143,11 +143,12 @@ class Identifier:
     # What outputs are scored with ---------------------------------------------------------------------------------
 
     def _judge(self, cell: Cell, setting: EvalSetting) -> dict[str, Any]:
-        """What tells the judge from others, as a part of what determines the metrics; empty where there is none."""
+        """The identity of the judge, as a part of what determines the metrics; empty if there is none."""
         assert cell.built is not None
         if setting.scoring is None:
             return {}
         cell.judge = self._open(setting.scoring.by)
+        cell.files |= cell.judge.files
         described: dict[str, Any] = {
             "model": {
                 "spec": cell.judge.description,

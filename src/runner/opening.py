@@ -1,4 +1,4 @@
-"""Opening models and settings by name: each once, whoever asks."""
+"""Opens models and settings by name, each once."""
 
 from __future__ import annotations
 

@@ -22,6 +22,8 @@ from testbed.runner.opening import Opener
 from testbed.tasks import image_embedding
 
 UNUSABLE = (Action.FAILED, Action.UNSUPPORTED)
+# Why a cell is run though its evaluation is stored, by the status of that.
+STORED = {"complete": "--override", "running": "resumed", "failed": "it failed before"}
 
 
 @dataclass
@@ -124,7 +126,7 @@ class Planner:
     # The graph ----------------------------------------------------------------------------------------------------
 
     def _cell(self, model: str, setting: str) -> Cell:
-        """The cell of a model on a setting: the same one, whoever needs it."""
+        """The cell of a model on a setting: always the same object."""
         key = (model, setting)
         if key not in self._cells:
             cell = self._cells[key] = Cell(model, setting)
@@ -214,8 +216,27 @@ class Planner:
             cell.older = older.get((cell.model, cell.setting)) if cell.stored is None else None
             if cell.stored is not None and cell.stored.status == "complete" and not self._again(cell):
                 cell.action = Action.DONE
+            elif not cell.reason:
+                cell.reason = self._why_run(cell, evaluations)
         if self.options.strict:
             self._refuse_unread([cell for cell in cells if cell.action is Action.DONE])
+
+    def _why_run(self, cell: Cell, evaluations: Sequence[Evaluation]) -> str:
+        """Why a cell is run though something is stored for it; empty where nothing is."""
+        if cell.older is not None:
+            return ""
+        if cell.stored is not None:
+            return {"complete": "--override", "running": "resumed", "failed": "it failed before"}.get(
+                cell.stored.status, ""
+            )
+        same = (cell.model, cell.setting, self.options.dtype, self.options.random_weights)
+        for each in evaluations:
+            of = (each.model, each.eval_setting, each.dtype, each.random_weights)
+            if of == same and each.status == "complete" and each.origin != "imported":
+                if each.size != cell.size:
+                    return f"stored for {each.size:,} samples" if each.size else ""
+                return f"stored for another definition: python db.py --why '{cell.model}' '{cell.setting}'"
+        return ""
 
     def _is_older(self, evaluation: Evaluation) -> bool:
         """Whether an evaluation is one of this kind of run, but its identity is described by an older scheme."""
@@ -274,7 +295,7 @@ class Planner:
                     cell.partly = self.outputs.partial(cell, there)
                     ran.append(cell)
                 else:
-                    cell.action, cell.source = Action.DERIVE, source
+                    cell.action, cell.source, cell.reason = Action.DERIVE, source, ""
 
     def _again(self, cell: Cell) -> bool:
         """Whether a cell is to be run even if it is stored."""

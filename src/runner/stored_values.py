@@ -41,6 +41,14 @@ class LateValues(Values):
             self._outputs = self._read()
         return self._outputs
 
+    def answers(self, role: str, messages: Sequence[Message]) -> list[dict[str, Any] | None]:
+        """None as yet.
+
+        Raises:
+            LackingEmbeddingsError: Always.
+        """
+        raise LackingEmbeddingsError(f"the {role} are not computed yet")
+
 
 class EvaluationValues(LateValues):
     """What an evaluation is scored from.
@@ -73,7 +81,7 @@ class EvaluationValues(LateValues):
     def answers(self, role: str, messages: Sequence[Message]) -> list[dict[str, Any] | None]:
         """See `Values.answers`."""
         if role not in self._nodes:
-            return super().answers(role, messages)
+            return [None] * len(messages)
         return self.store.read_answers(self._nodes[role], [request_text(each) for each in messages])
 
     def texts(self, texts: Sequence[str]) -> Any:

@@ -216,3 +216,20 @@ def test_unopenable_settings_are_not_opened_again_for_each_model(work, monkeypat
     plan = Planner(catalog, None, RunOptions()).plan(["a", "b"], ["s1", "s2"])
     assert plan.counts() == {Action.FAILED: 4}
     assert work["tries"] == 1
+
+
+def test_the_plan_says_why_a_cell_is_run_again(lab):
+    def reason(catalog, **options):
+        (cell,) = make_plan(catalog, RunOptions(db_url=lab.url, **options), ["toy"], ["toy-all"]).cells
+        assert cell.action is Action.RUN
+        return cell.reason
+
+    assert reason(toy_catalog(toy_model(), toy_setting())) == ""
+    lab.run(toy_catalog(toy_model(), toy_setting()), limit=100)
+    assert reason(toy_catalog(toy_model(), toy_setting())) == "stored for 100 samples"
+    assert reason(toy_catalog(toy_model(), toy_setting()), limit=100, override=True) == "--override"
+    changed = toy_catalog(toy_model(seed=1), toy_setting())
+    assert reason(changed, limit=100) == "stored for another definition: python db.py --why 'toy' 'toy-all'"
+    broken = toy_catalog(toy_model(), toy_setting(metrics_fn=lambda logits, targets: 1 / 0))
+    lab.run(broken, limit=100)
+    assert reason(broken, limit=100, override=True) == "it failed before"

@@ -129,7 +129,7 @@ def _check(instances: Sequence[Instance], name: str) -> None:
             raise DataError(f"data set {name!r}: instance {instance.id!r} has one image twice: {instance.images}")
 
 
-# Files of one's own -----------------------------------------------------------------------------------------------
+# Your own files -----------------------------------------------------------------------------------------------
 
 
 def find_pairs(root: Path, name: str) -> Path:

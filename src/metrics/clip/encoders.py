@@ -74,7 +74,7 @@ def encoder_of(model: Any, truncation: Truncation, device: torch.device | None) 
 
     Raises:
         UnknownClipError: If nothing has that name.
-        WeightsError: If its weights cannot be had.
+        WeightsError: If its weights are missing.
         MissingExtraError: If it needs a package that is not installed.
         UnsupportedError: If the model embeds no texts, or cannot cut texts in that way.
         DefinitionError: If it is something else.

@@ -70,7 +70,7 @@ class CLIPScore(_Base):  # type: ignore[misc]
     Raises:
         UnknownClipError: A `ValueError`: if nothing has that name.
         MissingExtraError: If the model needs a package that is not installed.
-        WeightsError: If its weights cannot be had.
+        WeightsError: If its weights are missing.
 
     Example:
         >>> metric = CLIPScore("openai/clip-vit-base-patch16")  # doctest: +SKIP

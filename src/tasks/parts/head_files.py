@@ -32,7 +32,7 @@ def head_files() -> list[Path]:
 
 
 def head_digests() -> list[str]:
-    """What tells the heads in use from others.
+    """The digests of the heads in use.
 
     Raises:
         DataError: If a file cannot be read.
