@@ -13,6 +13,7 @@ from typing import Any
 
 from testbed.db.store import Store
 from testbed.graph.passes import Job
+from testbed.lifeline import end_with_parent
 from testbed.models.base.capability import NETWORK
 from testbed.registry.catalog import Catalog
 from testbed.runner.pool import Ended, Events, Pool, Told
@@ -160,7 +161,8 @@ def worker_main(connection: Any, stop: Any, device: str) -> None:
 
 
 def _end_with_parent() -> None:
-    """Ends this process when its parent ends, even by kill -9."""
+    """Ends this process when its parent ends; where the kernel does not see to that, a thread does."""
+    end_with_parent()
     parent = multiprocessing.parent_process()
     if parent is None:
         return

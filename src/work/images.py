@@ -18,6 +18,7 @@ from testbed.errors import RunError
 from testbed.graph.nodes import Given
 from testbed.graph.passes import Pass, PassCell, Shard
 from testbed.inputs import active, using
+from testbed.lifeline import end_with_parent
 from testbed.memory import InPieces
 from testbed.registry.parcel import Parcel
 from testbed.work.context import Context
@@ -137,6 +138,7 @@ class ImageKernel(Kernel):
             collate_fn=collate,
             pin_memory=self.context.device.startswith("cuda"),
             multiprocessing_context=_data_worker_context() if workers else None,
+            worker_init_fn=_begin_data_worker,
         )
         iterator = iter(loader)
         while True:
@@ -280,12 +282,17 @@ class Travelling(torch.utils.data.Dataset[Item]):
         return {"reader": Parcel(self.reader, self.plugins), "plugins": self.plugins, "inputs": self.inputs}
 
 
+def _begin_data_worker(number: int) -> None:
+    end_with_parent()
+
+
 def _data_worker_context() -> Any:
     """A context for processes without inherited threads or GPU: a fork server with torch imported, else spawn."""
     import multiprocessing
 
     if "forkserver" in multiprocessing.get_all_start_methods():
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["torch", "torchvision.transforms", "PIL.Image", "testbed.data.reader"])
+        libraries = ["torch", "torchvision.transforms", "PIL.Image", "testbed.data.reader"]
+        context.set_forkserver_preload(["testbed.work.fork_server", *libraries])
         return context
     return multiprocessing.get_context("spawn")

@@ -138,13 +138,12 @@ def test_processes_change_nothing(world, tmp_path):
 
 def test_the_image_is_that_of_the_perturbation_to_8_bits():
     pixels = np.random.default_rng(0).integers(256, size=(5, 7, 3), dtype=np.uint8)
-    setting = EvalSetting(
-        "x", registry.load().get_eval_setting(CLEAN).dataset, 10, perturbation_fn_gpu=lambda images: 1 - images
-    )
+    dataset = registry.load().get_eval_setting(CLEAN).dataset
+    setting = EvalSetting("x", dataset, 10, perturbation_fn_gpu=lambda images: 1 - images)
     shown = perturbed(Image.fromarray(pixels), setting, "a", "cpu", 0)
     assert (shown.mode, shown.size) == ("RGB", (7, 5))
     assert np.array_equal(np.asarray(shown), 255 - pixels)
-    setting.perturbation_fn_gpu = lambda images: images * 3 - 1  # out of [0, 1]
+    setting = EvalSetting("x", dataset, 10, perturbation_fn_gpu=lambda images: images * 3 - 1)  # out of [0, 1]
     expected = np.clip(pixels.astype(float) * 3 - 255, 0, 255)
     assert np.array_equal(np.asarray(perturbed(Image.fromarray(pixels), setting, "a", "cpu", 0)), expected)
 

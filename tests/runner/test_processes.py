@@ -165,15 +165,25 @@ def test_a_run_killed_at_random_moments_goes_on_and_ends_bit_equal(bench, refere
 
 
 @pytest.mark.slow
-def test_workers_end_when_the_run_is_killed(bench):
+@pytest.mark.parametrize("killed", ["the run", "a worker"])
+def test_no_process_is_left_when_one_is_killed(bench, killed):
+    """With data workers there are a fork server, its children, and a resource tracker."""
     bench.set_pace(2)
-    process = bench.start("--models", "world-slow", "--eval-settings", "world", "--cpu-processes", "2")
+    arguments = ("--models", "world-slow", "--eval-settings", "world", "--cpu-processes", "2", "--workers", "2")
+    process = bench.start(*arguments)
     wait_until(lambda: bench.stored_samples("world-slow") >= CHUNK, process=process)
     children = _descendants(process.pid)
-    assert len(children) >= 2
+    assert len(children) >= 6
+    if killed == "the run":
+        process.kill()
+        process.communicate()
+    else:
+        worker = next(child for child in _children(process.pid) if len(_descendants(child)) >= 3)
+        children = [worker, *_descendants(worker)]
+        os.kill(worker, signal.SIGKILL)
+    wait_until(lambda: not any(_alive(child) for child in children), 5)
     process.kill()
     process.communicate()
-    wait_until(lambda: not any(_alive(child) for child in children), 30)
 
 
 @pytest.mark.slow
@@ -230,13 +240,17 @@ def test_a_served_model_works_beside_the_device_in_a_process_of_its_own(bench, m
 
 
 def _descendants(pid: int) -> list[int]:
+    return [each for child in _children(pid) for each in (child, *_descendants(child))]
+
+
+def _children(pid: int) -> list[int]:
     found = []
     for status in Path("/proc").glob("[0-9]*/status"):
         with contextlib.suppress(OSError):
             parent = re.search(r"PPid:\s+(\d+)", status.read_text())
             if parent and int(parent[1]) == pid:
                 found.append(int(status.parent.name))
-    return found + [each for child in found for each in _descendants(child)]
+    return found
 
 
 def _alive(pid: int) -> bool:
