@@ -93,7 +93,11 @@ class Opener:
         samples_key = digest([source_key, positions])
         if samples_key not in self._samples:
             self._samples[samples_key] = source.describe_samples(positions)
-        opened = OpenedSetting(setting, source, source_key, positions, self._samples[samples_key])
+        dataset = self._samples[samples_key]
+        if setting.full_targets:
+            samples = [replace(each, target=setting.target(each.id, each.target)) for each in dataset.samples]
+            dataset = dataset_of(dataset.name, samples, dataset.class_names)
+        opened = OpenedSetting(setting, source, source_key, positions, dataset)
         if setting.task == image_embedding.task.name:
             opened = _only_images(opened)
         return replace(opened, files=frozenset(files | _origin(self.catalog.eval_settings, name)))

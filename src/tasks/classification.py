@@ -60,6 +60,8 @@ class Logits(Op):
             spec["attack"] = setting.adversarial_attack
         if setting.class_sublist is not None and (setting.perturbation.needs_model or self.restricts(model, setting)):
             spec["class_sublist"] = setting.class_sublist
+        if setting.full_targets and (setting.perturbation.attacks or setting.perturbation.needs_targets):
+            spec["full_targets"] = True
         if self.route == BY_ZERO_SHOT:
             heads = head_digests()
             spec["prompts"] = {"heads": heads} if heads else setting.prompts.spec(class_names)

@@ -123,6 +123,11 @@ class Perturbation:
         return self.gpu is not None and "model" in gpu_call(self.gpu).arguments
 
     @property
+    def needs_targets(self) -> bool:
+        """Whether it takes the targets."""
+        return self.gpu is not None and "targets" in gpu_call(self.gpu).arguments
+
+    @property
     def attacks(self) -> bool:
         """Whether it is made for one model: an attack, or anything else that takes the model."""
         return self.attack is not None or self.needs_model

@@ -110,6 +110,8 @@ class EvalSetting:
         adversarial_attack: Parameters of an attack; makes batches smaller, and is passed to a model's ``classify`` that
             asks for it, which then replaces ``perturbation_fn_gpu``.
         class_sublist: Classes to which the logits are restricted, in this order; targets index into this list.
+        full_targets: With a ``class_sublist``: whether targets are classes of the full data set instead of indices into
+            the list. All samples must be of classes in the list; choose them by ``idx_subsample_list``.
         idx_subsample_list: Positions of the data set to use; ``size`` is then their number.
         parent_eval_setting: The name of the setting whose samples and perturbation this one shares; its stored outputs
             serve this one too.
@@ -152,6 +154,7 @@ class EvalSetting:
         transform: Callable[[Any], Any] | None = None,
         *,
         task: str = "classification",
+        full_targets: bool = False,
         class_groups: Sequence[Sequence[int]] | Callable[[], Sequence[Sequence[int]]] | None = None,
         other_sizes: Sequence[int] = (),
         class_names: Names | None = None,
@@ -173,6 +176,7 @@ class EvalSetting:
         self.prompts = Prompts(name, class_names, templates)
         self.metrics_fn = None if metrics_fn is accuracy_topk else metrics_fn
         self.class_sublist = [int(index) for index in class_sublist] if class_sublist is not None else None
+        self.full_targets = full_targets
         self.parent_eval_setting = parent_eval_setting
         self.transform = transform
         self.task = task
@@ -191,6 +195,8 @@ class EvalSetting:
         if not hasattr(self.dataset, "open"):
             raise DefinitionError(f"{where}: dataset must be a StandardDataset or similar, not {self.dataset!r}")
         check_different(self.name, "class_sublist", self.class_sublist)
+        if self.full_targets and self.class_sublist is None:
+            raise DefinitionError(f"{where}: full_targets=True goes with a class_sublist")
         if self.scoring is not None and not self.scoring.by:
             raise DefinitionError(f"{where}: scoring=Scoring(of=…, by=…) needs the name of the judge in 'by'")
         if self._class_groups is not None and not callable(self._class_groups):
@@ -200,6 +206,27 @@ class EvalSetting:
                 f"{where}: metrics_fn must take the arguments 'logits' and 'targets'; it takes"
                 f" {', '.join(parameters(self.metrics_fn)) or 'none'}"
             )
+
+    def target(self, sample: str, target: Any) -> Any:
+        """The target of a sample as the metrics see it: the index into the ``class_sublist``, with ``full_targets``.
+
+        Args:
+            sample: Its id, for the message.
+            target: Its target in the data set: a class or a list of classes.
+
+        Raises:
+            DataError: If a class is not in the list.
+        """
+        if not self.full_targets or self.class_sublist is None:
+            return target
+        if isinstance(target, list):
+            return [self.target(sample, each) for each in target]
+        if target not in self.class_sublist:
+            raise DataError(
+                f"{self.name}: the sample {sample} has the class {target!r}, which is not in class_sublist; choose"
+                " samples of these classes by idx_subsample_list"
+            )
+        return self.class_sublist.index(target)
 
     # The arguments that belong together, one by one ---------------------------------------------------------------
 

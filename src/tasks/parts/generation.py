@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.data.perturbation import gpu_call
 from testbed.errors import UnsupportedError
 from testbed.graph.nodes import Built
 from testbed.metrics.caption_status import EMPTY, ERROR, MISSING, SCORED
@@ -36,7 +35,7 @@ class GenerationTask(Task):
         """
         if setting.perturbation.attacks:
             raise UnsupportedError(f"{setting.name} attacks a classifier; models that generate text are not supported")
-        if setting.perturbation_fn_gpu is not None and "targets" in gpu_call(setting.perturbation_fn_gpu).arguments:
+        if setting.perturbation.needs_targets:
             raise UnsupportedError(f"the perturbation of {setting.name} needs targets; {self.name} has none")
         require(model, {GENERATE}, setting)
         return GENERATE
