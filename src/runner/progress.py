@@ -73,7 +73,7 @@ class LineProgress:
     def advance(self, pass_id: int, images: int) -> None:
         """Counts, and prints a line when one is due."""
         count = self._passes[pass_id]
-        count.done += images
+        count.advance(images)
         now = time.monotonic()
         if self._interval is None:
             due = now - count.told >= LINE_SECONDS
@@ -81,13 +81,10 @@ class LineProgress:
             due = count.done // self._interval > (count.done - images) // self._interval
         if count.done >= count.total or due:
             count.told = now
-            seconds = max(now - count.began, 1e-9)
-            rate = count.done / seconds
-            left = (count.total - count.done) / rate if rate else 0.0
-            self.note(
-                f"{count.label}: {count.done:,} of {count.total:,} {count.unit}, {rate:,.0f} {count.unit}/s,"
-                f" {_clock(left)} left"
-            )
+            line = f"{count.label}: {count.done:,} of {count.total:,} {count.unit}"
+            if rate := count.rate():
+                line += f", {rate:,.0f} {count.unit}/s, {_clock((count.total - count.done) / rate)} left"
+            self.note(line)
 
     def note(self, text: str) -> None:
         """Writes a line."""
@@ -98,12 +95,27 @@ class LineProgress:
 
 
 class _Count:
+    """Counts the samples of a pass. Its time begins with the first ones: before, it waited for other passes."""
+
     def __init__(self, label: str, unit: str) -> None:
         self.label = label
         self.total = 0
         self.unit = unit
         self.done = 0
-        self.began = self.told = time.monotonic()
+        self.told = time.monotonic()
+        self._began: float | None = None
+        self._first = 0
+
+    def advance(self, images: int) -> None:
+        """Counts more samples."""
+        self.done += images
+        if self._began is None:
+            self._began, self._first = time.monotonic(), images
+
+    def rate(self) -> float | None:
+        """Samples per second after the first ones; None while there is nothing to measure."""
+        seconds = 0.0 if self._began is None else time.monotonic() - self._began
+        return (self.done - self._first) / seconds if seconds > 0 and self.done > self._first else None
 
 
 class RichProgress:
@@ -140,11 +152,9 @@ class RichProgress:
         bar, count = self._ids[pass_id], self._counts[pass_id]
         if not count.done:
             self._bars.start_task(bar)
-            count.began = time.monotonic()
-        count.done += images
-        seconds = time.monotonic() - count.began
-        rate = f"{count.done / seconds:,.0f} {count.unit}/s" if seconds > 0.5 else ""
-        self._bars.update(bar, advance=images, rate=rate)
+        count.advance(images)
+        rate = count.rate()
+        self._bars.update(bar, advance=images, rate="" if rate is None else f"{rate:,.0f} {count.unit}/s")
 
     def note(self, text: str) -> None:
         """Writes a line above the bars."""
