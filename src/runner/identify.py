@@ -148,7 +148,6 @@ class Identifier:
         if setting.scoring is None:
             return {}
         cell.judge = self._open(setting.scoring.by)
-        cell.files |= cell.judge.files
         described: dict[str, Any] = {
             "model": {
                 "spec": cell.judge.description,
