@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -239,6 +240,8 @@ def test_code_in_a_folder_is_not_run(with_code, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("word", ["1", "other, sentence-transformers/{folder}"])
 def test_code_that_the_user_trusts_is_run_and_counts(folder, with_code, tmp_path, monkeypatch, word):
+    # Else Python may take the other run's byte code for this file: they are of one size, and of one second.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setenv("TESTBED_TRUST_REMOTE_CODE", word.format(folder=with_code))
     model = model_of(with_code)
     found = model.load(CPU).embed_text(TEXTS)
