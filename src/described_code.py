@@ -17,6 +17,7 @@ from testbed import references, sourcecode
 from testbed.errors import IdentityError
 from testbed.first_names import first_name
 from testbed.normalform import normal_text
+from testbed.plugin_names import meant, plain_name
 
 MARK = "!"  # begins the keys of what is not plain JSON; a mapping with such keys of its own is written as pairs
 
@@ -96,7 +97,7 @@ class CodeDescriber(ABC):
         tree, text = sourcecode.written(function)
         described = self.surroundings(function)
         package = function.__globals__.get("__package__")
-        imported = [self.file(each) for each in _imported_modules(tree, package)]
+        imported = [self.file(meant(each, code.co_filename)) for each in _imported_modules(tree, package)]
         if any(imported):
             described["imports"] = [each for each in imported if each]
         if own:
@@ -262,9 +263,9 @@ class CodeDescriber(ABC):
         self.met(name, str(path))
         tree = sourcecode.file_tree(path)
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        uses = [self.file(each) for each in references.imported_modules(tree, package)]
+        uses = [self.file(meant(each, path)) for each in references.imported_modules(tree, package)]
         source = self.value(normal_text(tree).encode(errors="surrogatepass"))
-        described = {f"{MARK}module": first_name(name).rpartition(".")[2], "source": source}
+        described = {f"{MARK}module": plain_name(first_name(name).rpartition(".")[2]), "source": source}
         return {**described, "uses": [each for each in uses if each]}
 
 

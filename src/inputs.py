@@ -19,6 +19,7 @@ T = TypeVar("T")
 
 ENV_DATA = "TESTBED_DATA"
 ENV_PREDICTIONS = "TESTBED_PREDICTIONS"
+ENV_CHECKPOINTS = "TESTBED_CHECKPOINTS"
 ENV_CLASSNAMES = "TESTBED_CLASSNAMES"
 ENV_TEMPLATES = "TESTBED_TEMPLATES"
 ENV_HEADS = "TESTBED_CLASSIFIERS"
@@ -36,6 +37,7 @@ class Inputs:
     Attributes:
         data_root: The folder with the data sets, or the URL of one; either may have ``{dataset}`` in it.
         predictions: The folder with recorded predictions.
+        checkpoints: The folder with the checkpoints of models that ImageNet-testbed's files define, by name.
         class_names: A file of class names, in CLIP benchmark's JSON format.
         templates: A file of prompt templates, in the same format.
         heads: Files of zero-shot heads, used in place of prompts.
@@ -46,6 +48,7 @@ class Inputs:
 
     data_root: str | None = None
     predictions: str | None = None
+    checkpoints: str | None = None
     class_names: str | None = None
     templates: str | None = None
     heads: tuple[str, ...] = ()
@@ -59,6 +62,7 @@ class Inputs:
         return cls(
             data_root=os.environ.get(ENV_DATA),
             predictions=os.environ.get(ENV_PREDICTIONS),
+            checkpoints=os.environ.get(ENV_CHECKPOINTS),
             class_names=os.environ.get(ENV_CLASSNAMES),
             templates=os.environ.get(ENV_TEMPLATES),
             heads=tuple(file for file in os.environ.get(ENV_HEADS, "").split(os.pathsep) if file),

@@ -15,6 +15,7 @@ from testbed.paths import data_root, predictions_root
 VARIABLES = {
     "TESTBED_DATA": "/data",
     "TESTBED_PREDICTIONS": "/said",
+    "TESTBED_CHECKPOINTS": "/weights",
     "TESTBED_CLASSNAMES": "names.json",
     "TESTBED_TEMPLATES": "templates.json",
     "TESTBED_CLASSIFIERS": os.pathsep.join(["a.npy", "b.pt"]),
@@ -31,6 +32,7 @@ def test_each_variable_is_a_default(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Inputs.from_environment() == Inputs(
         data_root="/data",
         predictions="/said",
+        checkpoints="/weights",
         class_names="names.json",
         templates="templates.json",
         heads=("a.npy", "b.pt"),

@@ -21,6 +21,7 @@ from testbed.console.options import (
     EXIT_INTERRUPTED,
     ManyWords,
     ManyWordsCommand,
+    checkpoints_option,
     data_root_option,
     predictions_option,
     run_command,
@@ -68,6 +69,7 @@ POSITIVE = click.IntRange(min=1)
 )
 @data_root_option
 @predictions_option
+@checkpoints_option
 @clip_cc_options
 @task_options
 @scorer_options
@@ -120,6 +122,7 @@ def command(
     logdir: Path | None,
     data_root: str | None,
     predictions: str | None,
+    checkpoints: str | None,
     clip_cc: Path | None,
     base_dir: Path | None,
     db: bool,
@@ -139,9 +142,11 @@ def command(
       python eval.py --models 'timm/convnext*' --eval-settings val --dry-run
     """
     from testbed.registry import registry
-    from testbed.registry.select import select
+    from testbed.registry.select import replaced, select
 
-    inputs = Inputs.from_environment().but(data_root=data_root, predictions=predictions, **given_files(given))
+    inputs = Inputs.from_environment().but(
+        data_root=data_root, predictions=predictions, checkpoints=checkpoints, **given_files(given)
+    )
     set_up_logging(verbose, lambda line: click.echo(line, err=True))
     require_amount(given["verify"])
     options = _options(given, inputs, verbose)
@@ -157,6 +162,8 @@ def command(
     chosen_models = select(registry.models, registry.model_collections, models)
     chosen_settings = as_tasks(select(registry.eval_settings, registry.eval_setting_collections, eval_settings), given)
     chosen_settings = as_scored(registry, chosen_settings, given["scorers"], given["scoring"])
+    for line in (*replaced(registry.models, chosen_models), *replaced(registry.eval_settings, chosen_settings)):
+        click.echo(line, err=True)
     if dry_run:
         return show_plan(registry, options, chosen_models, chosen_settings, as_json)
     after = {"heads": given["save_clf"], "exported": bench.results if bench is not None else None}

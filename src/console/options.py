@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from testbed.errors import TestbedError
-from testbed.inputs import ENV_DATA, ENV_PREDICTIONS, Inputs, using
+from testbed.inputs import ENV_CHECKPOINTS, ENV_DATA, ENV_PREDICTIONS, Inputs, using
 from testbed.paths import ENV_DB
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -74,7 +74,7 @@ def store_options(function: F) -> F:
         "plugins",
         cls=ManyWords,
         metavar="FILE",
-        help="Python files that define models or eval settings (files written for ImageNet-testbed run unchanged), or"
+        help="Python files that define models or eval settings (files written for ImageNet-testbed, too), or"
         " YAML files of CLIP-CC-Bench, which define decoders.",
     )(function)
     return click.option(
@@ -103,6 +103,16 @@ def predictions_option(function: F) -> F:
         "--predictions",
         metavar="DIR",
         help=f"The folder with recorded predictions, for models named replay:NAME.  [default: ${ENV_PREDICTIONS}]",
+    )(function)
+
+
+def checkpoints_option(function: F) -> F:
+    """--checkpoints."""
+    return click.option(
+        "--checkpoints",
+        metavar="DIR",
+        help="The folder with the checkpoints of models that files of ImageNet-testbed define, by the model's name."
+        f"  [default: ${ENV_CHECKPOINTS}]",
     )(function)
 
 

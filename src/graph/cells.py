@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from testbed.data.source import Source
@@ -62,6 +63,11 @@ class OpenedSetting:
     positions: Sequence[int]
     dataset: DatasetInfo
     files: frozenset[str] = frozenset()
+
+    @cached_property
+    def distinct(self) -> int:
+        """The number of different samples."""
+        return len(set(self.positions))
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import importlib.abc
-import importlib.machinery
 import importlib.metadata
 import importlib.util
 import os
-import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed import reading
 from testbed.errors import DefinitionError, DuplicateNameError, PluginError, TestbedError
-from testbed.registry import own_sources
+from testbed.registry import own_sources, plugin_imports
 
 if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
@@ -27,6 +23,7 @@ if TYPE_CHECKING:
 # What the rooms give to every catalog, by name: nothing here imports from them.
 ROOMS = ("testbed.models", "testbed.eval_settings")
 FAMILIES = (
+    "testbed.eval_settings.base.distinct:DistinctSamples",
     "testbed.eval_settings.base.image_embeddings:ImageEmbeddings",
     "testbed.eval_settings.base.scored:ScoredSettings",
 )
@@ -34,9 +31,6 @@ ENTRY_POINT_GROUP = "testbed.plugins"
 ENV_NO_PLUGINS = "TESTBED_NO_PLUGINS"
 # The plug-in files that are not Python's: suffix → a function that registers what the file of a path defines.
 FORMATS = dict.fromkeys((".yaml", ".yml"), "testbed.models.base.decoder_file:register")
-
-# Imports in files of ImageNet-testbed, and our packages with the same names.
-ORIGINAL_NAMES = {"registry": "testbed.registry", "models": "testbed.models", "eval_settings": "testbed.eval_settings"}
 
 
 def room_modules(room: str) -> list[str]:
@@ -93,7 +87,7 @@ def load_plugin(path: Path, catalog: Catalog) -> None:
 
 
 def load_plugin_file(path: Path) -> ModuleType:
-    """Runs a definition file; files written for ImageNet-testbed run unchanged.
+    """Runs a definition file; `testbed.plugin_names` says what its imports mean.
 
     Raises:
         PluginError: If the file is missing or fails; names the line.
@@ -102,20 +96,8 @@ def load_plugin_file(path: Path) -> ModuleType:
         raise PluginError(f"--plugin {path}: there is no such file")
     if path.suffix != ".py":
         raise PluginError(f"--plugin {path}: not a Python file; the name must end in .py (or in .yaml for a decoder)")
-    own_sources.install()  # for the modules that it imports
-    name = f"testbed_plugin_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
-    loader = own_sources.SourceLoader(name, str(path))
-    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        with clear_faults(f"--plugin {path}", str(path)), original_names(), reading.watch(reading.SHARED):
-            loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
+    with clear_faults(f"--plugin {path}", str(path)), reading.watch(reading.SHARED):
+        return plugin_imports.run_plugin(path)
 
 
 def _origin(module: str) -> str | None:
@@ -158,60 +140,3 @@ def _place(error: BaseException, file: str | None) -> str:
     own = [frame for frame in frames if frame.filename == file] if file else []
     last = (own or frames)[-1:]
     return f" ({last[0].filename}:{last[0].lineno})" if last else ""
-
-
-# ImageNet-testbed's names -----------------------------------------------------------------------------------------
-
-
-class _OriginalNames(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds ``registry``, ``models…`` and ``eval_settings…`` in testbed, as the same modules rather than copies."""
-
-    def __init__(self) -> None:
-        self._specs: dict[str, Any] = {}
-
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        top, dot, rest = fullname.partition(".")
-        if top not in ORIGINAL_NAMES:
-            return None
-        ours = f"{ORIGINAL_NAMES[top]}{dot}{rest}"
-        if importlib.util.find_spec(ours) is None:
-            return None
-        return importlib.machinery.ModuleSpec(fullname, self, origin=ours)
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        module = importlib.import_module(str(spec.origin))
-        self._specs[spec.name] = module.__spec__
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        # The import system has replaced the module's spec by that of the alias.
-        name = module.__spec__.name if module.__spec__ is not None else ""
-        module.__spec__ = self._specs.pop(name, module.__spec__)
-
-
-_BEGINNINGS = tuple(ORIGINAL_NAMES)
-
-
-@contextmanager
-def original_names() -> Iterator[None]:
-    """Lets ``registry``, ``models…`` and ``eval_settings…`` refer to testbed's modules, as in ImageNet-testbed.
-
-    Afterwards, previous modules with these names are restored, and those imported meanwhile are removed.
-    """
-    before = {name: module for name, module in sys.modules.items() if _original(name)}
-    for name in before:
-        del sys.modules[name]
-    finder = _OriginalNames()
-    sys.meta_path.insert(0, finder)
-    try:
-        yield
-    finally:
-        sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if _original(name)]:
-            del sys.modules[name]
-        sys.modules.update(before)
-
-
-def _original(module: str) -> bool:
-    # Asked of every imported module, for every plug-in: few pass the first test, which is quick.
-    return module.startswith(_BEGINNINGS) and module.split(".", 1)[0] in ORIGINAL_NAMES

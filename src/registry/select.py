@@ -35,6 +35,22 @@ def select(registry: Registry[Any], collections: Collections, words: Iterable[st
     return list(chosen)
 
 
+def replaced(registry: Registry[Any], chosen: Iterable[str]) -> list[str]:
+    """What to tell about names whose definition in a plug-in stands in the place of testbed's own: a line per file."""
+    by_file: dict[str, list[str]] = {}
+    for name in chosen:
+        if registry.replaces(name):
+            by_file.setdefault(registry.origin(name) or "", []).append(name)
+    return [
+        f"{file} replaces testbed's own {registry.noun}{'s' if len(names) > 1 else ''} {', '.join(names[:_SHOWN])}"
+        f"{f' and {len(names) - _SHOWN} more' if len(names) > _SHOWN else ''}"
+        for file, names in by_file.items()
+    ]
+
+
+_SHOWN = 5
+
+
 def _resolve(registry: Registry[Any], collections: Collections, word: str, within: tuple[str, ...]) -> list[str]:
     if word in within:
         raise DefinitionError(f"the {registry.noun} list {word!r} contains itself: {' → '.join([*within, word])}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
@@ -174,6 +174,22 @@ class Registry(Generic[T]):
             names.update(family.names())
         return sorted(names, key=natural_key)
 
+    def keys(self) -> list[str]:
+        """All listed names: the registry as a mapping, like ImageNet-testbed's."""
+        return self.names()
+
+    def values(self) -> Iterator[T]:
+        """All listed definitions; each is built when its turn comes."""
+        return (self.get(name) for name in self.names())
+
+    def items(self) -> Iterator[tuple[str, T]]:
+        """All listed names with their definitions; each is built when its turn comes."""
+        return ((name, self.get(name)) for name in self.names())
+
+    def replaces(self, name: str) -> bool:
+        """Whether an explicit definition stands in the place of a family's of the same name."""
+        return name in self._items and any(family.canonical(name) == name for family in self._families.values())
+
     def source(self, name: str) -> str:
         """The place of a definition: ``file:line``, or the family's name."""
         canonical = self.canonical(name)
@@ -202,6 +218,12 @@ class Registry(Generic[T]):
         """Forgets what was registered since a snapshot."""
         self._items, self._sources, self._families = (dict(part) for part in snapshot)  # type: ignore[assignment]
         self._built.clear()
+
+    def __getitem__(self, name: str) -> T:
+        return self.get(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.canonical(name) is not None

@@ -10,6 +10,7 @@ from typing import Any
 from testbed.db.records import SET_ASIDE
 from testbed.db.store import Store
 from testbed.entities import Evaluation
+from testbed.eval_settings.base.distinct import SUFFIX as DISTINCT
 from testbed.eval_settings.base.image_embeddings import SUFFIX
 from testbed.graph.cells import Action, Cell, Edge
 from testbed.graph.nodes import OutputsOf
@@ -134,6 +135,8 @@ class Planner:
             if self._identifier.fits(cell):
                 self._identifier.identify(cell)
             cell.owned = _embeds(cell)
+            if cell.computed and _repeats(cell):
+                self._cell(model, setting + DISTINCT)
         return self._cells[key]
 
     def _images_of(self, model: str, setting: str) -> Cell:
@@ -286,7 +289,9 @@ class Planner:
                 stored[evaluation.forward_fingerprint or ""].append(evaluation)
         for forward, members in by_forward.items():
             # The largest first, so that a cell finds the one that it is a part of among those before it.
-            members.sort(key=lambda cell: (-cell.size, cell.setting != _root_setting(members, cell)))
+            members.sort(
+                key=lambda cell: (-_distinct(cell), _repeats(cell), cell.setting != _root_setting(members, cell))
+            )
             ran: list[Cell] = []
             for cell in members:
                 there = [] if self._again(cell) else stored[forward]
@@ -311,6 +316,16 @@ def _taken(cell: Cell) -> OutputsOf | None:
 
 def _embeds(cell: Cell) -> bool:
     return cell.opened_setting is not None and cell.opened_setting.setting.task == image_embedding.task.name
+
+
+def _distinct(cell: Cell) -> int:
+    """The number of different samples of a cell."""
+    return cell.opened_setting.distinct if cell.opened_setting is not None else 0
+
+
+def _repeats(cell: Cell) -> bool:
+    """Whether a cell has a sample more than once."""
+    return _distinct(cell) < cell.size
 
 
 def _root_setting(members: Iterable[Cell], cell: Cell) -> str:

@@ -23,7 +23,7 @@ Write = Callable[[str, str], Path]
 MakeRoom = Callable[[Mapping[str, str]], str]
 MakeCatalog = Callable[..., Catalog]
 
-ORIGINAL_NAMES = ("registry", "models", "eval_settings")
+PACKAGES = ("registry", "models", "eval_settings")
 
 
 def definition(name: str) -> str:
@@ -389,10 +389,6 @@ WAYS_TO_IMPORT = {
         "def names():\n    from registry import registry\n    from models import model_base\n"
         "    return registry, model_base\n\nregistry, base = names()\n"
     ),
-    "importlib": (
-        "from importlib import import_module\nregistry = import_module('registry').registry\n"
-        "base = import_module('models.model_base')\n"
-    ),
     "both names": "from testbed.registry import registry\nfrom models import model_base as base\n",
 }
 
@@ -417,7 +413,7 @@ def test_an_original_name_means_testbeds_module_also_if_that_was_not_imported_be
 
 
 def names_in_use() -> dict[str, ModuleType]:
-    return {name: module for name, module in sys.modules.items() if name.split(".")[0] in ORIGINAL_NAMES}
+    return {name: module for name, module in sys.modules.items() if name.split(".")[0] in PACKAGES}
 
 
 ENDINGS = {"loaded": ("", False), "failed": ("1 / 0\n", True), "refused": ("y = (\n", True)}
@@ -441,7 +437,7 @@ def test_the_original_names_are_gone_once_the_file_is_loaded_or_has_failed(
 def test_the_users_own_modules_of_those_names_come_back(
     catalog: Catalog, write: Write, monkeypatch: pytest.MonkeyPatch, ending: str, fails: bool
 ) -> None:
-    own = {name: ModuleType(name) for name in (*ORIGINAL_NAMES, "models.resnet", "models.model_base", "registry.table")}
+    own = {name: ModuleType(name) for name in (*PACKAGES, "models.resnet", "models.model_base", "registry.table")}
     for name, module in own.items():
         monkeypatch.setitem(sys.modules, name, module)
     load_or_fail(catalog, write("original.py", ORIGINAL_FILE + ending), fails)
@@ -449,15 +445,22 @@ def test_the_users_own_modules_of_those_names_come_back(
     assert catalog.contains_model("resnet50-mine") == (not fails)
 
 
-def test_the_users_own_modules_are_out_of_sight_while_the_file_loads(
+def test_the_users_own_package_of_such_a_name_serves_where_testbed_has_no_module(
     catalog: Catalog, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = ModuleType("models")
+    own, mine = ModuleType("models"), ModuleType("models.mine")
     own.__path__ = []  # type: ignore[attr-defined]
+    own.mine = mine  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "models", own)
-    monkeypatch.setitem(sys.modules, "models.mine", ModuleType("models.mine"))
-    with pytest.raises(PluginError, match=r"No module named 'models\.mine'"):
-        catalog.load([write("original.py", "import models.mine\n")])
+    monkeypatch.setitem(sys.modules, "models.mine", mine)
+    text = "from models import mine as other\nimport models.mine as mine\nfrom models.model_base import Model\n"
+    module = discovery.load_plugin_file(write("original.py", text))
+    assert module.mine is module.other is mine
+    assert module.Model is model_base.Model
+    with pytest.raises(
+        PluginError, match=r"No module named 'models\.yours': testbed has none, and there is none beside"
+    ):
+        catalog.load([write("original.py", "import models.yours\n")])
     assert sys.modules["models"] is own
 
 

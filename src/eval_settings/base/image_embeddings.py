@@ -10,8 +10,6 @@ from testbed.eval_settings.base.setting import EvalSetting
 if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
 
-SUFFIX = ".image_embeddings"
-
 SUFFIX = ".image_embeddings"  # of the names of these settings
 
 

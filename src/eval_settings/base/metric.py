@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from testbed.entities import FRACTION, Metric
 from testbed.errors import DefinitionError
+
+log = logging.getLogger("testbed")
 
 
 class Percent(float):
@@ -45,12 +48,19 @@ def as_metrics(returned: Any, n: int, scorer: str, what: str) -> list[Metric]:
         what: The setting, for messages.
 
     Returns:
-        Metrics with unchanged values, except `Percent` values, which become fractions.
+        Metrics with unchanged values, except `Percent` values, which become fractions. Texts beside numbers are left
+        out, with a line in the log.
 
     Raises:
         DefinitionError: If it is none of these.
     """
     if isinstance(returned, Mapping):
+        texts = {name: value for name, value in returned.items() if isinstance(value, str)}
+        numbers = {name: value for name, value in returned.items() if name not in texts}
+        if texts and numbers:  # such as how classes were merged
+            said = ", ".join(f"{name}={value!r:.40}" for name, value in texts.items())
+            log.warning(f"{what}: metrics are numbers; not stored: {said}")
+            returned = numbers
         return [_as_metric(str(name), value, n, scorer, what) for name, value in returned.items()]
     if isinstance(returned, list | tuple) and returned and all(isinstance(value, Metric) for value in returned):
         return [_as_metric(value.name, value, n, scorer, what) for value in returned]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.perturbation import check_cpu_call, gpu_call, sample_seed
@@ -12,6 +14,8 @@ from testbed.errors import DataError, DefinitionError
 
 if TYPE_CHECKING:
     from testbed.data.source import Source
+
+log = logging.getLogger("testbed")
 
 Names = Sequence[str] | Callable[[], Sequence[str]]
 Templates = Sequence[str] | Mapping[str, Sequence[str]] | Callable[[], Sequence[str]]
@@ -23,30 +27,29 @@ class Samples:
 
     Attributes:
         setting: The name of the setting, for messages.
-        size: Their number; None if the data set's files determine it.
+        size: Their number; None if the data set's files determine it. Where there is a subset, its length counts.
         other_sizes: Other numbers of samples in which the data set is distributed.
-        subset: Their positions in the data set; None for all of it.
+        subset: Their positions in the data set; None for all of it. One that is repeated counts as often.
+        distinct: Whether each counts once all the same.
     """
 
     setting: str
     size: int | None
     other_sizes: Sequence[int] = ()
     subset: Sequence[int] | None = None
+    distinct: bool = False
 
     @classmethod
     def of(cls, setting: str, size: Any, other_sizes: Sequence[Any], subset: Sequence[Any] | None) -> Samples:
         """The samples, from what a definition says.
 
         Raises:
-            DefinitionError: If sizes are no positive integers, or positions are repeated or not as many as the size.
+            DefinitionError: If sizes are no positive integers, or positions are none.
         """
         number = None if size is None else _count(setting, size)
         positions = None if subset is None else [int(position) for position in subset]
-        if positions is not None and len(positions) != number:
-            raise DefinitionError(
-                f"eval setting {setting!r}: idx_subsample_list has {len(positions)} positions, but size is {number}"
-            )
-        check_different(setting, "idx_subsample_list", positions)
+        if positions is not None and (not positions or min(positions) < 0):
+            raise DefinitionError(f"eval setting {setting!r}: idx_subsample_list must be a list of numbers from 0")
         return cls(setting, number, [_count(setting, each) for each in other_sizes], positions)
 
     def positions(self, source: Source, limit: int | None = None) -> list[int]:
@@ -60,12 +63,14 @@ class Samples:
             DataError: If the data set does not have the setting's number of samples.
         """
         positions = self._of(source)
-        if limit is None or limit >= len(positions):
-            return list(positions)
-        return [positions[index * len(positions) // limit] for index in range(limit)]
+        if limit is not None and limit < len(positions):
+            positions = [positions[index * len(positions) // limit] for index in range(limit)]
+        return list(dict.fromkeys(positions)) if self.distinct else list(positions)
 
     def _of(self, source: Source) -> Sequence[int]:
         if self.subset is not None:
+            if self.size is not None and self.size != len(self.subset):
+                _say_that_the_list_counts(self.setting, len(self.subset), self.size)
             if max(self.subset) >= len(source):
                 raise DataError(
                     f"{self.setting}: idx_subsample_list has the position {max(self.subset)}, but the data set"
@@ -224,6 +229,11 @@ def check_different(setting: str, what: str, values: Sequence[int] | None) -> No
     """
     if values is not None and (len(set(values)) != len(values) or not values or min(values) < 0):
         raise DefinitionError(f"eval setting {setting!r}: {what} must be a list of different numbers from 0")
+
+
+@lru_cache(maxsize=256)  # once
+def _say_that_the_list_counts(setting: str, positions: int, size: int) -> None:
+    log.warning(f"{setting}: idx_subsample_list has {positions:,} positions, but size is {size:,}; the list counts")
 
 
 def _count(name: str, size: Any) -> int:

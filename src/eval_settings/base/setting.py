@@ -53,7 +53,7 @@ class StandardDataset:
 
     def spec(self) -> dict[str, Any]:
         """Where the folder is."""
-        return {"root": str(self.get_root().absolute())}
+        return {"root": str(Path(self.get_root()).absolute())}
 
     def get_root(self) -> Path:
         """The folder.
@@ -75,7 +75,7 @@ class StandardDataset:
         """The images of the folder."""
         from testbed.data.formats.image_folder import ImageFolder
 
-        return ImageFolder(self.get_root(), self.name or str(self.path))
+        return ImageFolder(Path(self.get_root()), self.name or str(self.path))
 
 
 @dataclass(frozen=True)
@@ -192,8 +192,13 @@ class EvalSetting:
 
     def _check(self) -> None:
         where = f"eval setting {self.name!r}"
-        if not hasattr(self.dataset, "open"):
-            raise DefinitionError(f"{where}: dataset must be a StandardDataset or similar, not {self.dataset!r}")
+        lacking = [name for name in ("spec", "open") if not callable(getattr(self.dataset, name, None))]
+        if lacking:
+            raise DefinitionError(
+                f"{where}: its dataset, of type {type(self.dataset).__name__}, has no {'() and no '.join(lacking)}();"
+                " derive the type from StandardDataset and override get_root(), or give it spec(), what identifies it"
+                " as plain values, and open(), its images as a Source"
+            )
         check_different(self.name, "class_sublist", self.class_sublist)
         if self.full_targets and self.class_sublist is None:
             raise DefinitionError(f"{where}: full_targets=True goes with a class_sublist")
@@ -264,8 +269,36 @@ class EvalSetting:
 
     def get_dataset_root(self) -> Path:
         """The folder of the data set, as ImageNet-testbed's method of that name."""
-        root: Path = self.dataset.get_root()  # type: ignore[attr-defined]
-        return root
+        return Path(self.dataset.get_root())  # type: ignore[attr-defined]
+
+    def get_metrics(self, logits: Any, targets: Any, image_paths: Any, py_model: Any) -> dict[str, Any]:
+        """The metrics of logits, for scripts: ImageNet-testbed's method of that name.
+
+        Args:
+            logits: Tensor [n, C].
+            targets: Tensor [n].
+            image_paths: The ids of the samples.
+            py_model: The model's definition.
+
+        Returns:
+            What ``metrics_fn`` returns; without one, top-1 and top-5 in percent.
+        """
+        function = self.metrics_fn or accuracy_topk
+        offered = {"logits": logits, "targets": targets, "image_paths": image_paths, "py_model": py_model}
+        return dict(function(**{name: offered[name] for name in parameters(function) if name in offered}))
+
+    def get_perturbation_fn_gpu(self, py_model: Any) -> Callable[..., Any] | None:
+        """The perturbation of a batch, unless the model handles the attack: ImageNet-testbed's method of that name."""
+        handled = self.adversarial_attack is not None and getattr(py_model, "handles_attack", False)
+        return None if handled else self.perturbation_fn_gpu
+
+    def get_perturbation_fn_cpu(self, py_model: Any) -> Callable[..., Any] | None:
+        """The perturbation of one image: ImageNet-testbed's method of that name."""
+        return self.perturbation_fn_cpu
+
+    def get_idx_subsample_list(self, py_model: Any) -> Sequence[int] | None:
+        """The positions to use: ImageNet-testbed's method of that name."""
+        return self.idx_subsample_list
 
     @property
     def class_groups(self) -> list[list[int]] | None:

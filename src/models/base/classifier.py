@@ -16,7 +16,13 @@ from testbed.models.base.transform import StandardNormalization, Transform
 from testbed.models.base.weights import loading
 
 if TYPE_CHECKING:
-    from testbed.models.base.runtime import LoadedClassifier, LoadedDualEncoder, LoadedImageEncoder
+    from testbed.eval_settings.base.setting import EvalSetting
+    from testbed.models.base.runtime import (
+        ImageClassifier,
+        LoadedClassifier,
+        LoadedDualEncoder,
+        LoadedImageEncoder,
+    )
 
 
 DEFAULT_LANGUAGE = "en"
@@ -107,6 +113,25 @@ class Model(ModelDefinition):
     def make_network(self) -> Any:
         """The result of ``classifier_loader``."""
         return self.classifier_loader()
+
+    def generate_classifier(self, py_eval_setting: EvalSetting) -> ImageClassifier:
+        """The classifier on a setting, for scripts: ImageNet-testbed's method of that name.
+
+        Returns:
+            A torch module from images [B, 3, H, W] in [0, 1] to logits [B, C], restricted to the setting's classes, on
+            the CPU.
+        """
+        from testbed.models.base.runtime import ImageClassifier, settle
+
+        options = LoadOptions()
+        network = settle(self._network(options), options.device)
+        return ImageClassifier(
+            self, network, options, py_eval_setting.class_sublist, py_eval_setting.adversarial_attack
+        )
+
+    def get_batch_size(self, py_eval_setting: EvalSetting) -> int:
+        """The batch size on a setting: ImageNet-testbed's method of that name."""
+        return self.batch_size(adversarial=py_eval_setting.adversarial_attack is not None)
 
     def load(self, options: LoadOptions) -> LoadedClassifier:
         """The loaded classifier."""

@@ -1,0 +1,1 @@
+"""In place of ImageNet-testbed's package ``mldb``, which keeps checkpoints and results on a server."""
