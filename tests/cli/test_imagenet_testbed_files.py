@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from warm_python import WarmPython
 
 # A model as its files define them: parameters in a table, weights from its server, a helper package, another file.
 NETS = """
@@ -159,6 +159,9 @@ def words(checkout: Path, *settings: str, models: tuple[str, ...] = ("tiny/one",
     return ["--plugin", *plugins, "--models", *models, "--eval-settings", *settings, *folders]
 
 
+INLINE = ("--executor", "inline")
+
+
 def saved(checkout: Path, setting: str, name: str) -> Any:
     """The stored logits, as ``db.py --save-logits`` wrote them."""
     (path,) = (checkout / "out").glob(f"{setting}__{name.replace('/', '_')}-*.npz")
@@ -202,7 +205,7 @@ def test_files_of_a_checkout_run_unchanged(program: Program, checkout: Path) -> 
 
 
 def test_a_repeated_sample_counts_as_often_and_is_computed_once(program: Program, checkout: Path) -> None:
-    first = program("eval.py", *words(checkout, "tenth", models=("tiny/one",)))
+    first = program("eval.py", *INLINE, *words(checkout, "tenth", models=("tiny/one",)))
     assert "5 of 5 images" in first.stderr
     assert "1 cell: 1 derived." in first.stdout
     program("db.py", "--save-logits", "tenth", "out")
@@ -218,9 +221,9 @@ def test_a_repeated_sample_counts_as_often_and_is_computed_once(program: Program
     ids=["a file that the loader imports", "a file of a package"],
 )
 def test_a_change_beside_a_plug_in_is_noticed(program: Program, checkout: Path, name: str, line: str) -> None:
-    program("eval.py", *words(checkout, "paths", models=("tiny/one",)))
+    program("eval.py", *INLINE, *words(checkout, "paths", models=("tiny/one",)))
     (checkout / name).write_text(line)
-    again = program("eval.py", *words(checkout, "paths", models=("tiny/one",)))
+    again = program("eval.py", *INLINE, *words(checkout, "paths", models=("tiny/one",)))
     assert "1 stored" not in again.stdout or "Checked 1 stored evaluation" in again.stdout
     program("db.py", "--save-logits", "paths", "out")
     scale = 3 if "beside" in name else 2
@@ -231,7 +234,7 @@ def test_a_change_beside_a_plug_in_is_noticed(program: Program, checkout: Path, 
 def test_random_corruptions_do_not_depend_on_the_batch(program: Program, checkout: Path) -> None:
     for number, size in enumerate(("1", "12")):
         store = ("--db-url", f"{number}.db")
-        program("eval.py", *words(checkout, "noise", models=("tiny/one",)), "--batch-size", size, *store)
+        program("eval.py", *INLINE, *words(checkout, "noise", models=("tiny/one",)), "--batch-size", size, *store)
         program("db.py", "--save-logits", "noise", f"out{number}", *store)
     one, other = (np.load(next((checkout / f"out{number}").glob("*.npz")))["logits"] for number in (0, 1))
     np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
@@ -261,7 +264,7 @@ def test_what_is_missing_is_said_in_one_line(
         (checkout / name).unlink()
     else:
         (checkout / name).write_text(content)
-    done = program("eval.py", *words(checkout, "paths", models=("tiny/one",)), code=1)
+    done = program("eval.py", *INLINE, *words(checkout, "paths", models=("tiny/one",)), code=1)
     told = [line for line in (done.stdout + done.stderr).splitlines() if said in line]
     assert len(told) == 1, done.stdout + done.stderr
 
@@ -275,8 +278,10 @@ from testbed.registry import registry
 folder, *plugins = sys.argv[1:]
 with using(Inputs(data_root=f"{folder}/data", checkpoints=f"{folder}/weights")):
     registry.load_full_registry().load(plugins)
-    assert {"tiny/one", "tiny/two"} <= set(registry.models.keys())
-    settings = {name: setting for name, setting in registry.eval_settings.items() if name in ("paths", "tenth")}
+    assert registry.contains_model("tiny/one") and "tiny/two" in registry.models
+    name, setting = next(iter(registry.eval_settings.items()))
+    assert setting.name == name
+    settings = registry.eval_settings
     py_model, py_eval_setting = registry.models["tiny/one"], settings["paths"]
     model = py_model.generate_classifier(py_eval_setting)
     images = torch.stack([torch.full((3, 16, 16), number / 11) for number in range(12)])
@@ -289,11 +294,10 @@ with using(Inputs(data_root=f"{folder}/data", checkpoints=f"{folder}/weights")):
 """
 
 
-def test_old_scripts_find_the_methods_that_they_use(checkout: Path) -> None:
+def test_old_scripts_find_the_methods_that_they_use(warm_python: WarmPython, checkout: Path) -> None:
+    (checkout / "script.py").write_text(SCRIPT)
     plugins = [str(checkout / "src" / each) for each in ("models/tiny.py", "eval_settings/darkness.py")]
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(checkout), *plugins], capture_output=True, text=True, timeout=300
-    )
+    done = warm_python.run(checkout / "script.py", [str(checkout), *plugins], checkout, dict(os.environ))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "{'top1': 100.0, 'cats': 12, 'merge_op': 'max'}",
@@ -307,7 +311,7 @@ def test_a_data_set_may_give_its_folder_as_text(program: Program, checkout: Path
     with (checkout / "src" / "eval_settings" / "darkness.py").open("a") as file:
         file.write("class Mine(StandardDataset):\n    def get_root(self):\n        return 'data/val'\n\n\n")
         file.write("registry.add_eval_setting(EvalSetting('mine', Mine(name='mine'), 12))\n")
-    done = program("eval.py", *words(checkout, "mine", models=("tiny/one",)))
+    done = program("eval.py", *INLINE, *words(checkout, "mine", models=("tiny/one",)))
     assert "1 complete" in done.stdout
 
 
@@ -315,5 +319,5 @@ def test_a_data_set_that_is_none_is_refused_with_what_it_needs(program: Program,
     with (checkout / "src" / "eval_settings" / "darkness.py").open("a") as file:
         file.write("class Mine:\n    def get_root(self):\n        return 'data/val'\n\n\n")
         file.write("registry.add_eval_setting(EvalSetting('mine', Mine(), 12))\n")
-    done = program("eval.py", *words(checkout, "mine"), code=1)
+    done = program("eval.py", *INLINE, *words(checkout, "mine"), code=1)
     assert "its dataset, of type Mine, has no spec() and no open(); derive the type from StandardDataset" in done.stderr

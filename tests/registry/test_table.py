@@ -50,6 +50,25 @@ def test_what_is_added_is_found_under_its_name(registry: Registry[str]) -> None:
     assert len(registry) == 1
 
 
+def test_a_registry_is_a_mapping_too(registry: Registry[str]) -> None:
+    registry.add("nail", "a nail")
+    rule = registry.add_family(Rule("rule", ["screw"]))
+    assert list(registry) == registry.keys() == ["nail", "screw"]
+    items = registry.items()
+    assert next(items) == ("nail", "a nail")
+    assert rule.built == []  # type: ignore[attr-defined]
+    assert next(items) == ("screw", "rule made screw")
+    assert list(registry.values()) == ["a nail", registry["screw"]]
+
+
+def test_an_explicit_definition_replaces_that_of_a_family(registry: Registry[str]) -> None:
+    registry.add("nail", "a nail")
+    registry.add("bolt", "mine")
+    registry.add_family(Rule("rule", ["bolt", "screw"]))
+    assert registry["bolt"] == "mine"
+    assert [name for name in registry if registry.replaces(name)] == ["bolt"]
+
+
 @pytest.mark.parametrize("other", [None, 3, ("hammer",)])
 def test_what_is_no_name_is_not_contained(registry: Registry[str], other: object) -> None:
     registry.add("hammer", "a hammer")
