@@ -54,7 +54,7 @@ class Score:
     scorer: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Result:
     """A row of the view ``results``: one visible metric of one cell."""
 

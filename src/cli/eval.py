@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -259,7 +260,7 @@ def _run(
                         }
                         for outcome in report.outcomes
                     ],
-                    "results": [vars(result) for result in results],
+                    "results": [asdict(result) for result in results],
                     "disagreements": report.disagreements,
                     "checks": [check_as_object(each) for each in report.checks],
                     "store": store.display_url if kept else None,
