@@ -256,7 +256,9 @@ class CodeDescriber(ABC):
             if name.startswith("testbed."):
                 self.met(name, None)
             return None
-        again = self.again(module or sys.modules.get(name) or sys.intern(name))
+        # By name: looking for what a module holds may import it, and it is the same one before and after.
+        by_hand = module is not None and sys.modules.get(name) is not module
+        again = self.again(module if by_hand else sys.intern(name))
         if again is not None:
             return again
         self.met(name, str(path))

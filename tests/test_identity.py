@@ -1882,3 +1882,33 @@ def test_a_folder_that_pip_filled_holds_libraries_whatever_its_name(
     finally:
         for cache in caches:
             cache.cache_clear()
+
+
+IMPORTS_WITHIN = """
+def one():
+    from imported_within.helper import K
+    return K
+
+
+def other():
+    from imported_within.helper import K
+    return -K
+
+
+def thing():
+    return one() + other()
+"""
+
+
+def test_what_was_imported_before_makes_no_difference(tmp_path: Path) -> None:
+    """Looking for the module of a name within a module imports it, in the middle of a description."""
+    package = tmp_path / "imported_within"
+    package.mkdir()
+    for name, text in (("__init__", ""), ("helper", "K = 1\n")):
+        (package / f"{name}.py").write_text(text)
+    (tmp_path / "own.py").write_text(IMPORTS_WITHIN)
+    code = "from own import thing\nfrom testbed.identity import digest\nprint(digest(thing), digest(thing))"
+    fresh, again = in_new_process(code, PYTHONPATH=str(tmp_path)).split()
+    assert fresh == again
+    for first in ("imported_within", "imported_within.helper"):
+        assert in_new_process(f"import {first}\n{code}", PYTHONPATH=str(tmp_path)).split() == [fresh, fresh]
