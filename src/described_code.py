@@ -115,7 +115,7 @@ class CodeDescriber(ABC):
 
     def surroundings(self, function: types.FunctionType) -> dict[str, Any]:
         """What a function refers to: its defaults, attributes, captured variables and module variables."""
-        copied = vars(function).get("dispatch")
+        copied: Any = vars(function).get("dispatch")
         if _made_by_singledispatch(copied):  # its registry is among the attributes, too
             self._copied.add(id(captured_variables(copied).get("registry")))
         parts: dict[str, Any] = {
