@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -13,6 +13,7 @@ from testbed.db.tables import EvalSettingRow, EvaluationRow, MetricRow, ModelRow
 from testbed.entities import OVERALL, Metric, Result
 
 _TYPES: dict[str, Any] = {"completed_at": UtcDateTime(), "random_weights": sa.Boolean()}
+_AT_ONCE = 2000  # rows fetched at a time
 RESULTS = sa.table("results", *(sa.column(field.name, _TYPES.get(field.name)) for field in fields(Result)))
 
 
@@ -27,6 +28,19 @@ class Results(StoreBase):
         slices: Iterable[str] | None = None,
     ) -> list[Result]:
         """The visible metrics of the given models, settings, metrics and slices; None means all."""
+        return list(self.stream_results(models, eval_settings, metrics, slices))
+
+    def stream_results(
+        self,
+        models: Iterable[str] | None = None,
+        eval_settings: Iterable[str] | None = None,
+        metrics: Iterable[str] | None = None,
+        slices: Iterable[str] | None = None,
+    ) -> Iterator[Result]:
+        """What `results` returns, one by one, so that a large store does not have to fit into memory.
+
+        A transaction is open until the last one has been taken.
+        """
         statement = sa.select(RESULTS).order_by(
             RESULTS.c.model,
             RESULTS.c.eval_setting,
@@ -37,7 +51,8 @@ class Results(StoreBase):
         )
         with self.reading() as session:
             chosen = _only(statement, models, eval_settings, metrics, slices)
-            return [Result(**row) for row in session.execute(chosen).mappings()]
+            for row in session.execute(chosen, execution_options={"yield_per": _AT_ONCE}):
+                yield Result(*row)
 
     def result_rows(
         self,

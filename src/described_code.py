@@ -33,6 +33,7 @@ class CodeDescriber(ABC):
         self._files = files
         self._code: dict[int, int] = {}
         self._alive: list[Any] = []  # ids are only good as long as their objects live
+        self._copied: set[int] = set()  # registries of dispatchers whose attributes `functools.wraps` has copied
 
     @abstractmethod
     def value(self, value: Any) -> Any:
@@ -83,7 +84,7 @@ class CodeDescriber(ABC):
         if is_dispatcher(function):
             return self.dispatcher(function)
         if _made_by_singledispatch(function):
-            return {f"{MARK}function": f"functools.{function.__code__.co_qualname}"}  # goes with the dispatcher
+            return self._part_of_dispatcher(function)
         code = function.__code__
         # Of the code: a decorator may have given the function the name of another one.
         module, name = str(function.__globals__.get("__name__")), code.co_qualname
@@ -115,6 +116,9 @@ class CodeDescriber(ABC):
 
     def surroundings(self, function: types.FunctionType) -> dict[str, Any]:
         """What a function refers to: its defaults, attributes, captured variables and module variables."""
+        copied: Any = vars(function).get("dispatch")
+        if _made_by_singledispatch(copied):  # its registry is among the attributes, too
+            self._copied.add(id(captured_variables(copied).get("registry")))
         parts: dict[str, Any] = {
             "defaults": list(function.__defaults__ or ()),
             "keyword defaults": function.__kwdefaults__ or {},
@@ -127,7 +131,10 @@ class CodeDescriber(ABC):
     def named(self, content: Any, owner: str) -> Any:
         """Describes values one by one, so that a refusal can say which variable it is about."""
         if not isinstance(content, dict):
-            return self.value(content)
+            try:
+                return self.value(content)
+            except IdentityError as error:
+                raise IdentityError(f"{error} [a default of {owner}]") from error
         described = {}
         for name, item in content.items():
             try:
@@ -213,8 +220,20 @@ class CodeDescriber(ABC):
         again = self.again(function)
         if again is not None:
             return again
-        kinds = sorted(function.registry, key=lambda kind: (kind.__qualname__, first_name(kind.__module__)))
-        return {f"{MARK}dispatched": [[self.value(kind), self.value(function.registry[kind])] for kind in kinds]}
+        return {f"{MARK}dispatched": self._implementations(function.registry)}
+
+    def _part_of_dispatcher(self, function: types.FunctionType) -> Any:
+        """``dispatch`` or ``register`` of a dispatcher; taken alone, with the implementations that they lead to."""
+        described: dict[str, Any] = {f"{MARK}function": f"functools.{function.__code__.co_qualname}"}
+        registry = captured_variables(function).get("registry")
+        if registry is None or id(registry) in self._copied:
+            return described
+        again = self.again(registry)
+        return {**described, "of": again if again is not None else self._implementations(registry)}
+
+    def _implementations(self, registry: Mapping[type, Any]) -> list[Any]:
+        kinds = sorted(registry, key=lambda kind: (kind.__qualname__, first_name(kind.__module__)))
+        return [[self.value(kind), self.value(registry[kind])] for kind in kinds]
 
     def made(self, function: types.FunctionType) -> Any:
         """A method that a decorator has made by running text: by that text if it is known, else by its code."""
@@ -257,7 +276,9 @@ class CodeDescriber(ABC):
             if name.startswith("testbed."):
                 self.met(name, None)
             return None
-        again = self.again(module or sys.modules.get(name) or sys.intern(name))
+        # By name: looking for what a module holds may import it, and it is the same one before and after.
+        by_hand = module is not None and sys.modules.get(name) is not module
+        again = self.again(module if by_hand else sys.intern(name))
         if again is not None:
             return again
         self.met(name, str(path))

@@ -15,6 +15,9 @@ Origin = Literal["run", "derived", "imported"]
 
 OVERALL = "overall"
 FRACTION = "fraction"
+# The metric that says for which share of the outputs a model gave no finite numbers; absent where all are finite.
+NOT_FINITE = "not_finite"
+TEXTS = "texts"  # its slice for the embeddings of texts
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Score:
     scorer: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Result:
     """A row of the view ``results``: one visible metric of one cell."""
 

@@ -238,10 +238,16 @@ class Describer(ClassDescriber):
             return [self._state(value, state[0]), self.fields(state[1])]
         if not isinstance(state, dict):
             return self.value(state)
+        if not is_network(value) and not state.keys() <= _attributes(value).keys():
+            return self.value(state)
+        kept = {name: item for name, item in state.items() if not _is_cache(value, name, item)}
         if is_network(value):
-            return self.fields(_without_bookkeeping(value, state))
-        attributes = state.keys() <= getattr(value, "__dict__", {}).keys()
-        return self.fields(state) if attributes else self.value(state)
+            return self.fields(_without_bookkeeping(value, kept))
+        try:
+            return self.fields(kept)
+        except IdentityError as error:
+            name = next((name for name, item in kept.items() if self.attempt(item, _REFUSED) is _REFUSED), None)
+            raise IdentityError(f"{error} [{name!r}, which {type(value).__qualname__} holds]") from error
 
     def _environment(self, value: Any) -> Any:
         return {f"{MARK}global": "os.environ"}  # the variables that a function reads count one by one
@@ -278,6 +284,26 @@ class Describer(ClassDescriber):
         functools.partialmethod: ClassDescriber.partial_method,
         Source: ClassDescriber.source,
     }
+
+
+_REFUSED = object()
+
+
+def _is_cache(value: Any, name: str, item: Any) -> bool:
+    """Whether an attribute is only what a cached property has kept, not something else put in its place."""
+    kept = inspect.getattr_static(type(value), name, None)
+    if not isinstance(kept, functools.cached_property):
+        return False
+    try:
+        return digest(kept.func(value)) == digest(item)
+    except Exception:  # whatever the user's function raises, or it cannot be described
+        return False
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """The attributes that an object holds itself."""
+    found: dict[str, Any] = getattr(value, "__dict__", {})
+    return found
 
 
 def is_network(value: Any) -> bool:

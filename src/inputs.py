@@ -15,6 +15,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from testbed.errors import DataError
+
 T = TypeVar("T")
 
 ENV_DATA = "TESTBED_DATA"
@@ -26,6 +28,9 @@ ENV_HEADS = "TESTBED_CLASSIFIERS"
 ENV_CLIP_CC_BASE = "TESTBED_CLIP_CC_BASE"
 ENV_CLIP_CC_GROUND_TRUTH = "TESTBED_CLIP_CC_GROUND_TRUTH"
 ENV_TRUST_CODE = "TESTBED_TRUST_REMOTE_CODE"
+ENV_MAX_MEGAPIXELS = "TESTBED_MAX_MEGAPIXELS"
+
+MAX_MEGAPIXELS = 89  # where Pillow begins to warn of decompression bombs
 
 AnyPath = str | os.PathLike[str]
 
@@ -44,6 +49,8 @@ class Inputs:
         clip_cc_base: The folder that the paths in CLIP-CC-Bench's configuration files are relative to.
         clip_cc_ground_truth: The file with the references of CLIP-CC-Bench.
         trusted_code: The models whose repositories may run their own code: ``"1"`` for all, or names between commas.
+        max_megapixels: The largest image that is decoded, in millions of pixels. Decoding one takes up to 12 bytes for
+            each pixel.
     """
 
     data_root: str | None = None
@@ -55,10 +62,15 @@ class Inputs:
     clip_cc_base: str | None = None
     clip_cc_ground_truth: str | None = None
     trusted_code: str = ""
+    max_megapixels: int = MAX_MEGAPIXELS
 
     @classmethod
     def from_environment(cls) -> Inputs:
-        """What the user's variables say."""
+        """What the user's variables say.
+
+        Raises:
+            DataError: If one that is a number is none.
+        """
         return cls(
             data_root=os.environ.get(ENV_DATA),
             predictions=os.environ.get(ENV_PREDICTIONS),
@@ -69,9 +81,16 @@ class Inputs:
             clip_cc_base=os.environ.get(ENV_CLIP_CC_BASE),
             clip_cc_ground_truth=os.environ.get(ENV_CLIP_CC_GROUND_TRUTH),
             trusted_code=os.environ.get(ENV_TRUST_CODE, ""),
+            max_megapixels=_positive(ENV_MAX_MEGAPIXELS, MAX_MEGAPIXELS),
         )
 
-    def but(self, heads: Sequence[AnyPath] = (), trusted_code: str | None = None, **paths: AnyPath | None) -> Inputs:
+    def but(
+        self,
+        heads: Sequence[AnyPath] = (),
+        trusted_code: str | None = None,
+        max_megapixels: int | None = None,
+        **paths: AnyPath | None,
+    ) -> Inputs:
         """These with others in the place of some; what is None or empty stays. Paths are made absolute.
 
         Example:
@@ -82,7 +101,16 @@ class Inputs:
             changes["heads"] = tuple(absolute(file) for file in heads)
         if trusted_code is not None:
             changes["trusted_code"] = trusted_code
+        if max_megapixels is not None:
+            changes["max_megapixels"] = max_megapixels
         return replace(self, **changes)
+
+
+def _positive(variable: str, default: int) -> int:
+    text = os.environ.get(variable) or str(default)
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise DataError(f"the variable {variable} is {text!r}; expected a whole number, at least 1")
+    return int(text)
 
 
 _active: ContextVar[Inputs] = ContextVar("testbed_inputs")

@@ -36,6 +36,13 @@ ASSETS = Path(__file__).parent / "assets"
 GOLDEN = ASSETS / "golden_identities.json"
 # What names and fields of registered models come from: another release may have others.
 LIBRARIES = ("torchvision", "timm", "open_clip_torch", "pyautoattack")
+# What was registered with a mistake when the file was written, and has been corrected since: what was wrong.
+CORRECTED = {
+    "efficientnet-b3": "resized to 331 pixels, published with 332",
+    "efficientnet-b3-autoaug": "resized to 331 pixels, published with 332",
+    "efficientnet-b3-advprop-autoaug": "resized to 331 pixels, published with 332",
+    "efficientnet-l2-noisystudent": "resized to 833 pixels, published with 832",
+}
 FIELDS = (
     "perturbation_fn_cpu",
     "perturbation_fn_gpu",
@@ -157,7 +164,7 @@ def test_whatever_is_registered_keeps_its_identity(kind: str) -> None:
     if libraries() != golden()["libraries"]:
         assert len(moved) + len(gone) < len(before) / 10, "too many to be the libraries' doing"
         pytest.skip(f"recorded with {golden()['libraries']}, here are {libraries()}")
-    assert (moved, gone) == (set(), set())
+    assert (moved, gone) == (CORRECTED.keys() & before.keys(), set())
 
 
 # A store of before the graph ----------------------------------------------------------------------------------------

@@ -1882,3 +1882,101 @@ def test_a_folder_that_pip_filled_holds_libraries_whatever_its_name(
     finally:
         for cache in caches:
             cache.cache_clear()
+
+
+IMPORTS_WITHIN = """
+def one():
+    from imported_within.helper import K
+    return K
+
+
+def other():
+    from imported_within.helper import K
+    return -K
+
+
+def thing():
+    return one() + other()
+"""
+
+
+def test_what_was_imported_before_makes_no_difference(tmp_path: Path) -> None:
+    """Looking for the module of a name within a module imports it, in the middle of a description."""
+    package = tmp_path / "imported_within"
+    package.mkdir()
+    for name, text in (("__init__", ""), ("helper", "K = 1\n")):
+        (package / f"{name}.py").write_text(text)
+    (tmp_path / "own.py").write_text(IMPORTS_WITHIN)
+    code = "from own import thing\nfrom testbed.identity import digest\nprint(digest(thing), digest(thing))"
+    fresh, again = in_new_process(code, PYTHONPATH=str(tmp_path)).split()
+    assert fresh == again
+    for first in ("imported_within", "imported_within.helper"):
+        assert in_new_process(f"import {first}\n{code}", PYTHONPATH=str(tmp_path)).split() == [fresh, fresh]
+
+
+# What functools makes, and what a __getattr__ answers --------------------------------------------------------------
+
+CACHED = """
+import functools
+
+class T:
+    def __init__(self, k):
+        self.k = k
+
+    @functools.cached_property
+    def twice(self):
+        return 2 * self.k
+"""
+
+
+def test_reading_a_cached_property_changes_no_identity_but_replacing_it_does(load: Load) -> None:
+    kind = load(CACHED + "\nthing = T\n").thing
+    read, other, replaced, stale = kind(3), kind(4), kind(3), kind(4)
+    fresh = digest(read)
+    assert (read.twice, stale.twice) == (6, 8)
+    assert digest(read) == fresh != digest(other)
+    replaced.twice = 5
+    stale.k = 3  # but it goes on answering 8
+    assert len({fresh, digest(replaced), digest(stale)}) == 3
+
+
+def test_dispatch_taken_from_a_dispatcher_counts_with_its_implementations(load: Load) -> None:
+    text = """
+    import functools
+
+    @functools.singledispatch
+    def chosen(x):
+        return x
+
+    @chosen.register
+    def _(x: int):
+        return x * VALUE
+
+    find = chosen.dispatch
+
+    def thing(x):
+        return find(type(x))(x)
+    """
+    assert len({digest(load(text.replace("VALUE", value)).thing) for value in ("2", "3")}) == 2
+
+
+def test_a_refusal_names_the_attribute_or_the_default_that_holds_the_object(load: Load) -> None:
+    text = """
+    import functools
+    import threading
+
+    class Answers:
+        def __init__(self):
+            self.name, self.lock = "a", threading.Lock()
+
+        def __getattr__(self, name):
+            return lambda *given: None
+
+    @functools.singledispatch
+    def chosen(x, lock=threading.Lock()):
+        return x
+    """
+    made = load(text)
+    for thing, place in ((made.Answers(), "'lock', which Answers holds"), (made.chosen, "a default of chosen")):
+        with pytest.raises(IdentityError, match=f"type _thread.lock cannot be identified .*{place}"):
+            digest(thing)

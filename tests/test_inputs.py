@@ -22,6 +22,7 @@ VARIABLES = {
     "TESTBED_CLIP_CC_BASE": "/bench",
     "TESTBED_CLIP_CC_GROUND_TRUTH": "/bench/truth.json",
     "TESTBED_TRUST_REMOTE_CODE": "mine,yours",
+    "TESTBED_MAX_MEGAPIXELS": "200",
 }
 
 
@@ -39,6 +40,7 @@ def test_each_variable_is_a_default(monkeypatch: pytest.MonkeyPatch) -> None:
         clip_cc_base="/bench",
         clip_cc_ground_truth="/bench/truth.json",
         trusted_code="mine,yours",
+        max_megapixels=200,
     )
     assert {getattr(inputs, name) for name in dir(inputs) if name.startswith("ENV_")} == set(VARIABLES)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from testbed.analyses.side_by_side import LARGER_IS_BETTER, Key, Samples, SideBySide, Tell, choose, side_by_side
 from testbed.db.store import Store
-from testbed.metrics.ranks import Place, rank_models, ranks
+from testbed.metrics.ranks import Place, Progress, rank_models, ranks
 
 Array = np.ndarray[Any, Any]
 
@@ -57,7 +57,12 @@ class Ranking:
 
 
 def ranking(
-    store: Store, settings: Sequence[str], models: Sequence[str], score: str, tell: Tell = lambda note: None
+    store: Store,
+    settings: Sequence[str],
+    models: Sequence[str],
+    score: str,
+    tell: Tell = lambda note: None,
+    progress: Progress = lambda what, share: None,
 ) -> Ranking:
     """Ranks models by their mean score, averaged over settings if there are several.
 
@@ -67,6 +72,7 @@ def ranking(
         models: Names or patterns; none means all that have outputs on all the settings.
         score: The per-sample score; of a score that testbed does not know, the largest is first.
         tell: Called with notes on what was left out.
+        progress: Told how far it is.
 
     Raises:
         StoreError: If fewer than two models have the score on all the settings.
@@ -77,7 +83,8 @@ def ranking(
     strata: dict[str, Array] = {}
     on: list[tuple[SideBySide, Array, Array]] = []
     binary = True
-    for setting in sorted(settings):
+    for place, setting in enumerate(sorted(settings)):
+        progress("reading scores", place / len(settings))
         table = side_by_side(store, samples, setting, chosen[setting], score, tell)
         binary = binary and table.binary
         values = table.scores.mean(axis=0)
@@ -88,7 +95,7 @@ def ranking(
         weighted = table.scores / len(settings)
         strata[which] = strata[which] + weighted if which in strata else weighted
     names = on[0][0].models
-    places = rank_models([strata[which] for which in sorted(strata)], larger)
+    places = rank_models([strata[which] for which in sorted(strata)], larger, progress=progress)
     on.sort(key=lambda each: settings.index(each[0].eval_setting))
     rows = [
         Ranked(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,6 +29,7 @@ from testbed.inputs import Inputs
 
 if TYPE_CHECKING:
     from testbed.db.names import Kind
+    from testbed.entities import Result
 
 LOGIT_FORMS = ("npz", "csv", "parquet")
 
@@ -300,16 +303,22 @@ def _export_clip_benchmark(given: dict[str, Any]) -> int:
     from testbed.exchange import clip_benchmark
 
     path: Path = given["export_clip_benchmark"]
+    partial: set[tuple[str, str]] = set()
+
+    def noted(results: Iterable[Result]) -> Iterator[Result]:
+        for each in results:
+            if each.sample_limit or each.random_weights:
+                partial.add((each.eval_setting, each.model))
+            yield each
+
     with Store.open(given["db_url"]) as store:
-        results = store.results(slices=["overall"])
-    records = clip_benchmark.records_of(results)
-    if path.suffix.lower() == ".csv":
-        clip_benchmark.write_csv(records, path)
-        click.echo(f"{count(len(records), 'row')} written to {path}")
-    else:
-        clip_benchmark.write_json(records, path)
-        click.echo(f"{count(len(records), 'JSON file')} written to {path}")
-    partial = {(each.eval_setting, each.model) for each in results if each.sample_limit or each.random_weights}
+        records = clip_benchmark.records_by_cell(noted(store.stream_results(slices=["overall"])))
+        if path.suffix.lower() == ".csv":
+            rows = clip_benchmark.write_csv([record for _, record in sorted(records, key=itemgetter(0))], path)
+            click.echo(f"{count(rows, 'row')} written to {path}")
+        else:
+            files = clip_benchmark.write_json((record for _, record in records), path)
+            click.echo(f"{count(files, 'JSON file')} written to {path}")
     if partial:
         note = f"note: {count(len(partial), 'stored cell')} used part of the samples or random weights"
         click.echo(f"{note}, which CLIP benchmark's format cannot express", err=True)

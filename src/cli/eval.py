@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import click
 from testbed.cli.checks import check_as_object, require_amount
 from testbed.cli.clip_cc import clip_cc_options, export_run, translate
 from testbed.cli.dry_run import dry_run as show_plan
-from testbed.cli.run_report import FINISHED, print_report
+from testbed.cli.run_report import FINISHED, not_finite, print_report
 from testbed.cli.scorer_options import as_scored, scorer_options
 from testbed.cli.task_options import as_tasks, given_files, task_options
 from testbed.console.options import (
@@ -31,7 +32,7 @@ from testbed.console.options import (
 )
 from testbed.console.output import count, print_json
 from testbed.errors import TestbedError
-from testbed.inputs import Inputs
+from testbed.inputs import MAX_MEGAPIXELS, Inputs
 
 if TYPE_CHECKING:
     from testbed.graph.options import RunOptions
@@ -96,7 +97,17 @@ POSITIVE = click.IntRange(min=1)
     "--seed", type=int, default=0, show_default=True, help="Seed for perturbations, sampling and random weights."
 )
 @click.option("--random-weights", is_flag=True, help="Build untrained architectures; their results are marked.")
-@click.option("--strict", is_flag=True, help="Stop at a sample that cannot be read instead of counting it as wrong.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Stop at a sample that cannot be read instead of counting it as wrong; fail if outputs are NaN or infinite.",
+)
+@click.option(
+    "--max-megapixels",
+    type=POSITIVE,
+    metavar="N",
+    help=f"Do not decode images of more than N million pixels; they count as unreadable.  [default: {MAX_MEGAPIXELS}]",
+)
 @click.option("--no-shared-pass", is_flag=True, help="Read the images again for each cell.")
 @click.option(
     "--trust", is_flag=True, help="Reuse stored results unchecked, even if files or versions have changed since."
@@ -145,7 +156,11 @@ def command(
     from testbed.registry.select import replaced, select
 
     inputs = Inputs.from_environment().but(
-        data_root=data_root, predictions=predictions, checkpoints=checkpoints, **given_files(given)
+        data_root=data_root,
+        predictions=predictions,
+        checkpoints=checkpoints,
+        max_megapixels=given["max_megapixels"],
+        **given_files(given),
     )
     set_up_logging(verbose, lambda line: click.echo(line, err=True))
     require_amount(given["verify"])
@@ -238,6 +253,7 @@ def _run(
         finished = [each.evaluation_id for each in report.of(*FINISHED) if each.evaluation_id is not None]
         results = store.results_of(finished)
         unreadable = store.unreadable(finished)
+        broken = {each.evaluation_id for each in not_finite(results)}
         if logdir is not None:
             _write_logdir(store, report, logdir)
         if heads is not None:
@@ -246,10 +262,14 @@ def _run(
             print_json(
                 {
                     "outcomes": [
-                        {**vars(outcome), "unreadable": unreadable.get(outcome.evaluation_id or 0, 0)}
+                        {
+                            **vars(outcome),
+                            "unreadable": unreadable.get(outcome.evaluation_id or 0, 0),
+                            "not_finite": outcome.evaluation_id in broken,
+                        }
                         for outcome in report.outcomes
                     ],
-                    "results": [vars(result) for result in results],
+                    "results": [asdict(result) for result in results],
                     "disagreements": report.disagreements,
                     "checks": [check_as_object(each) for each in report.checks],
                     "store": store.display_url if kept else None,
@@ -263,7 +283,7 @@ def _run(
             export_run(store, report.of(*FINISHED), exported, partial=options.limit is not None)
     if report.interrupted:
         return EXIT_INTERRUPTED
-    return 0 if report.ok else EXIT_ERROR
+    return 0 if report.ok and not (options.strict and broken) else EXIT_ERROR
 
 
 def _progress(options: RunOptions) -> Any:

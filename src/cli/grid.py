@@ -5,12 +5,15 @@ from __future__ import annotations
 import fnmatch
 import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import click
 
+from testbed.cli.analyses import note
+from testbed.cli.run_report import SHOWN_REASONS
 from testbed.console.output import grid, percent, print_json
+from testbed.entities import NOT_FINITE
 from testbed.errors import StoreError
 
 FORMS = ("table", "markdown", "latex")
@@ -34,12 +37,28 @@ def grid_as_asked(given: dict[str, Any]) -> int:
             ]
         )
         return 0
+    _note_not_finite(given["db_url"], set(chosen.index))
     form = given["form"] or "table"
     if form not in FORMS:
         raise click.UsageError(f"--grid prints {', '.join(FORMS)}, not {form}")
     cells = [[percent(None if math.isnan(value) else value) for value in row] for row in chosen.to_numpy()]
     click.echo(as_text(list(chosen.index), columns, cells, form, f"{given['metric']}, %"))
     return 0
+
+
+def _note_not_finite(db_url: str | None, models: Set[str]) -> None:
+    """Tells of models whose numbers stand for outputs that are NaN or infinite."""
+    from testbed.db.store import Store
+
+    with Store.open(db_url) as store:
+        rows = store.result_rows(["model", "eval_setting"], metrics=[NOT_FINITE])
+    settings: dict[str, set[str]] = {}
+    for model, setting in rows:
+        if model in models:
+            settings.setdefault(model, set()).add(setting)
+    for model, on in sorted(settings.items())[:SHOWN_REASONS]:
+        which = next(iter(on)) if len(on) == 1 else f"{len(on)} settings"
+        note(f"{model} has outputs that are NaN or infinite on {which}; db.py --print-eval says how many")
 
 
 def matching(names: Sequence[str], patterns: Sequence[str], what: str) -> list[str]:

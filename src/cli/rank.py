@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.analyses import note
-from testbed.console.output import count, mean_score, print_json, table
+from testbed.console.output import count, mean_score, print_json, shares, table
 
 if TYPE_CHECKING:
     from testbed.analyses.ranking import Ranked, Ranking
@@ -23,7 +23,7 @@ def rank_as_asked(given: dict[str, Any]) -> int:
     score = given["score"]
     with Store.open(given["db_url"]) as store:
         settings = matching_settings(store, [*given["rank"], *given["eval_settings"]])
-        found = ranking(store, settings, given["models"], score, note)
+        found = ranking(store, settings, given["models"], score, note, shares())
     if given["as_json"]:
         print_json([_as_object(row, score) for row in found.rows])
         return 0
@@ -49,6 +49,7 @@ def _table(found: Ranking, score: str, settings: int) -> str:
     header = ["rank", "95 %", "model", f"mean {score}" if several else score, "95 % interval"]
     header += ["mean rank"] if several else []
     ranks = {row.model: row.place.rank for row in found.rows}
+    every = set(ranks.values())
     lines = []
     for row in found.rows:
         place = row.place
@@ -60,7 +61,7 @@ def _table(found: Ranking, score: str, settings: int) -> str:
         ]
         line.append(f"[{mean_score(place.low, found.binary)}, {mean_score(place.high, found.binary)}]")
         line += [f"{row.mean_rank:.2f}"] if several else []
-        lines.append([*line, tied_ranks([ranks[model] for model in row.tied_with], set(ranks.values()))])
+        lines.append([*line, tied_ranks([ranks[model] for model in row.tied_with], every)])
     return table([*header, "tied with"], lines, right=[0, 1, *range(3, len(header))])
 
 
@@ -76,10 +77,10 @@ def tied_ranks(tied: Sequence[int], every: Collection[int]) -> str:
         tied: The ranks to format.
         every: All ranks that occur.
     """
-    order = sorted(every)
+    order = {rank: place for place, rank in enumerate(sorted(set(every)))}
     runs: list[list[int]] = []
     for rank in sorted(set(tied)):
-        if runs and order.index(rank) == order.index(runs[-1][-1]) + 1:
+        if runs and order[rank] == order[runs[-1][-1]] + 1:
             runs[-1].append(rank)
         else:
             runs.append([rank])

@@ -11,7 +11,7 @@ import click
 
 from testbed.cli.checks import print_checks
 from testbed.console.output import count, grid, percent
-from testbed.entities import FRACTION, OVERALL
+from testbed.entities import FRACTION, NOT_FINITE, OVERALL
 
 if TYPE_CHECKING:
     from testbed.runner.report import Report
@@ -56,6 +56,7 @@ def print_report(
     """
     _print_table(report, results, models, settings)
     _print_unreadable(report, unreadable)
+    _print_not_finite(results)
     _print_uncovered(results)
     _print_disagreements(report)
     print_checks(report.checks)
@@ -67,8 +68,10 @@ def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], 
     shown = _headlines(results)
     labels = {setting: f"{setting} ({shown[setting]})" for setting in settings if shown.get(setting, "top1") != "top1"}
     labels = {setting: labels.get(setting, setting) for setting in settings}
+    broken = {(each.model, each.eval_setting) for each in not_finite(results)}
     cells = {
         (each.model, labels[each.eval_setting]): percent(each.value)
+        + (" (NaN)" if (each.model, each.eval_setting) in broken else "")
         for each in results
         if each.metric == shown.get(each.eval_setting) and each.slice == OVERALL
     }
@@ -105,6 +108,26 @@ def _print_unreadable(report: Report, unreadable: Mapping[int, int]) -> None:
         click.echo(f"Unreadable: {each.model} on {each.setting}: {samples} could not be read and counted as wrong")
     if len(cells) > SHOWN_REASONS:
         click.echo(f"Unreadable: samples of {len(cells) - SHOWN_REASONS} more cells; db.py --print-eval shows them")
+
+
+def not_finite(results: Sequence[Any]) -> list[Any]:
+    """The results that say that outputs are not finite."""
+    return [each for each in results if each.metric == NOT_FINITE]
+
+
+def describe_not_finite(found: Any) -> str:
+    """Such a result or metric in words."""
+    what = "sample" if found.slice == OVERALL else "text"
+    return f"{round(found.value * found.n):,} of {count(found.n, what)} have outputs that are NaN or infinite"
+
+
+def _print_not_finite(results: Sequence[Any]) -> None:
+    """Prints for which cells outputs are no numbers: the model is broken, or overflows its precision."""
+    found = not_finite(results)
+    for each in found[:SHOWN_REASONS]:
+        click.echo(f"Not finite: {each.model} on {each.eval_setting}: {describe_not_finite(each)}")
+    if len(found) > SHOWN_REASONS:
+        click.echo(f"Not finite: outputs of {len(found) - SHOWN_REASONS} more cells; db.py --print-eval shows them")
 
 
 def _print_uncovered(results: Sequence[Any]) -> None:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.checks import certificate_as_object, describe_certificate
+from testbed.cli.run_report import describe_not_finite
 from testbed.console.output import count, metric_value, print_json, table
 from testbed.db import lookup
 from testbed.db.lookup import StoredCell, complete_cells_of
-from testbed.entities import OVERALL, Certificate, Evaluation, Metric, current
+from testbed.entities import NOT_FINITE, OVERALL, Certificate, Metric, current
 from testbed.errors import StoreError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def print_evaluation(
         print_json([_as_object(cell, metric) for cell in shown for metric in cell.metrics])
         return 0
     for cell in shown:
-        click.echo(_headline(cell.evaluation, cell.unreadable))
+        click.echo(_headline(cell))
         for certificate in cell.certificates[-1:]:
             click.echo(f"  {_verified(certificate)}")
         click.echo(_metrics_table([each for each in cell.metrics if slices or each.slice == OVERALL]))
@@ -83,8 +84,9 @@ def _explain_absence(store: Store, model: str, eval_setting: str) -> None:
     )
 
 
-def _headline(evaluation: Evaluation, errors: int) -> str:
+def _headline(cell: StoredCell) -> str:
     """The cell, the evaluation, and anything unusual about it."""
+    evaluation, errors = cell.evaluation, cell.unreadable
     parts = [f"evaluation {evaluation.id}"]
     if evaluation.origin == "imported":
         parts.append(f"imported from {evaluation.source}")
@@ -100,6 +102,7 @@ def _headline(evaluation: Evaluation, errors: int) -> str:
         parts.append("RANDOM WEIGHTS")
     if errors:
         parts.append(f"{count(errors, 'sample')} could not be read and counted as wrong")
+    parts += [describe_not_finite(each) for each in cell.metrics if each.name == NOT_FINITE]
     if evaluation.completed_at:
         parts.append(f"{evaluation.completed_at:%Y-%m-%d %H:%M} UTC")
     return f"{evaluation.model} on {evaluation.eval_setting}\n  {', '.join(parts)}"

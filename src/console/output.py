@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import click
@@ -10,10 +11,28 @@ import click
 from testbed.entities import FRACTION
 from testbed.jsontext import to_json
 
+SECONDS = 5.0  # between lines about a long answer
+
 
 def print_json(value: Any) -> None:
     """Prints a value as JSON."""
     click.echo(to_json(value))
+
+
+def shares() -> Callable[[str, float], None]:
+    """A function that tells how far a long answer is: a line to stderr every five seconds.
+
+    It takes what is being done, and the share of it that is done.
+    """
+    told = time.monotonic()
+
+    def tell(what: str, share: float) -> None:
+        nonlocal told
+        if time.monotonic() - told >= SECONDS:
+            told = time.monotonic()
+            click.echo(f"{what}: {100 * share:.0f} %", err=True)
+
+    return tell
 
 
 def percent(value: float | None, digits: int = 2) -> str:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import operator
 import pkgutil
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from testbed.errors import DefinitionError
 
@@ -81,7 +82,7 @@ def corrupt(images: torch.Tensor, corruption: str, severity: int, seeds: Sequenc
 
     Raises:
         DefinitionError: If there is no such corruption or severity.
-        ValueError: If the images are not as above.
+        ValueError: If the images or the seeds are not as above.
     """
     chosen = Corruption(corruption, severity)
     if images.ndim != 4 or images.shape[1] != 3 or not images.is_floating_point():
@@ -91,6 +92,9 @@ def corrupt(images: torch.Tensor, corruption: str, severity: int, seeds: Sequenc
     seeds = range(len(images)) if seeds is None else seeds
     if len(seeds) != len(images):
         raise ValueError(f"expected one seed for each of {len(images)} images, got {len(seeds)}")
+    for place, seed in enumerate(seeds):
+        if isinstance(seed, bool) or not isinstance(seed, SupportsIndex) or not 0 <= operator.index(seed) < 2**63:
+            raise ValueError(f"expected seeds from 0 to 2^63 - 1, got {seed!r} for image {place}")
     if len(images) and not (images.amin() >= 0 and images.amax() <= 1):
         raise ValueError(f"expected values in [0, 1], got {images.amin():.4g} to {images.amax():.4g}")
     return chosen(images, seeds)

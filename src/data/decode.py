@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import io
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed.errors import DataError, SampleError
+from testbed.inputs import ENV_MAX_MEGAPIXELS, active
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -23,11 +25,15 @@ _FAULTS_OF_THE_MACHINE = {
 }
 
 
+# Pillow's own limit is a variable of its module; ours takes its place while an image is opened.
+_OPENING = threading.Lock()
+
+
 def decode_file(path: Path) -> Image.Image:
     """The RGB image in a file.
 
     Raises:
-        SampleError: If the file is missing, truncated or not an image.
+        SampleError: If the file is missing, truncated, not an image, or too large a one.
         DataError: If the machine cannot read files at the moment (too many open files, a disconnected network folder).
     """
     try:
@@ -43,16 +49,39 @@ def decode_bytes(data: bytes, what: str) -> Image.Image:
     """The RGB image in some bytes.
 
     Raises:
-        SampleError: If they are truncated or not an image.
+        SampleError: If they are truncated or not an image, or it is larger than the limit of the active `Inputs`.
     """
-    from PIL import Image, UnidentifiedImageError
+    from PIL import UnidentifiedImageError
 
     try:
-        with Image.open(io.BytesIO(data)) as image:
+        with _opened(data) as image:
+            _check_size(image.size, what)
             return image.convert("RGB")
-    except MemoryError:
+    except (MemoryError, SampleError):
         raise
     except UnidentifiedImageError as error:
         raise SampleError(f"{what} cannot be decoded: it is not an image in a known format") from error
     except Exception as error:  # Pillow's plug-ins raise almost anything on damaged files
         raise SampleError(f"{what} cannot be decoded: {type(error).__name__}: {error}") from error
+
+
+def _opened(data: bytes) -> Image.Image:
+    """An image of which only the header has been read, of any size."""
+    from PIL import Image
+
+    with _OPENING:
+        limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+        try:
+            return Image.open(io.BytesIO(data))
+        finally:
+            Image.MAX_IMAGE_PIXELS = limit
+
+
+def _check_size(size: tuple[int, int], what: str) -> None:
+    width, height = size
+    limit = active().max_megapixels
+    if width * height > limit * 1_000_000:
+        raise SampleError(
+            f"{what} is not decoded: it has {width:,} × {height:,} pixels ({width * height / 1e6:,.1f} megapixels),"
+            f" more than the limit of {limit:,} megapixels; --max-megapixels or {ENV_MAX_MEGAPIXELS} raises it"
+        )

@@ -6,8 +6,11 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -197,22 +200,44 @@ def records_of(results: Iterable[Result]) -> list[dict[str, Any]]:
     Returns:
         The records, by setting and model.
     """
-    cells: dict[tuple[str, str], dict[bool, dict[str, Result]]] = {}
-    for result in results:
-        if result.slice == OVERALL:
-            origins = cells.setdefault((result.eval_setting, result.model), {})
-            origins.setdefault(result.origin == "imported", {})[result.metric] = result
-    records = []
-    for (setting, model), origins in sorted(cells.items()):
-        record = _record(setting, model, origins.get(False) or origins[True])
+    return [record for _, record in sorted(records_by_cell(sorted(results, key=_cell_of)), key=itemgetter(0))]
+
+
+def records_by_cell(results: Iterable[Result]) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
+    """The records of `records_of` one by one, each with its setting and model, as the results come.
+
+    Args:
+        results: The visible results, those of a cell one after the other.
+    """
+    placed = cache(_placed)  # a setting has many models
+    for (setting, model), of_cell in groupby(results, key=_cell_of):
+        origins: dict[bool, dict[str, Result]] = {}
+        for result in of_cell:
+            if result.slice == OVERALL:
+                origins.setdefault(result.origin == "imported", {})[result.metric] = result
+        record = _record(setting, model, origins.get(False) or origins[True], placed) if origins else None
         if record is not None:
-            records.append(record)
-    return records
+            yield (setting, model), record
 
 
-def _record(setting: str, model: str, results: Mapping[str, Result]) -> dict[str, Any] | None:
+def _cell_of(result: Result) -> tuple[str, str]:
+    return result.eval_setting, result.model
+
+
+def _placed(setting: str, metrics: frozenset[str]) -> tuple[Place, bool]:
+    """What CLIP benchmark says about a setting with such metrics, and whether that determines the setting."""
+    place = place_of(setting, metrics)
+    return place, setting_of(place) == setting
+
+
+def _record(
+    setting: str,
+    model: str,
+    results: Mapping[str, Result],
+    placed: Callable[[str, frozenset[str]], tuple[Place, bool]],
+) -> dict[str, Any] | None:
     values = {name: result.value for name, result in results.items() if result.unit == FRACTION or name in NO_FRACTIONS}
-    place = place_of(setting, values)
+    place, determined = placed(setting, frozenset(values))
     metrics = _METRICS[place.task](values)
     if all(value is None for value in metrics.values()):
         return None
@@ -227,7 +252,7 @@ def _record(setting: str, model: str, results: Mapping[str, Result]) -> dict[str
         "metrics": {**metrics, **place.probe},
         "language": place.language,
     }
-    if setting_of(place) != setting:
+    if not determined:
         record[EXACT_SETTING] = setting
     return record
 
@@ -260,19 +285,20 @@ _METRICS: dict[str, Callable[[Mapping[str, float | None]], dict[str, float | Non
 assert set(_METRICS) == set(TASKS)
 
 
-def write_json(records: Sequence[Mapping[str, Any]], folder: Path) -> int:
-    """Writes each record to a separate file; returns the number of files.
+def write_json(records: Iterable[Mapping[str, Any]], folder: Path) -> int:
+    """Writes each record to a separate file as it comes; returns the number of files.
 
     Raises:
         StoreError: If the folder cannot be written.
     """
+    written = 0
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for record in records:
+        for written, record in enumerate(records, start=1):  # noqa: B007 -- it is what is returned
             write_atomically(folder / file_name(record), f"{to_json(record)}\n".encode())
     except OSError as error:
         raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error
-    return len(records)
+    return written
 
 
 def file_name(record: Mapping[str, Any]) -> str:

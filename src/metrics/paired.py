@@ -94,10 +94,23 @@ def compare(first: Array, second: Array, seed: int = 0) -> Comparison:
 
 def mcnemar(only_first: int, only_second: int) -> float:
     """McNemar's exact two-sided p-value (1947): is a discordant sample as likely to be one model's as the other's?"""
-    from scipy.stats import binomtest
+    return float(mcnemar_p_values(only_first, only_second))
 
-    discordant = only_first + only_second
-    return float(binomtest(only_first, discordant, 0.5).pvalue) if discordant else 1.0
+
+def mcnemar_p_values(only_first: Any, only_second: Any) -> Array:
+    """`mcnemar` of many pairs of models: the two tails of a binomial distribution with chance 1/2.
+
+    Args:
+        only_first: Integer array: samples that only the first model of each pair gets right.
+        only_second: Likewise for the second.
+    """
+    from scipy.stats import binom
+
+    first, second = np.asarray(only_first), np.asarray(only_second)
+    fewer, discordant = np.minimum(first, second), first + second
+    tails = binom.cdf(fewer, discordant, 0.5) + binom.sf(discordant - fewer - 1, discordant, 0.5)
+    p_values: Array = np.where(first == second, 1.0, np.minimum(tails, 1.0))
+    return p_values
 
 
 def error_consistency(first: Array, second: Array) -> float | None:
@@ -123,13 +136,13 @@ def error_overlap(first: Array, second: Array) -> float | None:
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """p-values adjusted for their number, so that an error among all of them is as rare as said (Holm 1979)."""
-    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
-    adjusted = [0.0] * len(p_values)
-    largest = 0.0
-    for rank, place in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        adjusted[place] = largest
-    return adjusted
+    given = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(given, kind="stable")
+    times = np.arange(len(given), 0, -1)
+    adjusted = np.empty_like(given)
+    adjusted[order] = np.maximum.accumulate(np.minimum(1.0, times * given[order]))
+    found: list[float] = adjusted.tolist()
+    return found
 
 
 def _bootstrap(difference: Array, binary: bool, rng: np.random.Generator) -> tuple[float, float]:

@@ -7,19 +7,24 @@ that sum to 1 over all settings. Samples are resampled within each stratum, for 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from testbed.metrics.paired import LEVEL, RESAMPLES, SIGNIFICANT, holm, mcnemar, sign_flip_bound
+from testbed.metrics.paired import LEVEL, RESAMPLES, SIGNIFICANT, holm, mcnemar_p_values, sign_flip_bound
 
 Array = np.ndarray[Any, Any]
+Progress = Callable[[str, float], None]  # what is done, and the share of it that is
 
 _DIGITS = 12  # means that agree so far are equal: sums of the same numbers differ by rounding alone
 _BLOCK = 2**22  # resampled values at a time, to bound memory
+_DRAWS = 500  # of random signs that all pairs are compared on at a time, so that they stay in the processor's cache
+
+
+def _silent(what: str, share: float) -> None:
+    pass
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,9 @@ class Place:
     tied: tuple[int, ...]
 
 
-def rank_models(strata: Sequence[Array], larger_is_better: bool = True, seed: int = 0) -> list[Place]:
+def rank_models(
+    strata: Sequence[Array], larger_is_better: bool = True, seed: int = 0, progress: Progress = _silent
+) -> list[Place]:
     """Ranks models.
 
     The intervals of ranks are percentiles over bootstrap resamples (Goldstein & Spiegelhalter 1996; Hall & Miller
@@ -56,6 +63,7 @@ def rank_models(strata: Sequence[Array], larger_is_better: bool = True, seed: in
         strata: Scores of each stratum, float arrays [n, models] of finite numbers, n > 0.
         larger_is_better: Whether rank 1 is that of the largest value.
         seed: Of the resampling.
+        progress: Told how far it is.
 
     Returns:
         The place of each model, in the order of the columns.
@@ -71,15 +79,17 @@ def rank_models(strata: Sequence[Array], larger_is_better: bool = True, seed: in
     rng = np.random.Generator(np.random.Philox(seed))
     values = np.sum([each.mean(axis=0) for each in tables], axis=0)
     draws = np.zeros((RESAMPLES, len(values)))
-    for each in tables:
+    for place, each in enumerate(tables):
+        progress("resampling", place / len(tables))
         draws += bootstrap_means(each, rng)
+    progress("ranking resamples", 0.0)
     tail = 50 * (1 - LEVEL)
     low, high = np.percentile(draws, [tail, 100 - tail], axis=0)
     best, worst = ranks(draws, larger_is_better)
     rank_low = np.percentile(best, tail, axis=0, method="inverted_cdf")
     rank_high = np.percentile(worst, 100 - tail, axis=0, method="inverted_cdf")
     own, _ = ranks(values[None], larger_is_better)
-    tied = tied_models(pair_p_values(tables, rng), len(values))
+    tied = tied_models(pair_p_values(tables, rng, progress), len(values))
     return [
         Place(
             value=float(values[model]),
@@ -132,34 +142,57 @@ def bootstrap_means(scores: Array, rng: np.random.Generator, draws: int = RESAMP
     return means
 
 
-def pair_p_values(strata: Sequence[Array], rng: np.random.Generator) -> list[float]:
+def pair_p_values(strata: Sequence[Array], rng: np.random.Generator, progress: Progress = _silent) -> list[float]:
     """Two-sided p-values of no difference for all pairs of models, in the order of `itertools.combinations`."""
     first = strata[0]
     if len(strata) == 1 and np.isin(first, (0, 1)).all():
-        only = first.T @ (1 - first)  # samples that the one gets right and the other wrong
-        pairs = combinations(range(first.shape[1]), 2)
-        return [mcnemar(int(only[one, other]), int(only[other, one])) for one, other in pairs]
-    return _sign_flips(np.concatenate([each / len(each) for each in strata]), rng)
+        only = (first.T @ (1 - first)).astype(np.int64)  # samples that the one gets right and the other wrong
+        one, other = np.triu_indices(first.shape[1], 1)
+        found: list[float] = mcnemar_p_values(only[one, other], only[other, one]).tolist()
+        return found
+    return _sign_flips(np.concatenate([each / len(each) for each in strata]), rng, progress)
 
 
-def _sign_flips(scores: Array, rng: np.random.Generator) -> list[float]:
+def _sign_flips(scores: Array, rng: np.random.Generator, progress: Progress) -> list[float]:
     """As `paired.compare` does it, with the same random signs for all pairs."""
     one, other = np.triu_indices(scores.shape[1], 1)
     own = scores.sum(axis=0)
     observed = np.abs(own[one] - own[other])
     n, as_large = len(scores), np.zeros(len(one), dtype=np.int64)
+    least = observed * (1 - 1e-9)
     at_once = max(1, _BLOCK // n)
     for start in range(0, RESAMPLES, at_once):
         rows = min(at_once, RESAMPLES - start)
         bits = np.frombuffer(rng.bytes(rows * (n // 8 + 1)), dtype=np.uint8).reshape(rows, -1)
         kept = np.unpackbits(bits, axis=1, count=n).astype(np.float64)
         sums = 2 * (kept @ scores) - own
-        as_large += (np.abs(sums[:, one] - sums[:, other]) >= observed * (1 - 1e-9)).sum(axis=0)
+        for part in range(0, rows, _DRAWS):
+            progress("comparing pairs", (start + part) / RESAMPLES)
+            as_large += _as_large(sums[part : part + _DRAWS], least)
     drawn = (as_large + 1) / (RESAMPLES + 1)
     products = scores.T @ scores
     squares = np.diag(products)[one] + np.diag(products)[other] - 2 * products[one, other]
     differ = squares > 1e-12 * np.diag(products).max(initial=0)  # what is less is rounding
     found: list[float] = np.where(differ, np.minimum(drawn, sign_flip_bound(observed, squares * differ)), 1.0).tolist()
+    return found
+
+
+def _as_large(sums: Array, least: Array) -> Array:
+    """How many rows of the sums [rows, models] differ by at least as much, for each pair of models: integers [pairs].
+
+    All pairs at once would take gigabytes for a thousand models; this takes those of one model at a time.
+    """
+    models, rows = sums.shape[1], len(sums)
+    columns = np.ascontiguousarray(sums.T)
+    apart, hit = np.empty((models, rows)), np.empty((models, rows), dtype=bool)
+    found, end = np.empty(len(least), dtype=np.int64), 0
+    for model in range(models - 1):
+        others = models - 1 - model
+        start, end = end, end + others
+        np.subtract(columns[model + 1 :], columns[model], out=apart[:others])
+        np.abs(apart[:others], out=apart[:others])
+        np.greater_equal(apart[:others], least[start:end, None], out=hit[:others])
+        found[start:end] = hit[:others].view(np.uint8).sum(axis=1, dtype=np.uint16)
     return found
 
 
@@ -170,9 +203,7 @@ def tied_models(p_values: Sequence[float], models: int) -> list[tuple[int, ...]]
         p_values: Of all pairs, as `pair_p_values` gives them.
         models: How many there are.
     """
-    tied: list[list[int]] = [[] for _ in range(models)]
-    for (one, other), p in zip(combinations(range(models), 2), holm(p_values), strict=True):
-        if p >= SIGNIFICANT:
-            tied[one].append(other)
-            tied[other].append(one)
-    return [tuple(sorted(each)) for each in tied]
+    one, other = np.triu_indices(models, 1)
+    equal = np.zeros((models, models), dtype=bool)
+    equal[one, other] = equal[other, one] = np.asarray(holm(p_values)) >= SIGNIFICANT
+    return [tuple(np.flatnonzero(row).tolist()) for row in equal]

@@ -38,6 +38,7 @@ TOKENIZER_FILES = (
     "tokenizer_config.json",
     "vocab.json",
     "vocab.txt",
+    "added_tokens.json",  # of slow tokenizers, which transformers still reads
 )
 WANTED = (
     "config.json",

@@ -54,7 +54,10 @@ def finish(store: Store, catalog: Catalog, evaluation_id: int) -> str | None:
 
 
 def compute_scores(store: Store, catalog: Catalog, evaluation_id: int) -> tuple[list[Score], list[Metric]]:
-    """Today's scores and metrics of stored outputs. Changes nothing; raises whatever the setting's metric raises."""
+    """Today's scores and metrics of stored outputs. Changes nothing; raises whatever the setting's metric raises.
+
+    Where outputs are not finite, the metric `NOT_FINITE` says so beside the task's own.
+    """
     evaluation = store.evaluation(evaluation_id)
     setting = catalog.get_eval_setting(evaluation.eval_setting)
     task = get_task(setting.task)
@@ -65,7 +68,8 @@ def compute_scores(store: Store, catalog: Catalog, evaluation_id: int) -> tuple[
     known = catalog.contains_model(evaluation.model)  # a stored model may be defined no longer
     model = catalog.get_model(evaluation.model) if known else None
     with reading.watch(reading.setting(setting.name)):
-        return task.score(values, setting, model)
+        scores, metrics = task.score(values, setting, model)
+    return scores, [*metrics, *values.not_finite()]
 
 
 def same_scores(store: Store, evaluation_id: int, scores: Sequence[Score], metrics: Sequence[Metric]) -> bool:

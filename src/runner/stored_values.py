@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from testbed.db.store import Store
-from testbed.entities import Evaluation, SampleInfo
+from testbed.entities import NOT_FINITE, OVERALL, TEXTS, Evaluation, Metric, SampleInfo
 from testbed.errors import LackingEmbeddingsError, StoreError
 from testbed.graph.cells import model_identity
 from testbed.graph.ops import TEXT_REVISION
@@ -65,6 +65,7 @@ class EvaluationValues(LateValues):
     ) -> None:
         assert evaluation.dataset_id is not None
         self.store = store
+        self._texts: list[Any] = []  # which embeddings of texts are not finite, one array for each question
         self._evaluation = evaluation
         self._identity = store.identity(evaluation)
         self._nodes = recorded_nodes(self._identity)
@@ -85,7 +86,33 @@ class EvaluationValues(LateValues):
         return self.store.read_answers(self._nodes[role], [request_text(each) for each in messages])
 
     def texts(self, texts: Sequence[str]) -> Any:
-        """See `Values.texts`; stores of schema 0004 and before have one array for each list of texts."""
+        """See `Values.texts`."""
+        from testbed.metrics.finite import not_finite
+
+        found = self._stored_texts(texts)
+        self._texts.append(not_finite(found))
+        return found
+
+    def not_finite(self) -> list[Metric]:
+        """The share of samples, and of texts, for which what was read here is not finite; only where there are such.
+
+        Samples that could not be read do not count.
+        """
+        import numpy as np
+
+        from testbed.metrics.finite import not_finite
+
+        counted = {TEXTS: np.concatenate(self._texts)} if self._texts else {}
+        if isinstance(self._outputs, np.ndarray):
+            counted[OVERALL] = np.delete(not_finite(self._outputs), list(self.unreadable))
+        return [
+            Metric(NOT_FINITE, float(found.mean()), len(found), slice=what, scorer="outputs")
+            for what, found in counted.items()
+            if found.any()
+        ]
+
+    def _stored_texts(self, texts: Sequence[str]) -> Any:
+        """The embeddings of texts; stores of schema 0004 and before have one array for each list of texts."""
         import numpy as np
 
         if not texts:

@@ -39,7 +39,8 @@ class ProbeLogits(Op):
         self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
     ) -> dict[str, Any]:
         """The pixels, and how the probe is fitted."""
-        return {"task": setting.task, **image_spec(setting, seed), "probe": probe_spec(setting).spec()}
+        probe = probe_spec(setting).spec(_declared_classes(setting, class_names))
+        return {"task": setting.task, **image_spec(setting, seed), "probe": probe}
 
     def steps(self, loaded: Any, setting: EvalSetting, ones: Mapping[str, torch.Tensor]) -> Steps:
         """The probe, on stored embeddings."""
@@ -62,9 +63,10 @@ class FittedProbe(One):
 
     def fingerprint(self, given: Given, definition: ModelDefinition) -> str:
         """The model, how the probe is fitted, and the samples that it is fitted to."""
-        spec = probe_spec(given.setting)
+        classes = _num_classes(given)
+        spec = probe_spec(given.setting).spec(classes)
         parts = [[[sample.digest, sample.target] for sample in given.samples(role)] for role in self._roles]
-        return digest(["linear-probe", spec.spec(), given.model_identity, _num_classes(given), *parts])
+        return digest(["linear-probe", spec, given.model_identity, classes, *parts])
 
     def make(self, loaded: Any, given: Given) -> tuple[torch.Tensor, dict[str, Any]]:
         """Fits the probe."""
@@ -72,14 +74,14 @@ class FittedProbe(One):
 
         from testbed.tasks.probe.fit import fit_probe
 
-        spec = probe_spec(given.setting)
+        spec, classes = probe_spec(given.setting), _num_classes(given)
         parts = []
         for role in self._roles:
             rows = given.rows(role)
             parts.append((torch.from_numpy(rows.values), [sample.target for sample in rows.samples]))
         others = parts[1] if self.validation else None
-        probe = fit_probe(*parts[0], _num_classes(given), spec, others, loaded.options.device)
-        about = {"probe": spec.spec(), "weight_decay": probe.weight_decay, **probe.info}
+        probe = fit_probe(*parts[0], classes, spec, others, loaded.options.device)
+        about = {"probe": spec.spec(classes), "weight_decay": probe.weight_decay, **probe.info}
         return torch.cat([probe.weight, probe.bias[None]]), about
 
     @property
@@ -132,9 +134,14 @@ def _probe_of(table: torch.Tensor, spec: ProbeSpec) -> Probe:
     return Probe(table[:-1], table[-1], weight_decay=None, normalize=spec.normalize)
 
 
+def _declared_classes(setting: EvalSetting, class_names: Sequence[str] | None) -> int | None:
+    """The number of classes, as far as the setting or the data set says it."""
+    return setting.num_classes or (len(class_names) if class_names else None)
+
+
 def _num_classes(given: Given) -> int:
     """The number of logits of the probe: one per class name, else one per class up to the last that occurs."""
-    known = given.setting.num_classes or (len(given.class_names) if given.class_names else None)
+    known = _declared_classes(given.setting, given.class_names)
     if known is not None:
         return known
     targets = [sample.target for sample in (*given.samples(TRAIN), *given.samples(IMAGES))]

@@ -159,3 +159,12 @@ def test_mistakes_are_told_in_one_line(store, refusal):
     put_scores(store, "flat", "wells", [1, 0])
     assert "deep on wells has an infinite top1" in refusal("--rank", "wells")
     assert "the 2 models have no samples with top1 of apart in common" in refusal("--rank", "apart")
+
+
+def test_a_long_ranking_says_how_far_it_is(store, ask, monkeypatch):
+    monkeypatch.setattr("testbed.console.output.SECONDS", 0)
+    for model in ACCURACIES:
+        put_scores(store, model, "graded", np.linspace(0, 1, 50) * ACCURACIES[model], name="quality")
+    told = ask("--rank", "graded", "--score", "quality").stderr.splitlines()
+    assert "reading scores: 0 %" in told
+    assert [line for line in told if line.startswith("comparing pairs: ")][10] == "comparing pairs: 50 %"

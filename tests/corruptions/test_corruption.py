@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
 
@@ -105,6 +106,17 @@ def test_there_are_the_19_of_imagenet_c_and_one_more():
 def test_images_get_the_seeds_0_1_2_where_none_are_given():
     images = torch.rand(3, 3, 8, 8, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(corrupt(images, "gaussian_noise", 2), corrupt(images, "gaussian_noise", 2, [0, 1, 2]))
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 0.5, "1", True, None])
+def test_seeds_that_are_none_are_refused(seed):
+    """On every device alike, also by corruptions that draw nothing."""
+    for name in ("gaussian_noise", "contrast"):
+        with pytest.raises(ValueError, match="expected seeds from 0 to") as refused:
+            corrupt(torch.zeros(2, 3, 8, 8), name, 1, [3, seed])
+        assert str(refused.value).endswith(f"got {seed!r} for image 1")
+    images = torch.zeros(1, 3, 8, 8)
+    assert corrupt(images, "gaussian_noise", 1, np.array([2**63 - 1])).shape == images.shape
 
 
 def test_lower_precision_goes_in_and_comes_out():

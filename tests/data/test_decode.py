@@ -12,6 +12,7 @@ from torchvision.datasets.folder import default_loader
 
 from testbed.data.decode import decode_bytes, decode_file
 from testbed.errors import DataError, SampleError
+from testbed.inputs import Inputs, using
 
 RNG = np.random.default_rng(0)
 GREY = RNG.integers(0, 256, (11, 7), dtype=np.uint8)
@@ -136,3 +137,18 @@ def test_the_message_about_a_damaged_file_is_the_same_each_time(tmp_path):
 def test_bytes_are_named_by_what_they_are_said_to_be():
     with pytest.raises(SampleError, match=r"shard 3, member 7\.png cannot be decoded"):
         decode_bytes(b"nothing", "shard 3, member 7.png")
+
+
+def test_the_limit_of_megapixels_may_be_above_pillows(monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 20)  # Pillow refuses twice as many
+    small = io.BytesIO()
+    Image.fromarray(COLOUR).save(small, "png")
+    assert decode_bytes(small.getvalue(), "it").size == (7, 11)
+    assert Image.MAX_IMAGE_PIXELS == 20
+    monkeypatch.undo()
+    large = io.BytesIO()
+    Image.new("1", (2000, 1000)).save(large, "png")
+    with using(Inputs(max_megapixels=2)):
+        assert decode_bytes(large.getvalue(), "it").size == (2000, 1000)
+    with using(Inputs(max_megapixels=1)), pytest.raises(SampleError, match=r"2,000 × 1,000 pixels .* limit of 1 mega"):
+        decode_bytes(large.getvalue(), "it")

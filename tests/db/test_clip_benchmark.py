@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from testbed.db.store import Store
-from testbed.entities import Metric
+from testbed.entities import Metric, Result
 from testbed.errors import StoreError
+from testbed.eval_settings.base.clip_benchmark_names import place_of
+from testbed.exchange import clip_benchmark
 from testbed.exchange.clip_benchmark import COLUMNS, file_name, records_of, write_csv, write_json
 from testbed.exchange.importing import import_results
 
@@ -299,3 +302,26 @@ def test_a_model_without_a_second_half_keeps_its_name(store: Store, tmp_path: Pa
     path.write_text(json.dumps([record(model="resnet50", pretrained=""), record(model="ViT-B-32,", pretrained="")]))
     import_results(store, path)
     assert {each.model for each in store.results()} == {"resnet50", "ViT-B-32,"}
+
+
+def test_a_large_store_is_exported_cell_by_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def place(*given: Any) -> Any:
+        asked.append(given)
+        return place_of(*given)
+
+    monkeypatch.setattr(clip_benchmark, "place_of", place)
+    fields: dict[str, Any] = dict.fromkeys(each.name for each in dataclasses.fields(Result))
+    fields.update(eval_setting="mnist", slice="overall", unit="fraction", origin="run")
+
+    def results() -> Iterator[Result]:
+        for number in range(50):
+            for metric in ("top1", "top5"):
+                yield Result(**{**fields, "model": f"net{number:02d}", "metric": metric, "value": number / 50})
+            assert len(list(tmp_path.iterdir())) >= number  # the cells before are written
+
+    records = (record for _, record in clip_benchmark.records_by_cell(results()))
+    assert write_json(records, tmp_path) == 50
+    assert len(asked) == 1  # the setting is looked up once, not for each model
+    assert json.loads((tmp_path / "mnist__net07.json").read_text())["metrics"]["acc1"] == 0.14

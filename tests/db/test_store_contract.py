@@ -1036,6 +1036,26 @@ def test_results_are_found_by_model_setting_metric_and_slice(store: Store, build
     assert store.results(metrics=["top2"]) == []
 
 
+def test_results_of_a_large_store_come_one_by_one(store: Store, build: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def make(*given: Any) -> Result:
+        made.append(given)
+        return Result(*given)
+
+    for model in ("a", "b"):
+        build.complete(model, "val", metrics=[Metric(f"metric{number:04d}", number / 3000) for number in range(3000)])
+    monkeypatch.setattr("testbed.db.results.Result", make)
+    stream = store.stream_results(["a", "b"])
+    assert next(stream).metric == "metric0000"
+    assert len(made) == 1
+    assert [next(stream).metric for _ in range(2999)][-1] == "metric2999"
+    assert next(stream).model == "b"
+    stream.close()
+    assert store.results() == list(store.stream_results())
+    assert len(store.results(metrics=["metric0001"])) == 2
+
+
 def test_rows_of_results_are_what_the_view_says(store: Store, build: Any) -> None:
     """Of cells with every kind of evaluation that may stand before another."""
     metrics = [Metric(name, 0.5, 4, 0.1, part) for name in ("top5", "top1") for part in ("overall", "art")]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import combinations
 
 import numpy as np
 import pytest
 import scipy.stats
 
-from testbed.metrics.paired import RESAMPLES, compare, holm, mcnemar, sign_flip_bound
+from testbed.metrics.paired import RESAMPLES, compare, holm, mcnemar, mcnemar_p_values, sign_flip_bound
 from testbed.metrics.ranks import bootstrap_means, pair_p_values, rank_models, ranks, tied_models
 
 
@@ -134,6 +135,43 @@ def test_other_scores_are_tested_by_random_signs():
         # Each is a share of 10,000 draws, with a standard error of 0.005.
         assert p == pytest.approx(theirs, abs=0.03)
         assert p == pytest.approx(compare(scores[:, a], scores[:, b]).p, abs=0.03)
+
+
+def test_mcnemar_of_many_pairs_is_scipys_exact_test_of_each():
+    for n in (1, 2, 3, 10, 51, 400):
+        first = np.arange(n + 1)
+        expected = [scipy.stats.binomtest(int(one), n).pvalue for one in first]
+        assert mcnemar_p_values(first, n - first).tolist() == expected
+    assert mcnemar_p_values([0, 3], [0, 3]).tolist() == [1, 1]
+    assert mcnemar(30_000, 29_000) == scipy.stats.binomtest(30_000, 59_000).pvalue
+
+
+def test_a_pair_has_the_same_p_value_among_many_models():
+    scores = np.random.default_rng(4).normal(np.linspace(0, 0.5, 30), 1, (70, 30))
+    among_many = dict(zip(combinations(range(30), 2), pair_p_values([scores], generator()), strict=True))
+    for one, other in [(0, 1), (0, 29), (3, 17), (28, 29)]:
+        assert pair_p_values([scores[:, [one, other]]], generator()) == [
+            pytest.approx(among_many[one, other], rel=1e-9)
+        ]
+
+
+def test_many_models_do_not_take_memory_for_all_pairs_times_all_draws():
+    scores = np.random.default_rng(0).random((20, 120))
+    tracemalloc.start()
+    pair_p_values([scores], generator())
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 60e6 < 120 * 119 / 2 * RESAMPLES * 8 / 9
+
+
+def test_a_thousand_models_are_not_tested_pair_by_pair(monkeypatch):
+    def refuse(*given):
+        raise AssertionError("a call for each pair")
+
+    monkeypatch.setattr(scipy.stats, "binomtest", refuse)
+    found = pair_p_values([models(n=50, accuracies=np.linspace(0.2, 0.9, 1000))], generator())
+    assert len(found) == 499_500
+    assert len(tied_models(found, 1000)) == 1000
 
 
 def test_strata_are_weighed_alike_whatever_their_size():

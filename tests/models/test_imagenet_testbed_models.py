@@ -104,6 +104,18 @@ def published_transform(resize, crop, interpolation, mean, std):
     )
 
 
+SIZES = (224, 240, 260, 300, 380, 456, 528, 600, 672, 800)
+
+
+def efficientnets():
+    """All of them: each is resized to 32 pixels more than its size."""
+    sizes = dict(zip([*(f"b{number}" for number in range(9)), "l2"], SIZES, strict=True))
+    for name in ROWS:
+        if name.startswith("efficientnet-"):
+            size = sizes[name.split("-")[1]]
+            yield name, size + 32, size, "bicubic", HALVES if "advprop" in name else IMAGENET
+
+
 @pytest.mark.parametrize(
     ("name", "resize", "crop", "interpolation", "normalization"),
     [
@@ -114,9 +126,7 @@ def published_transform(resize, crop, interpolation, mean, std):
         ("pnasnet5large", 378, 331, "bilinear", HALVES),
         # Dual Path Networks scale by 0.0167 on the range of bytes.
         ("dpn92", 256, 224, "bilinear", ((124 / 255, 117 / 255, 104 / 255), (1 / (0.0167 * 255),) * 3)),
-        ("efficientnet-b0", 256, 224, "bicubic", IMAGENET),
-        ("efficientnet-b5-autoaug", 488, 456, "bicubic", IMAGENET),
-        ("efficientnet-b8-advprop-autoaug", 704, 672, "bicubic", HALVES),
+        *efficientnets(),
         ("resnet50_swsl", 256, 224, "bilinear", IMAGENET),
         ("instagram-resnext101_32x48d", 256, 224, "bilinear", IMAGENET),
         ("BiT-M-R50x1-ILSVRC2012", (480, 480), 480, "bilinear", HALVES),

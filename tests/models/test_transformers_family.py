@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -288,6 +289,26 @@ def test_weights_are_told_by_content(folders, tmp_path):
     assert digest(built(copy).spec()) == digest(made.spec())
     (copy / "merges.txt").write_text("#version: 0.2\na b\n")
     assert built(copy).weights().id != made.weights().id
+
+
+@here
+def test_tokens_that_a_slow_tokenizer_was_given_are_part_of_the_identity(folders, tmp_path):
+    """A folder without tokenizer.json, as slow tokenizers write it."""
+    from transformers import AutoTokenizer
+
+    copies, tokens = [], []
+    for word in ("cat", "dog"):
+        copy = tmp_path / word
+        shutil.copytree(folders("clip"), copy)
+        (copy / "tokenizer.json").unlink()
+        settings = json.loads((copy / "tokenizer_config.json").read_text())
+        settings.pop("added_tokens_decoder", None)
+        (copy / "tokenizer_config.json").write_text(json.dumps(settings))
+        (copy / "added_tokens.json").write_text(json.dumps({word: 56}))
+        copies.append(built(copy))
+        tokens.append(AutoTokenizer.from_pretrained(copy)("a cat").input_ids)
+    assert tokens[0] != tokens[1]  # transformers reads the file
+    assert copies[0].weights().id != copies[1].weights().id
 
 
 @here

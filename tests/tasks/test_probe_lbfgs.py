@@ -32,6 +32,18 @@ def test_the_optimum_is_scikit_learns(penalty, monkeypatch):
 
 
 @pytest.mark.parametrize("penalty", [0.01, 1.0, 100.0])
+def test_two_classes_are_scikit_learns_one_vector(penalty, monkeypatch):
+    features, targets = data(classes=2)
+    peer = LogisticRegression(C=1 / penalty, max_iter=10_000, tol=1e-9).fit(features.double().numpy(), targets.numpy())
+    monkeypatch.setattr(probe_lbfgs, "_GRADIENT_TOLERANCE", 1e-9)
+    weight, bias, _, _ = fit_lbfgs(features, targets, 2, penalty)
+    np.testing.assert_allclose(weight[1] - weight[0], peer.coef_[0], atol=2e-4)
+    np.testing.assert_allclose(bias[1] - bias[0], peer.intercept_[0], atol=2e-4)
+    found = (features @ weight.T + bias).softmax(1)
+    np.testing.assert_allclose(found, peer.predict_proba(features.double().numpy()), atol=1e-4)
+
+
+@pytest.mark.parametrize("penalty", [0.01, 1.0, 100.0])
 def test_probabilities_are_scikit_learns_at_its_own_tolerance(penalty):
     features, targets = data(classes=3)
     peer = LogisticRegression(C=1 / penalty, max_iter=1000).fit(features.double().numpy(), targets.numpy())

@@ -22,7 +22,6 @@ WANTED = ("*.json", "*.txt", "*.model", "*.safetensors")
 UNWANTED = ("onnx/*", "openvino/*", "original/*", ".*")
 # Files that determine embeddings besides weights and tokenizer. Others describe the training.
 CONFIGURATIONS = ("config.json", "config_sentence_transformers.json", "sentence_*_config.json", MODULES)
-ADDED_TOKENS = "added_tokens.json"  # an older tokenizer file besides `TOKENIZER_FILES`, which transformers still reads
 
 
 def trusted_by_user(name: str) -> bool:
@@ -117,9 +116,8 @@ class HubFolder:
                 f"{self.name}: {folder} lacks {lacking}; other forms of weights than safetensors are not read (in"
                 " transformers, model.save_pretrained(FOLDER) writes them)"
             )
-        tokenizer_files = (*TOKENIZER_FILES, ADDED_TOKENS)
         files = weight_files(folder)
-        files += [path for part in parts(folder) for each in tokenizer_files if (path := part / each).is_file()]
+        files += [path for part in parts(folder) for each in TOKENIZER_FILES if (path := part / each).is_file()]
         return [*files, *sorted(folder.glob("*.py"))] if self.code else files
 
     def configuration(self) -> dict[str, Any]:

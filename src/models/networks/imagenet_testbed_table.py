@@ -67,6 +67,10 @@ STANDARD_331 = Preprocessing(378, 331)
 SQUARE_480 = Preprocessing((480, 480), (480, 480))
 VIT_224 = Preprocessing(248, 224, "bicubic")
 VIT_384 = Preprocessing(384, 384, "bicubic")
+# Published EfficientNets are resized to 32 pixels more than they crop. timm's share of the crop has three digits, which
+# gives that for all sizes but two (331 and 833 pixels instead).
+EFFICIENTNET_B3 = Preprocessing(300 + 32, 300, "bicubic")
+EFFICIENTNET_L2 = Preprocessing(800 + 32, 800, "bicubic")
 
 
 @dataclass(frozen=True)
@@ -143,12 +147,13 @@ def _efficientnets() -> list[Row]:
             model_type,
             top1,
             PADDED if 1 <= size <= 4 else TENSORFLOW,
+            EFFICIENTNET_B3 if size == 3 else None,
         )
         for suffix, (tag, model_type, accuracies) in families.items()
         for size, top1 in enumerate(accuracies)
     ]
     name = "timm/tf_efficientnet_l2.ns_jft_in1k"
-    return [*rows, Row("efficientnet-l2-noisystudent", name, MORE_DATA, 88.322, TENSORFLOW)]
+    return [*rows, Row("efficientnet-l2-noisystudent", name, MORE_DATA, 88.322, TENSORFLOW, EFFICIENTNET_L2)]
 
 
 def _pretrainedmodels() -> list[Row]:

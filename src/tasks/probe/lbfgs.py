@@ -1,4 +1,4 @@
-"""Multinomial logistic regression by L-BFGS, as CLIP fits its linear probes."""
+"""Logistic regression by L-BFGS, as CLIP fits its linear probes: multinomial, or binary for two classes."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ def fit_lbfgs(
     The optimum, the start at zero and the stopping criterion are those of scikit-learn's LogisticRegression with
     C = 1 / penalty. Computed in float64 if the device supports it.
 
+    Of two classes scikit-learn fits one vector w of weights, that of the second. Here they have −w / 2 and w / 2, whose
+    squares add up to half as much, so that the penalty counts twice.
+
     Args:
         features: Float32 [n, D].
         targets: Class indices, int64 [n], on the same device. A missing class gets a very low bias, so that it
@@ -36,7 +39,7 @@ def fit_lbfgs(
     from scipy.optimize import minimize
 
     width = features.shape[1]
-    objective = _Objective(features, targets, classes, penalty)
+    objective = _Objective(features, targets, classes, 2 * penalty if classes == 2 else penalty)
     found = minimize(
         objective,
         np.zeros(classes * (width + 1)),

@@ -10,6 +10,7 @@ from typing import Any
 from testbed.errors import DataError, DefinitionError
 
 REVISION = 1  # of how probes are fitted; raised if the same features, targets and spec give a different probe
+BINARY_REVISION = 2  # likewise, of L-BFGS for two classes: their penalty is scikit-learn's since
 METHODS = ("adamw", "lbfgs")
 _COARSE_STEP = 16
 _SPANS = (8, 4, 2, 1)
@@ -58,11 +59,16 @@ class ProbeSpec:
         if self.val_proportion is not None:
             _check_proportion(self.val_proportion)
 
-    def spec(self) -> dict[str, Any]:
-        """The values that determine the probe: the parameters of its method, and the revision of the code."""
+    def spec(self, classes: int | None = None) -> dict[str, Any]:
+        """The values that determine the probe: the parameters of its method, and the revision of the code.
+
+        Args:
+            classes: The number of classes; None if it is not known, in which case there may be two.
+        """
+        binary = self.method == "lbfgs" and classes in (2, None)
         found: dict[str, Any] = {
             "probe": self.method,
-            "revision": REVISION,
+            "revision": BINARY_REVISION if binary else REVISION,
             "fewshot_k": self.fewshot_k,
             "seed": self.seed,
             "normalize": bool(self.normalize),
