@@ -75,6 +75,11 @@ class Decoder:
         """How many tokens reach the network of each text, the instruction's among them."""
         return [len(self._row(text, instruction)[0]) for text in texts]
 
+    def uncut_lengths(self, texts: list[str], instruction: str) -> list[int]:
+        """How many tokens each text has before it is cut, the instruction's and the last one among them."""
+        rows = [self.tokenizer(instruction + text, truncation=False, verbose=False)["input_ids"] for text in texts]
+        return [len(ids) + (self.end is not None and list(ids[-1:]) != [self.end]) for ids in rows]
+
     def tokens(self, texts: list[str], instruction: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """What reaches the network.
 
