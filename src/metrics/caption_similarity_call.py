@@ -127,6 +127,7 @@ def _loaded(definition: ModelDefinition, device: str | None, dtype: str) -> Embe
 
 def _embedded(embed: EmbedsText | Embed, texts: list[str], language: str) -> tuple[Array, int | None]:
     """Embeddings as an array [B, D], and how many of the texts are cut; None where that is not known."""
+    found: Any
     if isinstance(embed, EmbedsText):
         found, about = embed.embed_text(texts, language), cut_texts(embed, texts)
         if about.cut:

@@ -13,9 +13,9 @@ from testbed.data.reader import seed_everything
 from testbed.errors import RunError, UnreachedError
 from testbed.inputs import active, use_in_this_thread
 from testbed.memory import DeviceError, is_device_error, is_out_of_memory
-from testbed.models.base.capability import NETWORK, Generation, GenerationConfig, Message
+from testbed.models.base.capability import FAILED, NETWORK, Generation, GenerationConfig, Message
 from testbed.tasks.parts.generation import failure, output_of
-from testbed.work.unreached import is_passing
+from testbed.work.unreached import WORDS, is_passing
 
 log = logging.getLogger("testbed")
 
@@ -96,6 +96,9 @@ class Answerer:
 
     def _output(self, message: Message, answer: Generation | Exception) -> Output:
         """An answer as stored; for an error a refusal, or an `UnreachedError` if it may pass."""
+        if isinstance(answer, Generation) and answer.finish_reason.startswith(FAILED):
+            reason = answer.finish_reason.removeprefix(FAILED).lstrip(": ")
+            answer = UnreachedError(reason) if WORDS.search(reason) else answer
         if isinstance(answer, Generation):
             self.answered = True
             return output_of(answer)

@@ -14,6 +14,7 @@ import pytest
 
 from testbed.db.store import Store
 from testbed.errors import UnreachedError
+from testbed.work.messages import runs
 from testbed.work.unreached import is_passing
 
 PLUGIN = Path(__file__).parent.parent / "plugins" / "flaky_world.py"
@@ -45,13 +46,14 @@ def numbers(flaky: Any) -> list[int]:
     return sorted(flaky("careful", "--no-db").asked)
 
 
-@pytest.mark.parametrize("model", ["served", "careful"])
+@pytest.mark.parametrize("model", ["served", "careful", "polite"])
 def test_what_did_not_get_through_is_asked_again_and_nothing_else(model: str, flaky: Any, tmp_path: Path) -> None:
     samples = numbers(flaky)
     busy, refused = samples[5:7], samples[9]
     first = flaky(model, busy=busy, refused=[refused], code=1)
     assert first.asked == Counter(samples)  # each once, those in the batch of a failure too
-    assert f"Incomplete: {model} on said: 2 of 20 samples got no answer (HTTPError: HTTP Error 503" in first.out
+    assert f"Incomplete: {model} on said: 2 of 20 samples got no answer (" in first.out
+    assert "HTTP Error 503: Service Unavailable); run again to ask for these only" in first.out
     assert "1 cell: 1 incomplete." in first.out
     again = flaky(model, "--json", busy=busy[:1], code=1)
     assert again.asked == Counter(busy)  # not the refused one: a refusal is an answer
@@ -64,8 +66,9 @@ def test_what_did_not_get_through_is_asked_again_and_nothing_else(model: str, fl
     with Store.open(str(tmp_path / "testbed.db")) as store:
         (found,) = store.evaluations([model], ["said"])
         stored = list(store.read_outputs(found.id, "text"))
-    assert [each["text"] for each in stored] == [None if n == refused else f"a digit, {n}" for n in samples]
-    assert stored[9]["finish_reason"] == "error: HTTPError: HTTP Error 400: content policy"
+    assert [each["text"] or None for each in stored] == [None if n == refused else f"a digit, {n}" for n in samples]
+    assert stored[9]["finish_reason"].startswith("error: ")
+    assert stored[9]["finish_reason"].endswith("HTTP Error 400: content policy")
     assert flaky(model).asked == Counter()
 
 
@@ -90,6 +93,18 @@ def test_a_cell_that_takes_its_outputs_is_incomplete_with_it(flaky: Any) -> None
     both = ("--eval-settings", "said", "said.coarse@toy-embedder", "--json")
     outcomes = json.loads(flaky("careful", *both, busy=busy, code=1).out)["outcomes"]
     assert [each["status"] for each in outcomes] == ["incomplete", "incomplete"]
+
+
+def test_a_run_with_processes_says_the_same(flaky: Any) -> None:
+    busy = numbers(flaky)[3:4]
+    done = flaky("served", "--executor", "processes", "--cpu-processes", "1", busy=busy, code=1)
+    assert "1 of 20 samples got no answer (HTTPError: HTTP Error 503: Service Unavailable)" in done.out
+    assert flaky("served").asked == Counter(busy)
+
+
+def test_unreadable_samples_are_stored_apart() -> None:
+    assert runs([0, 1, 2, 4, 5, 6], apart={5}) == [(0, 3), (4, 5), (5, 6), (6, 7)]
+    assert runs([], apart=()) == []
 
 
 class Status(Exception):

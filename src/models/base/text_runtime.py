@@ -129,17 +129,19 @@ class LoadedTextEncoder:
         most = getattr(self.encoder, "max_seq_length", None)
         tell = getattr(self.encoder, "uncut_lengths", None)
         tokenizer = getattr(self.encoder, "tokenizer", None)
-        if not most or not (callable(tell) or callable(tokenizer)):
-            return 0, None
         instruction = self.definition.instruction
         # A token stands for a letter at least, but for those that begin and end a text.
-        room = most - len(instruction) - ENDS
+        room = (most or 0) - len(instruction) - ENDS
         suspects = [text for text in texts if len(text) > room or not text.isascii()]
+        if not most:
+            return 0, None
         if callable(tell):
             lengths = tell(suspects, instruction)
-        else:
+        elif callable(tokenizer):
             rows = [tokenizer(instruction + text, truncation=False, verbose=False) for text in suspects]
             lengths = [len(row["input_ids"]) for row in rows]
+        else:
+            return 0, None
         return sum(length > most for length in lengths), int(most)
 
     def _group(self, texts: list[str]) -> torch.Tensor:
