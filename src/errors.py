@@ -51,6 +51,13 @@ class WeightsError(TestbedError):
     """A model's weights are missing or do not fit its architecture."""
 
 
+class UnreachedError(TestbedError):
+    """A question did not get through to a served model, or the model could not take it just now; asking again may help.
+
+    Generators raise it, or put it in the place of an answer; what has no answer is asked again by the next run.
+    """
+
+
 class UnsupportedError(TestbedError):
     """A model lacks what a setting needs."""
 

@@ -24,7 +24,7 @@ from testbed.entities import OVERALL, Result
 from testbed.errors import StoreError
 from testbed.metrics.borda import BordaPlace, borda
 
-HM_CF = "hm_cf"
+HM_CF, HM_CF_RAW = "hm_cf", "hm_cf_raw"
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def borda_ranking(
     tell: Tell = lambda note: None,
     first: Collection[int] = (),
 ) -> BordaRanking:
-    """Ranks models by the sum of their points over the settings.
+    """Ranks models by the sum of their points over the settings. Imported numbers count, where a model has no own.
 
     Args:
         store: The results store.
@@ -68,8 +68,8 @@ def borda_ranking(
     Raises:
         StoreError: If no setting has the metric, or no model has it on all settings.
     """
-    named = matching_settings(store, settings) if settings else _scored(store, metric)
-    found: Chosen = {setting: evaluations_on(store, setting, first) for setting in named}
+    named = matching_settings(store, settings, imported=True) if settings else _scored(store, metric)
+    found: Chosen = {setting: evaluations_on(store, setting, first, imported=True) for setting in named}
     values = _values(store, found, metric)
     every = {model for on in values.values() for model in on}
     wanted = sorted(matching_names("model", models, every)) if every else []
@@ -92,6 +92,14 @@ def borda_ranking(
         tuple(places),
         tuple(tuple(table[:, place.candidate].tolist()) for place in places),
     )
+
+
+def usual_metric(store: Store, settings: Sequence[str] = ()) -> str:
+    """``hm_cf``; where settings have only that of unchanged cosines, as CLIP-CC-Bench's published results, this one."""
+    rows = store.result_rows(["eval_setting", "metric"], metrics=[HM_CF, HM_CF_RAW], slices=[OVERALL])
+    wanted = set(matching_settings(store, settings, imported=True)) if settings else {row[0] for row in rows}
+    metrics = {row[1] for row in rows if row[0] in wanted}
+    return HM_CF_RAW if metrics == {HM_CF_RAW} else HM_CF
 
 
 def _scored(store: Store, metric: str) -> list[str]:

@@ -108,19 +108,22 @@ def evaluation_of(store: Store, model: str, setting: str) -> Evaluation:
     return current(own)[0]
 
 
-def evaluations_on(store: Store, setting: str, first: Collection[int] = ()) -> dict[str, Evaluation]:
+def evaluations_on(
+    store: Store, setting: str, first: Collection[int] = (), imported: bool = False
+) -> dict[str, Evaluation]:
     """The reported evaluation of each model on a setting, in the order of the models' names.
 
     Args:
         store: The results store.
         setting: The setting.
         first: Ids of evaluations that take precedence over the reported ones.
+        imported: Whether imported evaluations count, which have metrics but no samples.
 
     Raises:
         StoreError: If there is none.
     """
     by_model: dict[str, list[Evaluation]] = {}
-    for each in _own(store.evaluations(None, [setting])):
+    for each in _own(store.evaluations(None, [setting]), imported):
         by_model.setdefault(each.model, []).append(each)
     if not by_model:
         store.require_name("eval setting", setting)
@@ -133,8 +136,8 @@ def evaluations_on(store: Store, setting: str, first: Collection[int] = ()) -> d
     }
 
 
-def _own(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
-    return [each for each in evaluations if each.status == "complete" and each.origin != "imported"]
+def _own(evaluations: Iterable[Evaluation], imported: bool = False) -> list[Evaluation]:
+    return [each for each in evaluations if each.status == "complete" and (imported or each.origin != "imported")]
 
 
 def choose(
@@ -234,8 +237,13 @@ def no_score(evaluation: Evaluation, score: str, names: Iterable[str]) -> StoreE
     )
 
 
-def matching_settings(store: Store, words: Iterable[str]) -> list[str]:
+def matching_settings(store: Store, words: Iterable[str], imported: bool = False) -> list[str]:
     """Settings by name, or by pattern among those with outputs; each once, in the given order.
+
+    Args:
+        store: The results store.
+        words: Names and patterns.
+        imported: Whether settings with imported numbers count, too.
 
     Raises:
         UnknownNameError: If a pattern matches none.
@@ -245,7 +253,7 @@ def matching_settings(store: Store, words: Iterable[str]) -> list[str]:
     for word in words:
         if any(character in "*?[" for character in word):
             if known is None:
-                known = {each.eval_setting for each in _own(store.evaluations())}
+                known = {each.eval_setting for each in _own(store.evaluations(), imported)}
             chosen.update(dict.fromkeys(sorted(matching_names("eval setting", [word], known))))
         else:
             chosen.setdefault(word)

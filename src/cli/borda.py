@@ -19,14 +19,15 @@ SCORER_MARK = "@"  # in the name of a setting, before the model that scores it
 
 def borda_as_asked(given: dict[str, Any]) -> int:
     """``--borda [SETTING…]``."""
-    from testbed.analyses.borda import HM_CF, borda_ranking
+    from testbed.analyses.borda import borda_ranking, usual_metric
     from testbed.db.store import Store
 
     context = click.get_current_context(silent=True)
     said = context is not None and context.get_parameter_source("metric") is ParameterSource.COMMANDLINE
     words = [word for word in (*given["borda"], *given["eval_settings"]) if word != EVERY_DECODER]
     with Store.open(given["db_url"]) as store:
-        found = borda_ranking(store, words, given["models"], given["metric"] if said else HM_CF, note)
+        metric = given["metric"] if said else usual_metric(store, words)
+        found = borda_ranking(store, words, given["models"], metric, note)
     if given["as_json"]:
         print_json(rows_of(found))
         return 0

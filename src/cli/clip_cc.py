@@ -59,6 +59,20 @@ class ClipCcRun:
     results: Path
     inputs: Mapping[str, Any]
 
+    @property
+    def form(self) -> str:
+        """Which form its result files have, see `testbed.exchange.clip_cc_forms.FORMS`."""
+        from testbed.exchange.clip_cc_forms import FIRST, TODAY
+
+        return TODAY if self.config.section == "embedding_model" else FIRST
+
+    @property
+    def scale(self) -> str:
+        """The scale of its result files: CLIP-CC-Bench's code of today leaves cosines unchanged."""
+        from testbed.exchange.clip_cc_forms import TODAY
+
+        return "raw" if self.form == TODAY else "unit"
+
     def settings(self, catalog: Catalog, scorers: Sequence[str] = ()) -> list[str]:
         """The settings that compare captions as the file says: ``clip-cc-bench[.coarse|.METHOD]@DECODER``.
 
@@ -184,6 +198,7 @@ def export(
     settings: Sequence[str],
     scale: str = "unit",
     first: Collection[int] = (),
+    form: str = "decoders",
 ) -> None:
     """Writes CLIP-CC-Bench's files and says what was written; see `testbed.exchange.clip_cc.export_clip_cc`.
 
@@ -193,7 +208,7 @@ def export(
     from testbed.cli.analyses import note
     from testbed.exchange.clip_cc import export_clip_cc
 
-    written = export_clip_cc(store, folder, models, settings, scale, note, first)
+    written = export_clip_cc(store, folder, models, settings, scale, note, first, form)
     click.echo(
         f"{count(written.captioners, 'evaluation')} by {', '.join(written.decoders)}: {count(written.files, 'file')}"
         f" written to {folder}",
@@ -201,7 +216,14 @@ def export(
     )
 
 
-def export_run(store: Store, outcomes: Sequence[Outcome], folder: Path, partial: bool = False) -> None:
+def export_run(
+    store: Store,
+    outcomes: Sequence[Outcome],
+    folder: Path,
+    partial: bool = False,
+    scale: str = "unit",
+    form: str = "decoders",
+) -> None:
     """Writes CLIP-CC-Bench's files of a run's captioners, by all decoders that have scored them in the same way.
 
     Not of a partial run, since its files would look like those of all samples and stand in their place.
@@ -220,4 +242,4 @@ def export_run(store: Store, outcomes: Sequence[Outcome], folder: Path, partial:
         return
     models = list(dict.fromkeys(each.model for each in scored))
     own = {each.evaluation_id for each in scored if each.evaluation_id is not None}
-    export(store, folder, models, settings_beside(store, [each.setting for each in scored]), first=own)
+    export(store, folder, models, settings_beside(store, [each.setting for each in scored]), scale, own, form)

@@ -105,7 +105,8 @@ LOGIT_FORMS = ("npz", "csv", "parquet")
     "--import-results",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Import a published table: ImageNet-testbed's CSV, or CLIP benchmark's CSV, JSON or folder of JSON files.",
+    help="Import a published table: ImageNet-testbed's CSV, or a CSV, JSON or folder of JSON files of CLIP benchmark"
+    " or CLIP-CC-Bench.",
 )
 @click.option(
     "--model-types",

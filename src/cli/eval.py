@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.checks import check_as_object, require_amount
-from testbed.cli.clip_cc import clip_cc_options, export_run, translate
+from testbed.cli.clip_cc import ClipCcRun, clip_cc_options, export_run, translate
 from testbed.cli.dry_run import dry_run as show_plan
 from testbed.cli.run_report import FINISHED, not_finite, print_report
 from testbed.cli.scorer_options import as_scored, scorer_options
@@ -181,14 +181,14 @@ def command(
         click.echo(line, err=True)
     if dry_run:
         return show_plan(registry, options, chosen_models, chosen_settings, as_json)
-    after = {"heads": given["save_clf"], "exported": bench.results if bench is not None else None}
+    heads = given["save_clf"]
     if db:
-        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, **after)
+        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, heads=heads, bench=bench)
     with tempfile.TemporaryDirectory(prefix="testbed-") as folder:
         from dataclasses import replace
 
         options = replace(options, db_url=str(Path(folder) / "results.db"), payload_url="")
-        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, kept=False, **after)
+        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, False, heads, bench)
 
 
 def _require(models: Sequence[str], eval_settings: Sequence[str], base_dir: Path | None) -> None:
@@ -238,20 +238,25 @@ def _run(
     as_json: bool,
     kept: bool = True,
     heads: Path | None = None,
-    exported: Path | None = None,
+    bench: ClipCcRun | None = None,
 ) -> int:
+    from testbed.cli.clip_cc_log import log_outcomes, logged
     from testbed.db.store import Store
     from testbed.runner.run import run
 
     progress = _progress(options)
     set_up_logging(options.verbose, progress.note)
-    try:
-        report = run(catalog, options, models, settings, progress)
-    finally:
-        progress.close()
+    with logged(bench if options.limit is None else None, progress, options.progress_interval) as told:
+        try:
+            report = run(catalog, options, models, settings, told)
+        finally:
+            progress.close()
+        with Store.open(options.db_url) as store:
+            finished = [each.evaluation_id for each in report.of(*FINISHED) if each.evaluation_id is not None]
+            results = store.results_of(finished)
+        if bench is not None and options.limit is None:
+            log_outcomes(report, results)
     with Store.open(options.db_url) as store:
-        finished = [each.evaluation_id for each in report.of(*FINISHED) if each.evaluation_id is not None]
-        results = store.results_of(finished)
         unreadable = store.unreadable(finished)
         broken = {each.evaluation_id for each in not_finite(results)}
         if logdir is not None:
@@ -279,8 +284,9 @@ def _run(
             print_report(
                 report, results, unreadable, models, settings, options.override, store.display_url if kept else None
             )
-        if exported is not None:
-            export_run(store, report.of(*FINISHED), exported, partial=options.limit is not None)
+        if bench is not None:
+            partial = options.limit is not None
+            export_run(store, report.of(*FINISHED), bench.results, partial, bench.scale, bench.form)
     if report.interrupted:
         return EXIT_INTERRUPTED
     return 0 if report.ok and not (options.strict and broken) else EXIT_ERROR

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SHOWN_REASONS = 10
 SHOWN_MODELS = 3
 FINISHED = ("complete", "stored", "derived", "scored")  # statuses of cells with results
-STATUSES = ("complete", "derived", "scored", "stored", "unsupported", "failed", "stopped")
+STATUSES = ("complete", "derived", "scored", "stored", "unsupported", "failed", "incomplete", "stopped")
 # The metric shown in the table is the first of these that the setting has.
 HEADLINES = (
     "top1",
@@ -75,14 +75,14 @@ def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], 
         for each in results
         if each.metric == shown.get(each.eval_setting) and each.slice == OVERALL
     }
-    for outcome in report.of("unsupported", "failed", "stopped"):
+    for outcome in report.of("unsupported", "failed", "incomplete", "stopped"):
         cells[outcome.model, labels[outcome.setting]] = outcome.status
     if cells:
         only_top1 = all(label == setting for setting, label in labels.items())
         heading = "top-1, %" if only_top1 else "top-1 (or the metric named), %"
         click.echo(_results_grid(cells, models, list(labels.values()), heading))
         click.echo()
-    for status, heading in (("unsupported", "Not supported"), ("failed", "Failed")):
+    for status, heading in (("unsupported", "Not supported"), ("failed", "Failed"), ("incomplete", "Incomplete")):
         _print_reasons(heading, report.of(status))
 
 

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.db.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.errors import StoreError
+from testbed.exchange.clip_cc_forms import (
+    COLUMNS,
+    FIRST,
+    FORMS,
+    TODAY,
+    Sheet,
+    aggregated_table,
+    as_csv,
+    first_summary,
+    number,
+    score_table,
+    status_table,
+    todays_summary,
+    videos_json,
+)
 from testbed.exchange.export_texts import TEXT
-from testbed.jsontext import to_json
 from testbed.paths import write_atomically
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
-
-COLUMNS = ("coarse_similarity", "fine_precision", "fine_recall", "fine_f1", "hm_cf")
-# The names in the summary, with the column and statistics of each.
-SUMMARY = {
-    "coarse_similarity": ("coarse_similarity", ("mean", "std", "min", "max")),
-    "fine_grained_precision": ("fine_precision", ("mean", "std")),
-    "fine_grained_recall": ("fine_recall", ("mean", "std")),
-    "fine_grained_f1": ("fine_f1", ("mean", "std")),
-    "hm_cf": ("hm_cf", ("mean", "std")),
-}
 SCALES = {"unit": "", "raw": "_raw"}  # scale → suffix of the score names
 STATUS = ("scored", "missing", "empty", "error")
-DIGITS = 4
 REPLAY = "replay:"
 MARK = "@"  # precedes the decoder in the name of a setting
 
@@ -81,42 +78,60 @@ def export_clip_cc(
     scale: str = "unit",
     tell: Tell = lambda note: None,
     first: Collection[int] = (),
+    form: str = FIRST,
 ) -> Written:
     """Writes the stored scores of captioners by decoders.
 
     Args:
         store: The results store.
-        folder: The output folder; gets ``decoders/individual_results`` and ``decoders/aggregated_results``.
+        folder: The output folder; gets ``individual_results`` and ``aggregated_results`` below that of the form.
         models: Names or patterns of captioners; none means all.
         settings: Names or patterns of settings ``<setting>@<decoder>``; none means all with such scores.
         scale: ``"unit"``: (x + 1) / 2; ``"raw"``: unchanged cosines.
         tell: Called with notes.
         first: Ids of evaluations that take precedence over the reported ones: those of the run to write.
+        form: One of `FORMS`: ``"decoders"`` (the README's) or ``"embedding_models"`` (today's).
 
     Raises:
         StoreError: If there is nothing to write, two evaluations would have the same files, or they cannot be written.
     """
     scored = _scored(store, models, settings, SCALES[scale], tell, first)
-    results, summaries = folder / "decoders" / "individual_results" / "csv", folder / "decoders" / "aggregated_results"
+    place = FORMS[form]
+    summaries = folder / place.summaries
+    summary = todays_summary if form == TODAY else first_summary
     files: dict[Path, str] = {}
-    for each in scored:
-        ids, columns, status, reasons = _columns(store, each.evaluation, SCALES[scale])
-        table, notes = _tables(ids, columns, status, reasons)
-        files[results / each.decoder / f"{each.captioner}_results.csv"] = table
-        files[results / each.decoder / f"{each.captioner}_status.csv"] = notes
-        summary = _summary(each, columns, status, scale)
-        files[summaries / each.decoder / "per_model" / f"{each.captioner}_summary.json"] = f"{to_json(summary)}\n"
+    sheets = [_sheet(store, each, scale) for each in scored]
+    for each, sheet in zip(scored, sheets, strict=True):
+        files[folder / place.videos(each.decoder, each.captioner, "csv")] = score_table(sheet)
+        files[folder / place.videos(each.decoder, each.captioner, "json")] = videos_json(sheet)
+        files[folder / place.status(each.decoder, each.captioner)] = status_table(sheet)
+        files[summaries / each.decoder / place.summary.format(each.captioner)] = summary(sheet)
+    if form == TODAY:
+        files[summaries / "aggregated_results.csv"] = aggregated_table(sheets)
     ranking = _ranking(store, scored, f"hm_cf{SCALES[scale]}", tell)
     if ranking is not None:
         files[summaries / "ranking.csv"] = ranking
+    write_files(files, folder)
+    decoders = tuple(sorted({each.decoder for each in scored}))
+    return Written(len(scored), decoders, len(files), ranking is not None)
+
+
+def write_files(files: Mapping[Path, str], folder: Path) -> None:
+    """Writes texts, each in one step.
+
+    Args:
+        files: Path → text.
+        folder: The folder that they are in, for the message.
+
+    Raises:
+        StoreError: If they cannot be written.
+    """
     try:
         for path, text in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text.encode())
     except OSError as error:
         raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error
-    decoders = tuple(sorted({each.decoder for each in scored}))
-    return Written(len(scored), decoders, len(files), ranking is not None)
 
 
 # Which ------------------------------------------------------------------------------------------------------------
@@ -203,28 +218,38 @@ def short_name(name: str) -> str:
 # What -------------------------------------------------------------------------------------------------------------
 
 
-def _columns(
-    store: Store, evaluation: Evaluation, suffix: str
-) -> tuple[list[str], dict[str, Array | None], list[str], list[str]]:
-    """Each sample's id, scores (None for a column that was not computed), status, and why it has no score."""
+def _sheet(store: Store, each: Scored, scale: str) -> Sheet:
+    """The scores and texts of an evaluation."""
+    import numpy as np
+
+    evaluation = each.evaluation
     if evaluation.dataset_id is None:
         raise StoreError(f"evaluation {evaluation.id} has no samples")
-    ids = [sample.id for sample in store.dataset(evaluation.dataset_id).samples]
+    samples = store.dataset(evaluation.dataset_id).samples
     scores = {name: values for (_, name), values in store.scores(evaluation.id).items()}
-    columns = {column: scores.get(f"{column}{suffix}") for column in COLUMNS}
     status = [STATUS[int(code)] for code in scores["status"]]
-    reasons = [""] * len(ids)
-    if TEXT in store.kinds(evaluation.id):
-        values = store.read_outputs(evaluation.id, TEXT)
-        reasons = [_reason(said, value) for said, value in zip(status, values, strict=True)]
-    return ids, columns, status, reasons
+    stored = TEXT in store.kinds(evaluation.id)
+    values = store.read_outputs(evaluation.id, TEXT) if stored else [None] * len(samples)
+    counted = {"sentences", "reference_sentences"} <= scores.keys()
+    return Sheet(
+        captioner=each.captioner,
+        decoder=evaluation.eval_setting.rpartition(MARK)[2],
+        ids=[sample.id for sample in samples],
+        columns={column: scores.get(f"{column}{SCALES[scale]}") for column in COLUMNS},
+        status=status,
+        reasons=[_reason(said, value) if stored else "" for said, value in zip(status, values, strict=True)],
+        texts=[value.get("text") if isinstance(value, dict) else None for value in values],
+        references=[_reference(sample.target) for sample in samples],
+        cosines=scores.get(f"{COLUMNS[0]}{SCALES['raw']}", np.full(len(samples), np.nan)),
+        sentences=(scores["sentences"], scores["reference_sentences"]) if counted else None,
+        scale=scale,
+        completed=evaluation.completed_at.isoformat() if evaluation.completed_at else "",
+    )
 
 
-def _filled(columns: dict[str, Array | None]) -> Array:
-    """The column that always exists."""
-    coarse = columns[COLUMNS[0]]
-    assert coarse is not None
-    return coarse
+def _reference(target: Any) -> str:
+    """The reference; several are one to a line."""
+    return "\n".join(map(str, target)) if isinstance(target, list | tuple) else str(target or "")
 
 
 def _reason(status: str, value: Any) -> str:
@@ -232,55 +257,6 @@ def _reason(status: str, value: Any) -> str:
         said = value.get("finish_reason") if isinstance(value, dict) else None
         return re.sub(r"^error:\s*", "", str(said)) if said else "it could not be read"
     return {"missing": "no prediction", "empty": "the prediction is blank"}.get(status, "")
-
-
-def _tables(
-    ids: Sequence[str], columns: dict[str, Array | None], status: Sequence[str], reasons: Sequence[str]
-) -> tuple[str, str]:
-    """The CSV of scores, with the scored samples, and the CSV of statuses, with all samples."""
-    import numpy as np
-
-    coarse = _filled(columns)
-    rows = [
-        [ids[place], *("" if values is None else _number(values[place]) for values in columns.values())]
-        for place in np.flatnonzero(~np.isnan(coarse)).tolist()
-    ]
-    notes = [list(row) for row in zip(ids, status, reasons, strict=True)]
-    return _csv(["video_id", *COLUMNS], rows), _csv(["video_id", "status", "reason"], notes)
-
-
-def _number(value: float) -> str:
-    return "" if value != value else f"{value:.{DIGITS}f}"
-
-
-def _csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def _summary(each: Scored, columns: dict[str, Array | None], status: Sequence[str], scale: str) -> dict[str, Any]:
-    """CLIP-CC-Bench's summary; raw cosines are marked."""
-    import numpy as np
-
-    # The population standard deviation.
-    told: dict[str, Callable[[Array], Any]] = {"mean": np.mean, "std": np.std, "min": np.min, "max": np.max}
-    summary: dict[str, Any] = {
-        "model_name": each.captioner,
-        "decoder_name": each.evaluation.eval_setting.rpartition(MARK)[2],
-        "total_videos": len(status),
-        "successful_evaluations": sum(each in ("scored", "empty") for each in status),
-        "metrics": {},
-    }
-    for name, (column, wanted) in SUMMARY.items():
-        values = columns[column]
-        known = values[~np.isnan(values)].astype(np.float64) if values is not None else np.empty(0)
-        summary["metrics"][name] = {
-            key: round(float(told[key](known)), DIGITS) if len(known) else None for key in wanted
-        }
-    return summary if scale == "unit" else {**summary, "scale": scale}
 
 
 def _ranking(store: Store, scored: Sequence[Scored], metric: str, tell: Tell) -> str | None:
@@ -299,8 +275,8 @@ def _ranking(store: Store, scored: Sequence[Scored], metric: str, tell: Tell) ->
     header += [f"{what}_{decoders[setting]}" for setting in found.settings for what in (metric, "points")]
     rows = []
     for model, place, values in zip(found.models, found.places, found.values, strict=True):
-        row = [str(place.rank), captioners[model], f"{place.points:g}", _number(place.mean)]
+        row = [str(place.rank), captioners[model], f"{place.points:g}", number(place.mean)]
         for value, points in zip(values, place.of_voters, strict=True):
-            row += [_number(value), f"{points:g}"]
+            row += [number(value), f"{points:g}"]
         rows.append(row)
-    return _csv(header, rows)
+    return as_csv(header, rows)

@@ -14,7 +14,7 @@ from pathlib import Path
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, Metric, Result
 from testbed.errors import StoreError
-from testbed.exchange import clip_benchmark
+from testbed.exchange import clip_benchmark, clip_cc_results
 from testbed.exchange.imported import ImportedCell, ImportReport, imported_cell, metric_in, named, read_csv
 
 # ImageNet-testbed's table has two columns for the settings with frame sets: metrics of the setting before the suffix.
@@ -22,17 +22,20 @@ METRIC_SUFFIXES = ("pm0", "pm10")
 
 
 def import_results(store: Store, path: Path, model_types: Path | None = None) -> ImportReport:
-    """Imports a table: ImageNet-testbed's (models × settings, percent), or CLIP benchmark's CSV or JSON (cell by cell).
+    """Imports a table: ImageNet-testbed's (models × settings, percent), CLIP benchmark's CSV or JSON, CLIP-CC-Bench's.
 
     Args:
         store: The results store.
-        path: The file, or a folder of CLIP benchmark's JSON files.
+        path: The file, or a folder of CLIP benchmark's or CLIP-CC-Bench's JSON files.
         model_types: ImageNet-testbed's table of model types (columns ``model`` and ``model_type``).
 
     Raises:
         StoreError: If the file is neither, or a value is out of range; nothing is imported then.
     """
-    if path.is_dir() or path.suffix == ".json":
+    if (summaries := clip_cc_results.summaries_in(path)) is not None:
+        report = ImportReport(clip_cc_results.FORM)
+        cells = clip_cc_results.cells_of(summaries)
+    elif path.is_dir() or path.suffix == ".json":
         report = ImportReport(clip_benchmark.FORM)
         cells = clip_benchmark.cells_of(clip_benchmark.json_records(path, report), report)
     else:
@@ -43,10 +46,14 @@ def import_results(store: Store, path: Path, model_types: Path | None = None) ->
         elif header and header[0] == "model" and len(header) > 1:
             report = ImportReport("ImageNet-testbed's table")
             cells = _imagenet_testbed(header, rows, path, report)
+        elif header and header[0] == clip_cc_results.NAME:
+            report = ImportReport(clip_cc_results.FORM)
+            cells = clip_cc_results.csv_cells(header, rows, path)
         else:
             raise StoreError(
                 f"{path} is not a table that can be imported: ImageNet-testbed's begins with a column 'model' and has a"
                 f" column for each setting; CLIP benchmark's CSV or JSON has {', '.join(clip_benchmark.KEYS)};"
+                f" CLIP-CC-Bench's begins with a column {clip_cc_results.NAME!r};"
                 f" this one begins with {', '.join(header[:4]) or 'nothing'}"
             )
     types = _read_types(model_types, report) if model_types else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from testbed.data.language.sentences import get_splitter
 from testbed.errors import DataError, UnsupportedError
 from testbed.metrics.caption_similarity import SimilarityOptions, score_captions, similarity_metrics, texts_of
+from testbed.metrics.cut_texts import cut_texts
 from testbed.models.base.capability import EMBED_TEXT, EmbedsText
 
 if TYPE_CHECKING:
@@ -49,7 +51,11 @@ def caption_similarity(
     Returns:
         The means under their names (None where no sample is scored), ``coverage`` and ``empty`` among them;
         ``per_sample``: arrays [n] by name; ``baselines``, where scores are rescaled; ``splitter``: the id of what cut
-        the texts. The names are explained at `testbed.metrics.caption_similarity.SimilarityScores`.
+        the texts into sentences; ``truncated``: how many different texts and sentences have more tokens than the scorer
+        takes, None where it does not tell, as a function. The names are explained at
+        `testbed.metrics.caption_similarity.SimilarityScores`.
+
+    A warning says how many texts are cut, if any are.
 
     Raises:
         DataError: If something else is given than lists of texts, a sample has no reference or a blank one, or
@@ -62,11 +68,13 @@ def caption_similarity(
     captions, several = _texts_given(captions, references)
     splitter = get_splitter(chosen.chunking, language) if chosen.fine else None
     texts = texts_of(captions, several, splitter, chosen)
-    embeddings = _embedded(_embedder(scorer, language, device, dtype), texts)
+    embed = _embedder(scorer, device, dtype) if texts else None
+    embeddings, cut = _embedded(embed, texts, language) if embed is not None else (np.zeros((0, 0), np.float32), None)
     rows = {text: row for row, text in enumerate(texts)}
     scores = score_captions(captions, several, rows, embeddings, splitter, chosen)
     means = {metric.name: metric.value for metric in similarity_metrics(scores)}
-    return {**means, "per_sample": scores.scores, "baselines": scores.baselines, "splitter": scores.splitter}
+    about = {"baselines": scores.baselines, "splitter": scores.splitter, "truncated": cut}
+    return {**means, "per_sample": scores.scores, **about}
 
 
 def _texts_given(captions: Any, references: Any) -> tuple[list[str | None], list[list[str]]]:
@@ -89,19 +97,17 @@ def _several(place: int, given: Any) -> list[str]:
     return found
 
 
-def _embedder(scorer: Any, language: str, device: str | None, dtype: str) -> Embed:
-    """A function from texts to embeddings; models are loaded when it is called."""
+def _embedder(scorer: Any, device: str | None, dtype: str) -> EmbedsText | Embed:
+    """A loaded model, or a function from texts to embeddings."""
     if isinstance(scorer, str):
         from testbed.registry import registry
 
         scorer = registry.get_model(scorer)
     if hasattr(scorer, "capabilities"):
-        return lambda texts: _loaded(scorer, device, dtype).embed_text(texts, language)
-    if isinstance(scorer, EmbedsText):
-        return lambda texts: scorer.embed_text(texts, language)
-    if callable(scorer):
-        embed: Embed = scorer
-        return embed
+        return _loaded(scorer, device, dtype)
+    if isinstance(scorer, EmbedsText) or callable(scorer):
+        embedder: EmbedsText | Embed = scorer
+        return embedder
     raise UnsupportedError(
         f"a scorer is the name of a model, its definition, a loaded model or a function of texts, got {scorer!r}"
     )
@@ -119,11 +125,17 @@ def _loaded(definition: ModelDefinition, device: str | None, dtype: str) -> Embe
     return loaded
 
 
-def _embedded(embed: Embed, texts: list[str]) -> Array:
-    """Embeddings as an array [B, D]."""
-    if not texts:
-        return np.zeros((0, 0), dtype=np.float32)
-    found = embed(texts)
+def _embedded(embed: EmbedsText | Embed, texts: list[str], language: str) -> tuple[Array, int | None]:
+    """Embeddings as an array [B, D], and how many of the texts are cut; None where that is not known."""
+    found: Any
+    if isinstance(embed, EmbedsText):
+        found, about = embed.embed_text(texts, language), cut_texts(embed, texts)
+        if about.cut:
+            name = getattr(getattr(embed, "definition", None), "name", "the scorer")
+            warnings.warn(about.line(name), UserWarning, stacklevel=3)
+        cut = None if about.limit is None else about.cut
+    else:
+        found, cut = embed(texts), None
     if hasattr(found, "detach"):
         found = found.detach().float().cpu().numpy()
     embeddings = np.asarray(found)
@@ -132,4 +144,4 @@ def _embedded(embed: Embed, texts: list[str]) -> Array:
             f"the scorer was given {len(texts)} texts and returned {embeddings.dtype} {embeddings.shape};"
             f" expected embeddings ({len(texts)}, D)"
         )
-    return embeddings
+    return embeddings, cut

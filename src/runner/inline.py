@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from testbed.db.store import Store
 from testbed.errors import RunError
@@ -54,6 +54,10 @@ class InlineChannel:
     def cell_failed(self, evaluation_id: int, reason: str) -> None:
         """A cell cannot be finished."""
         self._events.cell_failed(evaluation_id, reason)
+
+    def unreached(self, evaluation_id: int, reasons: Mapping[int, str]) -> None:
+        """Samples did not get through to the model, by position."""
+        self._events.unreached(evaluation_id, reasons)
 
     def read(self, reads: Iterable[Read]) -> None:
         """Files and variables that users' code has read for the first time."""

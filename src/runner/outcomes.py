@@ -67,8 +67,8 @@ class Outcomes:
         return id(cell) in self._whole or self.of(cell) is not None
 
     def ended(self) -> set[int | None]:
-        """The evaluations of the cells that have ended."""
-        return {each.evaluation_id for each in self._outcomes.values()}
+        """The evaluations of the cells that have ended, and that no run resumes."""
+        return {each.evaluation_id for each in self._outcomes.values() if each.status != "incomplete"}
 
     def finish(self, evaluation_id: int, cell: Cell) -> None:
         """Scores and completes an evaluation whose outputs are stored, in a thread."""

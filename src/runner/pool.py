@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -31,6 +31,10 @@ class Events(Protocol):
 
     def cell_failed(self, evaluation_id: int, reason: str) -> None:
         """A cell cannot be finished."""
+        ...
+
+    def unreached(self, evaluation_id: int, reasons: Mapping[int, str]) -> None:
+        """Samples did not get through to the model, by position."""
         ...
 
     def read(self, reads: Iterable[Read]) -> None:
@@ -194,6 +198,9 @@ class Pool:
 
     def _on_cell_failed(self, slot: int, evaluation_id: int, reason: str) -> None:
         self.events.cell_failed(evaluation_id, reason)
+
+    def _on_unreached(self, slot: int, evaluation_id: int, reasons: Mapping[int, str]) -> None:
+        self.events.unreached(evaluation_id, reasons)
 
     def _on_read(self, slot: int, reads: Iterable[Read]) -> None:
         self.events.read(reads)

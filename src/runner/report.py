@@ -13,8 +13,8 @@ class Outcome:
     """The outcome of a cell.
 
     Attributes:
-        status: ``stored`` (before this run), ``complete``, ``derived``, ``scored``, ``unsupported``, ``failed`` or
-            ``stopped``.
+        status: ``stored`` (before this run), ``complete``, ``derived``, ``scored``, ``unsupported``, ``failed``,
+            ``incomplete`` (some samples got no answer from a served model; a rerun asks for these) or ``stopped``.
         evaluation_id: Its evaluation, if it has one.
     """
 
@@ -75,4 +75,4 @@ class Report:
         """Whether every supported cell has a result that no check contradicts."""
         replaced = {each.evaluation_id for each in self.of("stored")}
         contradicted = [each for each in self.checks if each.result == "differs" and each.evaluation in replaced]
-        return not self.interrupted and not self.of("failed", "stopped") and not contradicted
+        return not self.interrupted and not self.of("failed", "incomplete", "stopped") and not contradicted

@@ -1,23 +1,28 @@
-"""Sends messages to a generative model, in batches, and copes with those that it cannot answer."""
+"""Sends messages to a generative model, and copes with those that it cannot answer or that do not get through."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from testbed.calls import reason_of
 from testbed.data.perturbation import sample_seed
 from testbed.data.reader import seed_everything
-from testbed.errors import RunError
+from testbed.errors import RunError, UnreachedError
+from testbed.inputs import active, use_in_this_thread
 from testbed.memory import DeviceError, is_device_error, is_out_of_memory
-from testbed.models.base.capability import GenerationConfig, Message
+from testbed.models.base.capability import FAILED, NETWORK, Generation, GenerationConfig, Message
 from testbed.tasks.parts.generation import failure, output_of
+from testbed.work.unreached import WORDS, is_passing
 
 log = logging.getLogger("testbed")
 
 SAMPLING = "sampling"  # the key of the random numbers of sampling models, besides the sample
 HOPELESS = 8  # failed messages after which a model that has never answered is given up
+
+Output = dict[str, Any] | UnreachedError
 
 
 class Answerer:
@@ -26,7 +31,8 @@ class Answerer:
     Args:
         model: Its name.
         config: How text is generated.
-        size: Messages at once; smaller when they do not fit into memory.
+        size: Messages at once; smaller when they do not fit into memory. A served model gets them one by one, so many
+            at the same time: one that fails does not take the answers to the others with it.
         seed: The run's ``--seed``.
 
     Attributes:
@@ -42,34 +48,65 @@ class Answerer:
         self._tried = self._failed = 0  # numbers of messages before the first answer
         self._reason = ""
 
-    def answer(self, loaded: Any, messages: Sequence[Message]) -> list[dict[str, Any]]:
-        """The outputs for some messages; if a batch fails, its messages are retried one by one."""
-        if not messages:
-            return []
-        if self.config.temperature > 0 and len(messages) > 1:
+    def answer(self, loaded: Any, messages: Sequence[Message]) -> list[Output]:
+        """The output for each message, or why it did not get through; what the model refuses is an output.
+
+        If a batch fails, its messages are retried one by one.
+        """
+        if self.config.temperature > 0:
             # One by one, so that sampling for one message does not depend on the others.
-            return [output for message in messages for output in self.answer(loaded, [message])]
+            return [self._sampled(loaded, message) for message in messages]
+        if loaded.definition.resource == NETWORK and len(messages) > 1:
+            with ThreadPoolExecutor(self.size, "asking", use_in_this_thread, (active(),)) as threads:
+                answers = list(threads.map(lambda message: self._ask_one(loaded, message), messages))
+            return [self._output(message, each) for message, each in zip(messages, answers, strict=True)]
+        parts = [messages[start : start + self.size] for start in range(0, len(messages), self.size)]
+        return [output for part in parts for output in self._batch(loaded, part)]
+
+    def _sampled(self, loaded: Any, message: Message) -> Output:
+        seed_everything(sample_seed(SAMPLING, message.sample, self.seed))
+        return self._output(message, self._ask_one(loaded, message))
+
+    def _ask_one(self, loaded: Any, message: Message) -> Generation | Exception:
         try:
-            if self.config.temperature > 0:
-                seed_everything(sample_seed(SAMPLING, messages[0].sample, self.seed))
-            generations = loaded.generate(messages, self.config)
-            self.answered = True
-            return [output_of(each) for each in generations]
+            answer: Generation | Exception = loaded.generate([message], self.config)[0]
+            return answer
+        except Exception as error:
+            return error
+
+    def _batch(self, loaded: Any, messages: Sequence[Message]) -> list[Output]:
+        if len(messages) <= 1:
+            return [self._output(message, self._ask_one(loaded, message)) for message in messages]
+        try:
+            answers = loaded.generate(messages, self.config)
+            return [self._output(message, each) for message, each in zip(messages, answers, strict=True)]
         except Exception as error:
             if is_device_error(error):
                 raise DeviceError(str(error)) from error
-            if len(messages) == 1:
-                log.debug("%s cannot answer %s", self.model, messages[0].sample, exc_info=True)
-                self._failed, self._reason = self._failed + 1, reason_of(error)
-                return [failure(self._reason)]
-            halves = is_out_of_memory(error)
+            halves, passing = is_out_of_memory(error), is_passing(error)
         middle = len(messages) // 2
         if halves:
             self.size = max(middle, 1)
             parts = [messages[:middle], messages[middle:]]
         else:
             parts = [[message] for message in messages]
-        return [output for part in parts for output in self.answer(loaded, part)]
+            if passing:  # from now on, what fails takes nothing with it
+                self.size = 1
+        return [output for part in parts for output in self._batch(loaded, part)]
+
+    def _output(self, message: Message, answer: Generation | Exception) -> Output:
+        """An answer as stored; for an error a refusal, or an `UnreachedError` if it may pass."""
+        if isinstance(answer, Generation) and answer.finish_reason.startswith(FAILED):
+            reason = answer.finish_reason.removeprefix(FAILED).lstrip(": ")
+            answer = UnreachedError(reason) if WORDS.search(reason) else answer
+        if isinstance(answer, Generation):
+            self.answered = True
+            return output_of(answer)
+        if is_device_error(answer):
+            raise DeviceError(str(answer)) from answer
+        log.debug("%s cannot answer %s", self.model, message.sample, exc_info=answer)
+        self._failed, self._reason = self._failed + 1, reason_of(answer)
+        return UnreachedError(self._reason) if is_passing(answer) else failure(self._reason)
 
     def give_up_if_hopeless(self, tried: int, total: int) -> None:
         """Gives up a model that has failed on every message so far.

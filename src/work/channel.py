@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
@@ -37,6 +37,10 @@ class Channel(Protocol):
 
     def cell_failed(self, evaluation_id: int, reason: str) -> None:
         """A cell cannot be finished."""
+        ...
+
+    def unreached(self, evaluation_id: int, reasons: Mapping[int, str]) -> None:
+        """Samples did not get through to the model, by position."""
         ...
 
     def read(self, reads: Iterable[Read]) -> None:
@@ -97,6 +101,10 @@ class RemoteChannel(ABC):
     def cell_failed(self, evaluation_id: int, reason: str) -> None:
         """A cell cannot be finished."""
         self.tell("cell_failed", evaluation_id, reason)
+
+    def unreached(self, evaluation_id: int, reasons: Mapping[int, str]) -> None:
+        """Samples did not get through to the model, by position."""
+        self.tell("unreached", evaluation_id, dict(reasons))
 
     def read(self, reads: Iterable[Read]) -> None:
         """Files and variables that users' code has read for the first time."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,10 @@ class Context:
     def fail(self, evaluation_id: int, reason: str) -> None:
         """Marks a cell as failed."""
         self._channel.cell_failed(evaluation_id, reason)
+
+    def unreached(self, evaluation_id: int, reasons: Mapping[int, str]) -> None:
+        """Tells which samples did not get through to the model, and why."""
+        self._channel.unreached(evaluation_id, reasons)
 
     def note(self, text: str) -> None:
         """Sends a message to the user."""

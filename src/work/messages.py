@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from testbed.data.source import ImageSource
 from testbed.entities import Chunk
-from testbed.errors import RunError, SampleError
+from testbed.errors import RunError, SampleError, UnreachedError
 from testbed.graph.ops import TEXT, Generations
 from testbed.graph.passes import Pass, PassCell, Shard
 from testbed.inputs import active, use_in_this_thread
@@ -40,17 +40,24 @@ class MessageKernel(ShardKernel):
             yield from super().run(shards)
 
     def compute(self, shard: Shard) -> Iterator[Counted | Done]:
-        """Computes the answers for a shard, or for its first samples if the run is being stopped."""
+        """Computes the answers for a shard, or for its first samples if the run is being stopped.
+
+        Samples that did not get through to the model are left out of what is stored, and so are still to be computed.
+        """
         loaded = self._model()
-        values: list[dict[str, Any] | None] = [None] * shard.size
+        values: dict[int, dict[str, Any] | None] = {}
         positions = shard.positions
         errors: dict[int, str] = {}
+        unreached: dict[int, str] = {}
         done = 0
         for size, places, messages in self._batches(shard, errors):
             if errors and self.context.options.strict:
                 raise StrictError(f"{next(iter(errors.values()))} (--strict stops the run)")
             for place, output in zip(places, self.answerer.answer(loaded, messages), strict=True):
-                values[place - shard.start] = output
+                if isinstance(output, UnreachedError):
+                    unreached[place] = str(output)
+                else:
+                    values[place] = output
             self.answerer.give_up_if_hopeless(size, len(self.one_pass.positions))
             yield Counted(size)
             done += size
@@ -58,12 +65,17 @@ class MessageKernel(ShardKernel):
                 break
         end = shard.stop if done == shard.count else positions[done]
         given = [position for position in shard.given if position < end]
-        for position, row in zip(given, self.context.given(self.cell, TEXT, given), strict=True):
-            values[position - shard.start] = row
-        chunk = Chunk(self.cell.evaluation_id, TEXT, shard.start, values[: end - shard.start])
+        values.update(zip(given, self.context.given(self.cell, TEXT, given), strict=True))
+        values.update(dict.fromkeys(errors))
+        if unreached:
+            self.context.unreached(self.cell.evaluation_id, unreached)
+        chunks = [
+            Chunk(self.cell.evaluation_id, TEXT, start, [values[place] for place in range(start, stop)])
+            for start, stop in runs(sorted(values), apart=errors)
+        ]
         unread = {self.cell.evaluation_id: errors} if errors else {}
         if done == shard.count or self.answerer.answered:
-            yield Done(shard, [chunk], unread, whole=done == shard.count)
+            yield Done(shard, chunks, unread, whole=done == shard.count)
 
     def _model(self) -> Any:
         if self._loaded is None:
@@ -119,3 +131,17 @@ class MessageKernel(ShardKernel):
         if image is not None and self.setting.perturbation:
             image = perturbed(image, self.setting, sample, self.context.device, self.context.options.seed)
         return self.op.message(self.setting, sample, image)
+
+
+def runs(places: Sequence[int], apart: Collection[int]) -> list[tuple[int, int]]:
+    """The ranges (start, stop) that places, in order, consist of; some places are ranges of their own.
+
+    Unreadable samples are stored apart, since a run that reads them again drops the chunks they are in.
+    """
+    found: list[tuple[int, int]] = []
+    for place in places:
+        if found and found[-1][1] == place and place not in apart and place - 1 not in apart:
+            found[-1] = (found[-1][0], place + 1)
+        else:
+            found.append((place, place + 1))
+    return found

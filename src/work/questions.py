@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 from testbed.calls import reason_of
 from testbed.graph.ops import Answers
 from testbed.graph.passes import Pass, Shard
 from testbed.graph.requests import message_of
 from testbed.tasks.parts.generation import is_answer
-from testbed.work.answering import HOPELESS, Answerer
+from testbed.work.answering import HOPELESS, Answerer, Output
 from testbed.work.context import Context
 from testbed.work.kernel import Counted, Done, ItemValues, ShardKernel
 
@@ -37,9 +37,13 @@ class QuestionKernel(ShardKernel):
             part = shard.requests[done : done + self.answerer.size]
             outputs = self.answerer.answer(loaded, [message_of(each) for each in part])
             self.answerer.give_up_if_hopeless(len(part), max(len(shard.requests), HOPELESS))
-            answers.update((request, each) for request, each in zip(part, outputs, strict=True) if is_answer(each))
+            answers.update((request, each) for request, each in zip(part, outputs, strict=True) if _answered(each))
             done += len(part)
             yield Counted(len(part))
         anew = self.model in self.context.job.anew
         items = ItemValues(self.one_pass.node, list(answers), list(answers.values()), replace=anew)
         yield Done(shard, items=items, whole=done == len(shard.requests))
+
+
+def _answered(output: Output) -> TypeGuard[dict[str, Any]]:
+    return isinstance(output, dict) and is_answer(output)

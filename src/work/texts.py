@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -11,8 +11,9 @@ from testbed.calls import reason_of
 from testbed.graph.ops import TextEmbeddings
 from testbed.graph.passes import Pass, Shard
 from testbed.graph.texts import embed_texts
+from testbed.metrics.cut_texts import CutTexts, cut_texts
 from testbed.work.context import Context
-from testbed.work.kernel import Counted, Done, ItemValues, ShardKernel
+from testbed.work.kernel import Counted, Done, Event, ItemValues, ShardKernel
 
 PIECE = 64  # texts, at least, between two looks at whether the run is being stopped
 
@@ -25,8 +26,16 @@ class TextKernel(ShardKernel):
         assert isinstance(one_pass.op, TextEmbeddings)
         self.language = one_pass.op.language
         self.model = one_pass.models[0]
+        self._cut = self._texts = 0
+        self._limit: int | None = None
         self._loaded: Any = None  # the model, or why it cannot be loaded
         self._since_cleared = 0
+
+    def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
+        """See `Kernel.run`; tells at the end how many texts the model has cut."""
+        yield from super().run(shards)
+        if self._cut:
+            self.context.note(CutTexts(self._cut, self._texts, self._limit).line(self.model))
 
     def reason(self, error: Exception) -> str:
         """Names the model, which may be a judge of the cell."""
@@ -46,6 +55,7 @@ class TextKernel(ShardKernel):
             if values.ndim != 2 or len(values) != len(piece):
                 raise ValueError(f"embeddings [{len(piece)}, D] were expected, got {list(values.shape)}")
             parts.append(values)
+            self._count_cut(loaded, piece)
             done += len(piece)
             yield Counted(len(piece))
         anew = self.model in self.context.job.anew
@@ -59,6 +69,10 @@ class TextKernel(ShardKernel):
         if isinstance(self._loaded, Exception):
             raise self._loaded
         return self._loaded
+
+    def _count_cut(self, loaded: Any, texts: Sequence[str]) -> None:
+        found = cut_texts(loaded, texts)
+        self._cut, self._texts, self._limit = self._cut + found.cut, self._texts + found.texts, found.limit
 
     def _clear(self, texts: int) -> None:
         interval = self.context.options.clear_cache_interval

@@ -97,9 +97,9 @@ def test_nothing_to_rank(tmp_path, refusal):
 
 def test_clip_cc_benchs_files(store, ask, tmp_path):
     done = ask("--export-clip-cc", tmp_path / "out", "--eval-settings", "*@gte", "--scale", "raw")
-    assert f"3 evaluations by gte: 10 files written to {tmp_path / 'out'}" in done.stderr
+    assert f"3 evaluations by gte: 13 files written to {tmp_path / 'out'}" in done.stderr
     files = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.*")}
     assert "decoders/individual_results/csv/gte/a_results.csv" in files
     assert "decoders/aggregated_results/gte/per_model/c_summary.json" in files
     assert "decoders/aggregated_results/ranking.csv" in files
-    assert len(files) == 10
+    assert len(files) == 13

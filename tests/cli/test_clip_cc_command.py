@@ -192,14 +192,14 @@ def test_the_files_are_written_after_a_run(tmp_path, capsys):
         put_scored(store, "replay:/x/b.json", settings[0], {"v1": row(0.5, 0.5, 0.5)})
         outcomes = [Outcome(model, setting, "complete") for setting in ("clip-cc-bench", *settings)]
         export_run(store, outcomes, tmp_path / "results")
-        assert "2 evaluations by gte, nv-embed: 7 files written to" in capsys.readouterr().err
+        assert "2 evaluations by gte, nv-embed: 9 files written to" in capsys.readouterr().err
         export_run(store, outcomes[:2], tmp_path / "again")
         assert "2 evaluations by gte, nv-embed" in capsys.readouterr().err  # the ranking is that of all decoders
         export_run(store, outcomes[:1], tmp_path / "more")
     assert "no captioner was scored, so that nothing is written to" in capsys.readouterr().err
     assert not (tmp_path / "more").exists()
     written = {path.name for path in (tmp_path / "results").rglob("*.*")}
-    assert written == {"a_results.csv", "a_status.csv", "a_summary.json", "ranking.csv"}
+    assert written == {"a_results.csv", "a_results.json", "a_status.csv", "a_summary.json", "ranking.csv"}
 
 
 def test_the_settings_name_is_that_of_the_registry():

@@ -162,3 +162,39 @@ def test_the_offline_decoder_by_its_name(program: Any, bench: Path) -> None:
     assert set(again) == set(values)
     for key, value in values.items():  # which texts are encoded together may round their embeddings otherwise
         assert again[key] == pytest.approx(value, abs=1e-6), key
+
+
+def test_todays_file_gets_todays_result_files_and_a_log(
+    program: Any, bench: Path, said: dict[str, dict[str, str]]
+) -> None:
+    text = (
+        (bench / "minilm.yaml").read_text().replace("decoder:", "embedding_model:").replace('"minilm"', '"MiniLM-L6"')
+    )
+    text = text.replace("trust_remote_code: false", "additional_params: {torch_dtype: float32}")
+    (bench / "today.yaml").write_text(f"{text}logging:\n  level: INFO\n  log_prefix: minilm_evaluation\n")
+    models = bench / "data" / "models"
+    (models / "noise.json").write_text(json.dumps(dict(list(said["noise"].items())[1:])))
+    program("eval.py", "--clip-cc", "today.yaml")
+    root = bench / "results" / "embedding_models"
+    videos = json.loads((root / "individual_results" / "json" / "MiniLM-L6" / "shuffled.json").read_text())
+    scored = table(root / "individual_results" / "csv" / "MiniLM-L6" / "shuffled.csv")
+    assert list(videos) == list(scored) == list(said["copy"])
+    for name, values in scored.items():
+        video = videos[name]
+        assert (video["reference"], video["candidate"]) == (said["copy"][name], said["shuffled"][name])
+        found = video["similarity_data"]
+        assert values[0] == pytest.approx(found["coarse_grained"]["cosine_similarity"], abs=5.1e-5)  # unchanged cosines
+        assert values[4] == pytest.approx(found["hybrid"]["hm_cf"], abs=5.1e-5)
+        assert found["fine_grained"]["num_gt_chunks"] == len(split(said["copy"][name]))
+    (log,) = (root / "logs" / "MiniLM-L6").glob("minilm_evaluation_????????_??????.log")
+    lines = log.read_text().splitlines()
+    assert all(re.match(r"[-\d]{10} [:\d]{8},\d{3} - \w+ - [A-Z]+ - ", line) for line in lines), lines
+    assert any("WARNING" in line and "noise.json has no caption for 1 of 60 samples" in line for line in lines)
+    assert any("copy.json: hm_cf_raw 1.0000 (60 samples)" in line for line in lines)
+    assert any("60 of 60" in line for line in lines)  # the progress
+    (header, *rows) = (root / "aggregated_results" / "aggregated_results.csv").read_text().splitlines()
+    assert header == "Model Name,MiniLM-L6_coarse,MiniLM-L6_fine_f1,MiniLM-L6_hm_cf"
+    assert [row.split(",")[0] for row in rows] == ["copy", "noise", "shuffled"]
+    program("db.py", "--import-results", str(root / "aggregated_results"), "--db-url", "other.db")
+    ranked = json.loads(program("db.py", "--borda", "clip-cc-bench@*", "--json", "--db-url", "other.db").stdout)
+    assert [each["model"] for each in ranked] == ["copy", "shuffled", "noise"]

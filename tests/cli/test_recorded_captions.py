@@ -191,7 +191,7 @@ def test_clip_cc_benchs_command_writes_its_files(program, bench):
     file.write_text(CONFIG)
     common = ["--clip-cc", str(file), "--plugin", str(PLUGIN), "--executor", "inline"]
     done = program("eval.py", *common, "--eval-settings", "clip-cc-bench@bag-1")
-    assert f"2 evaluations by bag-1: 7 files written to {bench / 'results'}" in done.stderr
+    assert f"2 evaluations by bag-1: 9 files written to {bench / 'results'}" in done.stderr
     folder = bench / "results" / "decoders"
     assert "video_000" in rows(folder / "individual_results" / "csv" / "bag-1" / "mixed_results.csv")
     assert (folder / "aggregated_results" / "ranking.csv").read_text().splitlines()[1].startswith("1,copy,1,")
@@ -201,7 +201,7 @@ def test_clip_cc_benchs_command_writes_its_files(program, bench):
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
     words = ["--models", "noise", "--eval-settings", "clip-cc-bench.coarse@bag-2", "--no-db", "--base-dir", str(bench)]
     done = program("eval.py", *common, *words)
-    assert "1 evaluation by bag-2: 3 files written to" in done.stderr
+    assert "1 evaluation by bag-2: 4 files written to" in done.stderr
     done = program("eval.py", *common, "--dry-run", "--json", code=None)  # the decoder's weights are not here
     planned = {(each["model"], each["eval_setting"]) for each in json.loads(done.stdout)["cells"]}
     models = [f"replay:{bench / 'data' / 'models' / name}.json" for name in ("copy", "mixed")]

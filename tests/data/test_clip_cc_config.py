@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from testbed.data.sets.clip_cc_config import (
     DataPaths,
     FineGrained,
+    Logging,
     Processing,
     read_config,
 )
@@ -105,7 +107,7 @@ def test_the_base_folder(tmp_path, monkeypatch):
     ("found", "instead", "said"),
     [
         ("batch_size: 8", "batchsize: 8", "'decoder.batchsize' is not known; the keys below 'decoder' are name, path"),
-        ("processing:", "procesing:", "'procesing' is not known; the keys are decoder, processing"),
+        ("processing:", "procesing:", "'procesing' is not known; the keys are decoder, embedding_model, processing"),
         ("enabled: true", "on_: true", "'decoder.fine_grained.on_' is not known; .* are enabled, chunking_method"),
         ("instruction_for_retrieval", "instruction", "'decoder.additional_params.instruction' is not known"),
         ("  progress_interval", "  interval", "'processing.interval' is not known"),
@@ -143,7 +145,7 @@ def test_faults(tmp_path, found, instead, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "should be a mapping with the key 'decoder', .* it is empty"),
+        ("", "should be a mapping with the key 'decoder' or 'embedding_model', .* it is empty"),
         ("[1, 2]", "it is a list"),
         ("processing: {device: cpu}", "'decoder' should be a mapping of keys to values; it is missing"),
         ("decoder: nvembed", "'decoder' should be a mapping of keys to values; it is 'nvembed'"),
@@ -160,3 +162,50 @@ def test_other_files(tmp_path, text, said):
 def test_a_missing_file(tmp_path):
     with pytest.raises(DefinitionError, match=r"none\.yaml cannot be read"):
         read_config(tmp_path / "none.yaml")
+
+
+# The form of today's files, which have another first section.
+TODAY = """
+embedding_model:
+  name: "KaLM-Embedding-Gemma3-12B-2511"
+  path: "embedding_models/KaLM-Embedding-Gemma3-12B-2511"
+  type: "kalm"
+  batch_size: 8
+  max_length: 32768
+  trust_remote_code: true
+  additional_params:
+    torch_dtype: "bfloat16"
+    attn_implementation: "eager"
+  fine_grained: {enabled: true, chunking_method: "nltk"}
+processing: {device: "cuda:0", clear_cache_interval: 25, progress_interval: 10}
+models_to_evaluate: ["internvl", "Qwen2.5-32B"]
+logging:
+  level: "INFO"
+  log_prefix: "kalm_evaluation"
+"""
+
+
+def test_todays_files(tmp_path):
+    config = read_config(write(tmp_path, TODAY))
+    decoder = config.decoder
+    assert (decoder.name, decoder.type) == ("KaLM-Embedding-Gemma3-12B-2511", "kalm")
+    assert (decoder.torch_dtype, decoder.attention, decoder.instruction) == ("bfloat16", "eager", "")
+    assert (config.section, config.logging) == ("embedding_model", Logging("INFO", "kalm_evaluation"))
+    assert read_config(write(tmp_path, TODAY.replace('"INFO"', "debug"))).logging.level == "DEBUG"
+    assert read_config(write(tmp_path, LEAST)).logging == Logging()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"bfloat16"', '"int8"', "'embedding_model.additional_params.torch_dtype' should be one of float32, float16"),
+        ('"eager"', '"fast"', "attn_implementation' should be one of eager, sdpa, flash_attention_2; it is 'fast'"),
+        ('"INFO"', '"LOUD"', "'logging.level' should be one of DEBUG, INFO"),
+        ('"kalm_evaluation"', '"../x"', "'logging.log_prefix' should be the beginning of a file's name; it is '../x'"),
+        ("log_prefix", "prefix", "the key 'logging.prefix' is not known; the keys below 'logging' are level, log_pref"),
+        ("embedding_model:", f"{LEAST}embedding_model:", "'embedding_model' should not be there beside 'decoder'"),
+    ],
+)
+def test_faults_of_todays_files(tmp_path, old, new, said):
+    with pytest.raises(DefinitionError, match=re.escape(said)):
+        read_config(write(tmp_path, TODAY.replace(old, new)))

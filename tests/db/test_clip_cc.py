@@ -59,7 +59,7 @@ def test_the_files_of_one_captioner(store: Store, tmp_path: Path) -> None:
     put_scored(store, "replay:/x/internvl.json", "clip-cc-bench@nv-embed", ROWS)
     notes: list[str] = []
     written = export_clip_cc(store, tmp_path / "out", tell=notes.append)
-    assert (written.captioners, written.decoders, written.files, written.ranked) == (1, ("nv-embed",), 4, True)
+    assert (written.captioners, written.decoders, written.files, written.ranked) == (1, ("nv-embed",), 5, True)
     assert notes == []
     found = lines(results(tmp_path / "out", "nv-embed", "internvl"))
     # The page's second example: unit precision 0.7234, recall 0.7456 give F1 0.7343, with coarse 0.7654 hm_cf 0.7495.
@@ -143,7 +143,7 @@ def test_the_ranking_counts_decoders_and_leaves_out_who_lacks_one(store: Store, 
     put_scored(store, "replay:/x/d.json", "clip-cc-bench@gte", {"v1": row(0.99, 0.9, 0.9)})
     notes: list[str] = []
     written = export_clip_cc(store, tmp_path / "out", tell=notes.append)
-    assert (written.captioners, written.decoders, written.files) == (7, ("gte", "nv-embed"), 22)
+    assert (written.captioners, written.decoders, written.files) == (7, ("gte", "nv-embed"), 29)
     assert notes == ["left out: replay:/x/d.json (no hm_cf on clip-cc-bench@nv-embed)"]
     found = ranking(tmp_path / "out")
     assert [(each["rank"], each["model"], each["points"]) for each in found] == [

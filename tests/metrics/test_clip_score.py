@@ -193,18 +193,20 @@ IMAGE = pixels(1)[0]
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
-        ([], "a", "source is an empty list"),
-        (IMAGE, [], "target is an empty list"),
+        ([], "a", "Empty input list: source"),
+        (IMAGE, [], "Empty input list: target"),
         (torch.zeros(0, 3, 4, 4), "a", "no images"),
-        (pixels(2), axis(1), r"the same, but got 2 and 1"),
+        (pixels(2), axis(1), r"the same but got 2 and 1"),
         ([axis(1)], [axis(1), axis(2)], r"1 and 2"),
         (torch.zeros(4, 4), "a", "3d"),
         (torch.zeros(1, 2, 3, 4, 4), "a", "3d"),
         ([IMAGE, IMAGE[0]], ["a", "b"], r"3d.*\[20, 24\]"),
-        (None, "a", "modality of source .* NoneType"),
-        ((IMAGE,), "a", "modality of source .* tuple"),
-        ([1], "a", "modality of source .* int"),
+        (None, "a", "modality for input_data: source .* NoneType"),
+        ((IMAGE,), "a", "modality for input_data: source .* tuple"),
+        ([1], "a", "modality for input_data: source .* int"),
         ([IMAGE, "a"], ["a", "b"], "Tensor and str"),
+        ("a \udc80", "a", r"text 0 of source: '\\udc80' is a lone surrogate"),
+        (["a", "b"], ["a", "b \ud83d"], r"text 1 of target: '\\ud83d' is a lone surrogate.*errors='replace'"),
         (np.zeros((3, 4, 4)), "a", "ndarray"),
         (IMAGE[:2], "a", "1, 3 or 4 channels"),
         (torch.zeros(3, 0, 4), "a", "at least one pixel"),
@@ -308,7 +310,7 @@ def test_a_model_that_embeds_texts_alone():
 
 def test_names(monkeypatch):
     monkeypatch.setattr(registry.models, "names", lambda: ["toy"])  # no library has to list its own
-    with pytest.raises(ValueError, match=r"unknown model 'owner/name'.*transformers/owner/name") as caught:
+    with pytest.raises(ValueError, match=r"Unknown model 'owner/name'.*transformers/owner/name") as caught:
         CLIPScore("owner/name")
     assert isinstance(caught.value, UnknownNameError)
     classifier = Model("c", StandardTransform(16, 16), lambda: None, 1)
@@ -527,7 +529,7 @@ def test_without_torchmetrics(plain, monkeypatch):
     assert metric(axis(1), axis(1)).item() == 100
     assert metric.compute().item() == metric.compute_pairwise().item() == pytest.approx(80)
     assert metric.cosines.tolist() == pytest.approx([0.6, 1])
-    with pytest.raises(ValueError, match="an empty list"):
+    with pytest.raises(ValueError, match="Empty input list"):
         metric([], [])
     assert metric.n_samples == 2
     metric.reset()
@@ -564,3 +566,21 @@ def test_the_package_is_light_until_it_is_asked():
     assert {"CLIPScore", "clip_score"} <= set(testbed.metrics.__all__)
     with pytest.raises(AttributeError, match="no attribute 'clips'"):
         _ = testbed.metrics.clips
+
+
+def test_metrics_share_one_network_as_torchmetrics_wrapper_has_it():
+    wrappers = pytest.importorskip("torchmetrics.wrappers")
+    model = definition()
+    metrics = {"mean": CLIPScore(model), "pair": CLIPScore(model, clamp="pair")}
+    assert CLIPScore.feature_network == "model"
+    assert metrics["mean"].model is not metrics["pair"].model
+    shared = wrappers.FeatureShare(metrics)
+    assert metrics["mean"].model is metrics["pair"].model
+    assert not list(shared.state_dict())  # the network is no submodule
+    shared.update(axis(1), axis(3, 4))
+    assert {name: float(value) for name, value in shared.compute().items()} == {
+        "mean": pytest.approx(60),
+        "pair": pytest.approx(60),
+    }
+    with pytest.raises(ValueError, match="can be replaced by that of a CLIPScore with the same model and options"):
+        metrics["mean"].model = CLIPScore(definition()).model

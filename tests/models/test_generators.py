@@ -129,6 +129,19 @@ def test_recorded_predictions_answer_by_sample(folder: Path) -> None:
         loaded.coverage(["V1"])
 
 
+def test_an_id_that_is_like_that_of_a_sample_without_a_prediction_is_named(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder / "misspelt.json").write_text(json.dumps({"video_001": "A dog.", "video_02": "A cat.", "other": "A cow."}))
+    loaded = model(folder / "misspelt.json").load(LoadOptions())
+    with caplog.at_level("WARNING"):
+        assert loaded.coverage(["video_001"]) == 1  # nothing lacks a prediction
+        assert not caplog.messages
+        assert loaded.coverage(["video_001", "video_002"]) == 1
+    (line,) = caplog.messages
+    assert line.endswith("misspelt.json: 2 of its ids are of no sample; is 'video_02' meant to be 'video_002'?")
+
+
 def test_recorded_predictions_are_told_apart_by_content(folder: Path) -> None:
     copy = folder / "copy" / "other.json"
     copy.parent.mkdir()
@@ -150,8 +163,13 @@ def test_names_in_the_folder_of_predictions(folder: Path, monkeypatch: pytest.Mo
     assert listed == ["replay:internvl", "replay:longva", "replay:oryx"]
     assert model("oryx").load(LoadOptions()).generate(messages("v1"), CONFIG) == [Generation("A cow.")]
     assert model("longva").weights() == model(folder / "longva.json").weights()
-    with pytest.raises(WeightsError, match=r"internvll\.json is missing in .*, which has internvl, longva, oryx"):
+    said = r"internvll\.json is missing in .*, which has internvl, longva, oryx; did you mean 'internvl'\?"
+    with pytest.raises(WeightsError, match=said):
         model("internvll").weights()
+    with pytest.raises(WeightsError, match=r"LongVA\.json does not exist; did you mean 'longva'\?"):
+        model(folder / "LongVA.json").weights()
+    with pytest.raises(WeightsError, match=r"zzz\.json does not exist$"):
+        model(folder / "zzz.json").weights()
     monkeypatch.setenv("TESTBED_PREDICTIONS", str(folder / "absent"))
     with pytest.raises(WeightsError, match=r"which has no \.json file"):
         model("longva").weights()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.data.formats.text_records import fault_of, read_text_records
 from testbed.errors import DataError
+
+log = logging.getLogger("testbed")
 
 KEYS = ("caption", "prediction", "summary", "text")
 
@@ -34,6 +37,8 @@ class Predictions:
     def coverage(self, ids: Sequence[str]) -> int:
         """The number of samples with a text in the file.
 
+        A log line names an id that is like that of a sample without a prediction, if there is one.
+
         Args:
             ids: The ids of all samples of the data set.
 
@@ -44,21 +49,15 @@ class Predictions:
         if ids and known.isdisjoint(ids):
             raise DataError(
                 f"{self.path} has predictions for {_some(known)}, but none of the {len(ids):,} samples has such an id;"
-                f" they are called {_some(ids)}{self._near(ids)}"
+                f" they are called {_some(ids)}{_near(known, ids)}"
             )
+        strange, lacking = known.difference(ids), [sample for sample in ids if sample not in known]
+        if strange and lacking and (near := _near(strange, lacking)):
+            log.warning("%s: %d of its ids are of no sample%s", self.path, len(strange), near)
         return sum(sample in self.texts for sample in ids)
 
     def _ids(self) -> set[str]:
         return {*self.texts, *self.faults, *self.absent}
-
-    def _near(self, ids: Sequence[str]) -> str:
-        """A hint about two similar ids."""
-        bare = {_bare(sample): sample for sample in ids}
-        for own in sorted(self._ids())[:_COMPARED]:
-            near = [bare[_bare(own)]] if _bare(own) in bare else difflib.get_close_matches(own, ids[:_COMPARED], 1, 0.7)
-            if near:
-                return f"; is {own!r} meant to be {near[0]!r}?"
-        return ""
 
 
 def read_predictions(path: Path) -> Predictions:
@@ -81,6 +80,16 @@ def read_predictions(path: Path) -> Predictions:
         else:
             texts[sample] = value
     return Predictions(path, texts, faults, frozenset(absent))
+
+
+def _near(given: Iterable[str], ids: Sequence[str]) -> str:
+    """A hint about two similar ids."""
+    bare = {_bare(sample): sample for sample in ids}
+    for own in sorted(given)[:_COMPARED]:
+        near = [bare[_bare(own)]] if _bare(own) in bare else difflib.get_close_matches(own, ids[:_COMPARED], 1, 0.7)
+        if near:
+            return f"; is {own!r} meant to be {near[0]!r}?"
+    return ""
 
 
 def _bare(sample: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,10 @@ from testbed.inputs import active
 
 CONFIGS = ("src", "configs")  # where CLIP-CC-Bench keeps these files, below its base folder
 CHUNKING_METHODS = ("auto", "nltk", "sentencex", "pysbd")
+SECTIONS = ("decoder", "embedding_model")  # the text embedder: in the first versions, and today
+TORCH_DTYPES = ("float32", "float16", "bfloat16")
+ATTENTION = ("eager", "sdpa", "flash_attention_2")
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 SHARDED = ("auto", "balanced", "balanced_low_0", "sequential")
 MOST_BYTES = 1_000_000
 DEVICE = re.compile(r"cpu|mps|cuda(:\d+)?")
@@ -45,7 +49,10 @@ class Decoder:
         max_length: The most tokens of a text, instruction and all; None for the kind's own.
         device_map: One of `SHARDED`, or a device; None for the device that a run gives it.
         trust_remote_code: Whether the code in its folder may be run.
-        instruction: What it is told to do with a text; None for the kind's own, ``""`` for nothing.
+        instruction: What it is told to do with a text; None for the kind's own, ``""`` for nothing. Under the key
+            ``embedding_model`` nothing is the default, as in CLIP-CC-Bench's code.
+        torch_dtype: The precision of its weights, one of `TORCH_DTYPES`; None for the run's.
+        attention: How attention is computed, one of `ATTENTION`; None for the library's choice.
         fine_grained: How captions are compared sentence by sentence.
     """
 
@@ -57,6 +64,8 @@ class Decoder:
     device_map: str | None = None
     trust_remote_code: bool = False
     instruction: str | None = None
+    torch_dtype: str | None = None
+    attention: str | None = None
     fine_grained: FineGrained = FineGrained()
 
 
@@ -85,6 +94,19 @@ class DataPaths:
 
 
 @dataclass(frozen=True)
+class Logging:
+    """The log file of an evaluation.
+
+    Attributes:
+        level: The least severe messages that it gets, one of `LEVELS`.
+        prefix: What its name begins with; None for one made of the decoder's name.
+    """
+
+    level: str = "INFO"
+    prefix: str | None = None
+
+
+@dataclass(frozen=True)
 class ClipCcConfig:
     """What a configuration file says.
 
@@ -94,6 +116,8 @@ class ClipCcConfig:
         processing: How it is run.
         data_paths: Where things lie; see `resolved`.
         models_to_evaluate: The names of captioners.
+        logging: The log file.
+        section: Which of `SECTIONS` has the text embedder; it decides which form the result files have.
     """
 
     path: Path
@@ -101,6 +125,8 @@ class ClipCcConfig:
     processing: Processing = Processing()
     data_paths: DataPaths = DataPaths()
     models_to_evaluate: tuple[str, ...] = field(default=())
+    logging: Logging = Logging()
+    section: str = SECTIONS[0]
 
     def base_dir(self, given: str | Path | None = None) -> Path:
         """The folder that data paths are relative to.
@@ -125,20 +151,26 @@ class ClipCcConfig:
 
 
 def read_config(path: str | Path) -> ClipCcConfig:
-    """Reads a configuration file. The section ``decoder`` must be there, the others may.
+    """Reads a configuration file. The section ``decoder`` or ``embedding_model`` must be there, the others may.
 
     Raises:
         DefinitionError: If the file is missing, is no YAML, or has a key that is unknown or of another type.
     """
     path = Path(path).expanduser().absolute()
     top = _Section(_parsed(path), "", path)
-    top.only("decoder", "processing", "data_paths", "models_to_evaluate")
+    top.only(*SECTIONS, "processing", "data_paths", "models_to_evaluate", "logging")
+    given = [each for each in SECTIONS if top.content.get(each) is not None]
+    if len(given) > 1:
+        raise top.fault(given[1], f"not be there beside {given[0]!r}: both describe the text embedder")
+    section = given[0] if given else SECTIONS[0]
     return ClipCcConfig(
         path=path,
-        decoder=_decoder(top.section("decoder", needed=True)),
+        decoder=_decoder(top.section(section, needed=True)),
         processing=_processing(top.section("processing")),
         data_paths=_data_paths(top.section("data_paths")),
         models_to_evaluate=_models(top),
+        logging=_logging(top.section("logging")),
+        section=section,
     )
 
 
@@ -148,7 +180,7 @@ def _decoder(section: _Section) -> Decoder:
         "fine_grained",
     )  # fmt: skip
     more = section.section("additional_params")
-    more.only("instruction_for_retrieval")
+    more.only("instruction_for_retrieval", "torch_dtype", "attn_implementation")
     fine = section.section("fine_grained")
     fine.only("enabled", "chunking_method")
     return Decoder(
@@ -159,10 +191,12 @@ def _decoder(section: _Section) -> Decoder:
         max_length=section.get("max_length", _count, None),
         device_map=section.get("device_map", _device_map, None),
         trust_remote_code=section.get("trust_remote_code", _switch, False),
-        instruction=more.get("instruction_for_retrieval", _text, None),
+        instruction=more.get("instruction_for_retrieval", _text, None if section.name == SECTIONS[0] else ""),
+        torch_dtype=more.get("torch_dtype", _one_of(TORCH_DTYPES), None),
+        attention=more.get("attn_implementation", _one_of(ATTENTION), None),
         fine_grained=FineGrained(
             enabled=fine.get("enabled", _switch, True),
-            chunking_method=fine.get("chunking_method", _chunking, "nltk"),
+            chunking_method=fine.get("chunking_method", _one_of(CHUNKING_METHODS), "nltk"),
         ),
     )
 
@@ -174,6 +208,12 @@ def _processing(section: _Section) -> Processing:
         clear_cache_interval=section.get("clear_cache_interval", _count, None),
         progress_interval=section.get("progress_interval", _count, None),
     )
+
+
+def _logging(section: _Section) -> Logging:
+    section.only("level", "log_prefix")
+    level = section.get("level", _one_of((*LEVELS, *(each.lower() for each in LEVELS))), Logging.level)
+    return Logging(level.upper(), section.get("log_prefix", _file_name, None))
 
 
 def _data_paths(section: _Section) -> DataPaths:
@@ -206,6 +246,11 @@ def _name(value: Any) -> str | None:
     return None if good else "a text that is not blank and has no '@', which stands between a setting and its decoder"
 
 
+def _file_name(value: Any) -> str | None:
+    good = _word(value) is None and not set(value) & set("/\\\0")
+    return None if good else "the beginning of a file's name"
+
+
 def _text(value: Any) -> str | None:
     return None if isinstance(value, str) else "a text"
 
@@ -233,8 +278,8 @@ def _device_map(value: Any) -> str | None:
     return None if good else f"one of {', '.join(SHARDED)}, cpu, cuda, cuda:N, mps"
 
 
-def _chunking(value: Any) -> str | None:
-    return None if value in CHUNKING_METHODS else f"one of {', '.join(CHUNKING_METHODS)}"
+def _one_of(values: Sequence[str]) -> Check:
+    return lambda value: None if value in values else f"one of {', '.join(values)}"
 
 
 class _Section:
@@ -341,7 +386,8 @@ def _parsed(path: Path) -> Mapping[str, Any]:
         raise DefinitionError(f"{path} is no YAML: {_yaml_fault(error)}") from error
     if not isinstance(content, Mapping):
         raise DefinitionError(
-            f"{path} should be a mapping with the key 'decoder', as CLIP-CC-Bench's; it is {_shown(content)}"
+            f"{path} should be a mapping with the key 'decoder' or 'embedding_model', as CLIP-CC-Bench's; it is"
+            f" {_shown(content)}"
         )
     return content
 

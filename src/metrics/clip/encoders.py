@@ -23,6 +23,7 @@ OPENAI = {
     "openai/clip-vit-large-patch14": "ViT-L-14,openai",
 }
 LONG_CLIP = ("zer0int/LongCLIP-L-Diffusers", "zer0int/LongCLIP-GmP-ViT-L-14")
+NEEDS_TRANSFORMERS = "`clip_score` metric requires `transformers` package be installed for {}: it"
 REMOTE_CODE = ("jinaai/jina-clip-v2",)
 
 
@@ -136,7 +137,7 @@ def definition_of(name: str) -> Any:
     if name in OPENAI:
         return registry.get_model(f"transformers/{name}" if here else OPENAI[name])
     if name in (*LONG_CLIP, *REMOTE_CODE) and not here:
-        raise NoTransformersError("transformers", "transformers", name)
+        raise NoTransformersError("transformers", "transformers", NEEDS_TRANSFORMERS.format(name))
     if name in LONG_CLIP:
         return long_clip(f"transformers/{name}")
     if name in REMOTE_CODE:
@@ -148,7 +149,9 @@ def definition_of(name: str) -> Any:
         return registry.get_model(name)
     except UnknownNameError as error:
         hint = f"; transformers/{name} is the repository of that name on the Hugging Face hub" if "/" in name else ""
-        raise UnknownClipError(f"{error}{hint}") from None
+        raise UnknownClipError(
+            f"Invalid model_name_or_path {name}. Not supported by `clip_score` metric. U{str(error)[1:]}{hint}"
+        ) from None
 
 
 def long_clip(name: str) -> Any:
@@ -308,8 +311,11 @@ def _tensor(features: Any) -> torch.Tensor:
 def _warn_long(count: int, length: int | None, truncation: str) -> None:
     how = "keeping their end token" if truncation == "keep_end" else "losing their end token"
     warnings.warn(
-        f"{count} of the texts are longer than the {length} tokens that the model takes; they are cut to that, {how}. A"
-        " model that takes longer texts can be given as model_name_or_path",
+        # The first words are torchmetrics', which filters of warnings match.
+        f"Encountered caption longer than max_position_embeddings={length}. Will truncate captions to this length:"
+        f" {count} of the texts are longer than the {length} tokens that the model takes; they are cut to it, {how}. If"
+        " longer captions are needed, initialize argument `model_name_or_path` with a model that supports longer"
+        " sequences.",
         UserWarning,
         stacklevel=2,
     )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Given = torch.Tensor | list[torch.Tensor] | list[str] | str
 RANGES = (255.0, 1.0)
+UNDETERMINED = "Could not automatically determine modality for input_data"  # torchmetrics' words, as in other messages
 _SLACK = 1e-6  # of the range: what float32 arithmetic adds at its borders
 _CHANNELS = (1, 3, 4)
 
@@ -56,25 +57,36 @@ def read_side(name: str, given: Given, data_range: float) -> Side:
         ClipInputError: If it is neither, or empty, or an image has another form or range.
     """
     if isinstance(given, str):
-        return Side("text", [given], [given])
+        return _texts(name, [given])
     if isinstance(given, torch.Tensor):
         return _images(name, [given] if given.ndim == 3 else list(given), data_range)
     if not isinstance(given, list):
         raise ClipInputError(
-            f"the modality of {name} cannot be determined: expected a tensor or a list of tensors (images), or a string"
-            f" or a list of strings (texts), got {type(given).__name__}"
+            f"{UNDETERMINED}: {name} should be a tensor or a list of tensors (images), or a string or a list of strings"
+            f" (texts), got {type(given).__name__}"
         )
     if not given:
-        raise ClipInputError(f"{name} is an empty list")
+        raise ClipInputError(f"Empty input list: {name} has no items")
     if all(isinstance(each, str) for each in given):
-        return Side("text", given, given)
+        return _texts(name, given)
     if all(isinstance(each, torch.Tensor) for each in given):
         return _images(name, given, data_range)
     kinds = sorted({type(each).__name__ for each in given})
     raise ClipInputError(
-        f"the modality of {name} cannot be determined: expected a list of tensors or a list of strings, got one of"
-        f" {' and '.join(kinds)}"
+        f"{UNDETERMINED}: {name} should be a list of tensors or a list of strings, got one of {' and '.join(kinds)}"
     )
+
+
+def _texts(name: str, texts: Sequence[Any]) -> Side:
+    for position, text in enumerate(texts):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ClipInputError(
+                f"text {position} of {name}: {text[error.start]!r} is a lone surrogate, which no tokenizer takes; read"
+                " the text with errors='replace', or remove it"
+            ) from None
+    return Side("text", texts, texts)
 
 
 def _images(name: str, images: Sequence[Any], data_range: float) -> Side:
@@ -83,7 +95,8 @@ def _images(name: str, images: Sequence[Any], data_range: float) -> Side:
     for image in images:
         if image.ndim != 3:
             raise ClipInputError(
-                f"expected all images of {name} to be 3d, [C, H, W], but found one of shape {list(image.shape)}"
+                "Expected all images to be 3d but found image that has either more or less: one of"
+                f" {name} has the shape {list(image.shape)}, not [C, H, W]"
             )
     device = images[0].device
     here = [image.detach().cpu() for image in images]

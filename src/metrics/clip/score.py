@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
+from weakref import WeakSet
 
 import numpy as np
 import torch
@@ -83,6 +84,7 @@ class CLIPScore(_Base):  # type: ignore[misc]
     full_state_update = False
     plot_lower_bound = 0.0
     plot_upper_bound = 100.0
+    feature_network = "model"  # what torchmetrics' FeatureShare shares
 
     total: torch.Tensor
     pairwise_total: torch.Tensor
@@ -119,8 +121,18 @@ class CLIPScore(_Base):  # type: ignore[misc]
 
     @property
     def model(self) -> Any:
-        """The network. It is no submodule: a checkpoint of a model that has this metric is none of CLIP."""
+        """The network. It is no submodule: a checkpoint of a model that has this metric is none of CLIP.
+
+        Set to that of another `CLIPScore`, as `torchmetrics.wrappers.FeatureShare` does, the metric uses the same.
+        """
         return self._scorer.encoder.network
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """As usual, but that a network which is shared does not become a submodule."""
+        if name == CLIPScore.feature_network:
+            self._scorer = self._scorer.sharing(getattr(value, "network", value))
+        else:
+            super().__setattr__(name, value)
 
     @property
     def processor(self) -> Any:
@@ -256,6 +268,9 @@ def clip_score(
     return torch.tensor(100 * float(mean), dtype=torch.float32, device=scorer.image_device)
 
 
+_SCORERS: WeakSet[_Scorer] = WeakSet()  # those in use, to be found by their networks
+
+
 class _Scorer:
     """From sources and targets to cosines.
 
@@ -279,6 +294,20 @@ class _Scorer:
         self.image_device = torch.device("cpu")
         self.encoder: Encoder = encoder_of(model, truncation, self.device)
         self._warned = False
+        _SCORERS.add(self)
+
+    def sharing(self, network: Any) -> _Scorer:
+        """The same scorer with the network of another one.
+
+        Raises:
+            ValueError: If the network is that of no scorer, or of one with another model or truncation.
+        """
+        other = next((each for each in list(_SCORERS) if each.encoder.network is network), None)
+        if other is None or other.setup() != self.setup():
+            raise ValueError(
+                f"the network of {self.model!r} can be replaced by that of a CLIPScore with the same model and options"
+            )
+        return other
 
     def setup(self) -> int:
         """A number that tells apart what gives other cosines: another model, truncation or range."""
@@ -298,12 +327,13 @@ class _Scorer:
         vars(self).update(state)
         if state["encoder"] is None:
             self.encoder = encoder_of(self.model, self.truncation, self.device)
+        _SCORERS.add(self)
 
     def __call__(self, source: Given, target: Given) -> _Pairs:
         sides = [read_side("source", source, self.data_range), read_side("target", target, self.data_range)]
         if len(sides[0].items) != len(sides[1].items):
             raise ClipInputError(
-                "expected the number of source and target examples to be the same, but got"
+                "Expected the number of source and target examples to be the same but got"
                 f" {len(sides[0].items)} and {len(sides[1].items)}"
             )
         self._warn_dim(sides)

@@ -100,6 +100,6 @@ class EmbedsText(Protocol):
 class Generates(Protocol):
     """Answers in text."""
 
-    def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation]:
-        """One generation for each message."""
+    def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation | Exception]:
+        """One generation for each message, or the exception because of which there is none."""
         ...

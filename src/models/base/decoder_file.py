@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from testbed.data.sets.clip_cc_config import ClipCcConfig, Decoder, read_config
 from testbed.errors import DefinitionError
 from testbed.inputs import once_for_inputs
-from testbed.models.base.decoder_kinds import KINDS
+from testbed.models.base.decoder_kinds import ALIASES, KALM, KALM_HUB, KINDS
 from testbed.models.base.folder_encoder import FolderEncoder, decoder, sentence_encoder
 from testbed.models.base.hub_folder import HubFolder, trusted_by_user
 from testbed.models.sentence_transformers_models import MINILM, minilm_folder, source_of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("testbed")
 
 SENTENCES = "sentence_transformers"
-TYPES = (*KINDS, SENTENCES, MINILM)
+TYPES = (*KINDS, *ALIASES, KALM, SENTENCES, MINILM)
 
 
 def register(path: Path, catalog: Catalog) -> FolderEncoder:
@@ -58,15 +58,22 @@ def from_config(config: ClipCcConfig) -> FolderEncoder:
     if given.type not in TYPES:
         raise DefinitionError(f"{config.path}: 'decoder.type' is {given.type!r}; the types are {', '.join(TYPES)}")
     folder = _folder(config)
-    if given.type in KINDS:
+    if (kind := _kind(given)) in KINDS:
+        if given.attention == "flash_attention_2":
+            raise DefinitionError(
+                f"{config.path}: 'attn_implementation' is flash_attention_2, which cannot have a mask of its own, as"
+                f" {given.type} needs; write eager or sdpa"
+            )
         return decoder(
             given.name,
-            given.type,
+            kind,
             folder,
             task=given.instruction,
             max_length=given.max_length,
             text_batch_size=given.batch_size,
             device_map=given.device_map,
+            torch_dtype=given.torch_dtype,
+            attention=given.attention,
         )
     return sentence_encoder(
         _sentence_files(config.path, given, folder),
@@ -74,7 +81,13 @@ def from_config(config: ClipCcConfig) -> FolderEncoder:
         max_length=given.max_length,
         text_batch_size=given.batch_size,
         device_map=given.device_map,
+        torch_dtype=given.torch_dtype,
+        attention=given.attention,
     )
+
+
+def _kind(given: Decoder) -> str:
+    return ALIASES.get(given.type, given.type)
 
 
 def _folder(config: ClipCcConfig) -> str | None:
@@ -86,7 +99,8 @@ def _folder(config: ClipCcConfig) -> str | None:
     path = Path(written).expanduser()
     candidates = dict.fromkeys([base.parent / path, base / path, config.path.parent / path])
     found = next((each for each in candidates if each.is_dir()), None)
-    hub = KINDS[config.decoder.type].hub if config.decoder.type in KINDS else source_of(written)
+    kind = _kind(config.decoder)
+    hub = KINDS[kind].hub if kind in KINDS else KALM_HUB if kind == KALM else source_of(written)
     if found is None and config.decoder.type != MINILM and REPOSITORY.fullmatch(hub):
         log.warning(
             "%s: there is no folder %s; using %s from the Hugging Face hub", config.path, base.parent / path, hub
@@ -102,6 +116,8 @@ def _sentence_files(path: Path, given: Decoder, folder: str | None) -> HubFolder
                 f"{path}: there is no folder {given.path!r}; without 'decoder.path' the package is used"
             )
         return HubFolder(given.name, folder, code) if folder else minilm_folder(given.name)
+    if given.type == KALM:
+        return HubFolder(given.name, folder or KALM_HUB, code)
     if given.path is None:
         raise DefinitionError(
             f"{path}: the type {SENTENCES!r} needs 'decoder.path': a folder, or owner/name on the hub"

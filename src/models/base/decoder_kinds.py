@@ -55,6 +55,10 @@ class DecoderKind:
         return {**{part: getattr(self, part) for part in parts}, "normalized": True}
 
 
+# How CLIP-CC-Bench's files of today call the kinds.
+ALIASES = {"nemo": "nemotron", "qwen": "qwen3"}
+KALM, KALM_HUB = "kalm", "tencent/KaLM-Embedding-Gemma3-12B-2511"
+
 KINDS = {
     # The tokens of its instruction are attended to, but not averaged.
     "nvembed": DecoderKind(

@@ -30,23 +30,37 @@ class FolderEncoder(TextEncoder):
         library: The package that it needs.
         device_map: A device instead of the run's, or accelerate's way to share it among all GPUs.
         about: What determines embeddings besides instruction, length, weights and the folder's configuration.
+        torch_dtype: The precision of its weights; None for the run's.
+        attention: How attention is computed, as transformers calls it; None for the usual way.
         **options: See `TextEncoder`.
     """
 
     def __init__(
-        self, files: HubFolder, library: str, device_map: str | None, about: dict[str, Any], **options: Any
+        self,
+        files: HubFolder,
+        library: str,
+        device_map: str | None,
+        about: dict[str, Any],
+        *,
+        torch_dtype: str | None = None,
+        attention: str | None = None,
+        **options: Any,
     ) -> None:
         super().__init__(files.name, weights=files, **options)
         self.folder = files
         self.library = library
         self.device_map = device_map
         self.about = about
+        self.torch_dtype = torch_dtype
+        self.attention = attention
 
     def spec(self) -> dict[str, Any]:
         """What determines the embeddings besides the weights."""
         self.require_library()
         self.folder.require_no_code()
         network = {"library": self.library, **self.about, "config": self.folder.configuration()}
+        given = {"torch_dtype": self.torch_dtype, "attn_implementation": self.attention}
+        network |= {key: value for key, value in given.items() if value is not None}
         own = {"arch": self.arch, "instruction": self.instruction, "max_length": self.max_length}
         return {**own, "network": network, "revision": REVISION}
 
@@ -68,6 +82,8 @@ class FolderEncoder(TextEncoder):
         if self.device_map is not None and _is_device(self.device_map):
             _require_device(self.name, self.device_map)
             options = dataclasses.replace(options, device=self.device_map)
+        if self.torch_dtype is not None:
+            options = dataclasses.replace(options, dtype=self.torch_dtype)
         return super().load(options)
 
     def require_library(self) -> None:
@@ -117,6 +133,8 @@ def decoder(
     max_length: int | None = None,
     text_batch_size: int | None = None,
     device_map: str | None = None,
+    torch_dtype: str | None = None,
+    attention: str | None = None,
 ) -> FolderEncoder:
     """A language model that embeds texts, of one of `KINDS`. Code in its folder is not run.
 
@@ -128,6 +146,8 @@ def decoder(
         max_length: The maximum number of tokens of a text, including the instruction; None for the kind's.
         text_batch_size: The number of texts per batch.
         device_map: See `FolderEncoder`.
+        torch_dtype: See `FolderEncoder`.
+        attention: See `FolderEncoder`; not ``"flash_attention_2"``, which takes no mask of a kind's own.
     """
     row = KINDS[kind]
     files = HubFolder(name, source or row.hub)
@@ -146,6 +166,8 @@ def decoder(
         instruction=row.instruction(task),
         max_length=max_length or row.max_length,
         arch=kind,
+        torch_dtype=torch_dtype,
+        attention=attention,
     )
     return definition
 
@@ -158,11 +180,12 @@ def _loaded(definition: FolderEncoder, kind: DecoderKind, options: LoadOptions) 
     given = definition.folder.configuration().get("config.json")
     if folder is None or not isinstance(given, dict):
         raise WeightsError(f"{definition.name}: {folder} should have the configuration of a model in config.json")
+    attention = definition.attention or networks.ATTENTION
     if random:
-        return networks.untrained(definition.name, kind, folder, given, options.device)
+        return networks.untrained(definition.name, kind, folder, given, options.device, attention)
     definition.folder.files(fetch=True)
     place = definition.sharing() or options.device
-    return networks.load(definition.name, kind, folder, given, options.dtype, place)
+    return networks.load(definition.name, kind, folder, given, options.dtype, place, attention)
 
 
 # sentence-transformers' models ------------------------------------------------------------------------------------
@@ -175,6 +198,8 @@ def sentence_encoder(
     max_length: int | None = None,
     text_batch_size: int | None = None,
     device_map: str | None = None,
+    torch_dtype: str | None = None,
+    attention: str | None = None,
 ) -> FolderEncoder:
     """A model saved by sentence-transformers: a sequence of modules.
 
@@ -184,6 +209,8 @@ def sentence_encoder(
         max_length: The maximum number of tokens of a text; None for that of the folder.
         text_batch_size: The number of texts per batch.
         device_map: A device instead of the run's. ``"auto"`` is the run's: these models are not shared among GPUs.
+        torch_dtype: See `FolderEncoder`.
+        attention: See `FolderEncoder`.
 
     Raises:
         DefinitionError: If ``device_map`` shares it among GPUs.
@@ -209,12 +236,15 @@ def sentence_encoder(
         text_batch_size=text_batch_size or SMALL_BATCH_SIZE,
         instruction=instruction or "",
         max_length=max_length,
+        torch_dtype=torch_dtype,
+        attention=attention,
     )
     return definition
 
 
 def _modules(definition: FolderEncoder, options: LoadOptions) -> Any:
-    """The modules, in float32 on the CPU."""
+    """The modules on the CPU, in float32 or the definition's own precision."""
+    import torch
     from sentence_transformers import SentenceTransformer
 
     files = definition.folder
@@ -233,8 +263,11 @@ def _modules(definition: FolderEncoder, options: LoadOptions) -> Any:
             device="cpu",
             trust_remote_code=bool(files.code),
             local_files_only=True,
-            model_kwargs={"use_safetensors": True},
-        ).float()
+            model_kwargs={
+                "use_safetensors": True,
+                **({"attn_implementation": definition.attention} if definition.attention else {}),
+            },
+        ).to(getattr(torch, definition.torch_dtype or "float32"))
 
 
 def _require_positions(definition: FolderEncoder, folder: Path) -> None:

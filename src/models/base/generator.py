@@ -18,11 +18,13 @@ class Generator(ModelDefinition):
     Args:
         name: Unique in the registry.
         generator_loader: Called without arguments, returns an object with ``generate(messages, config)``, which maps
-            a list of `Message` and a `GenerationConfig` to one `Generation` for each message. An answer must depend
-            only on its message and the configuration, not on other messages. If the object has ``eval()`` or
+            a list of `Message` and a `GenerationConfig` to one `Generation` for each message, or to an exception
+            where there is no answer; it may also raise. An answer must depend only on its message and the
+            configuration, not on other messages. If the object has ``eval()`` or
             ``to(device)``, they are called first; a result other than None replaces the object. It runs without
             gradients, at the precision of the run (torch.autocast).
-        eval_batch_size: The number of messages per batch.
+        eval_batch_size: The number of messages per batch; if ``resource`` is ``"network"``, each call gets one message,
+            and so many calls run at the same time, in threads.
         **options: See `ModelDefinition`; ``random_loader`` returns such an object too.
 
     Attributes:
@@ -76,8 +78,8 @@ class LoadedGenerator:
             )
         self.generator = generator
 
-    def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation]:
-        """One generation for each message, in their order.
+    def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation | Exception]:
+        """One generation for each message, in their order; an exception for a message without an answer.
 
         Raises:
             RunError: If the generator returns something else.
@@ -93,6 +95,8 @@ class LoadedGenerator:
                 f" got {found}"
             )
         for answer in answers:
+            if isinstance(answer, Exception):
+                continue
             if not isinstance(answer, Generation) or not isinstance(answer.text, str):
                 raise RunError(f"{self.definition.name}: a Generation with a text was expected, got {answer!r:.80}")
             if not isinstance(answer.finish_reason, str):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("testbed")
 
 
+ENDS = 4  # the most tokens that a tokenizer puts before and after a text
 LEAST = 16  # texts of different lengths are put together on a GPU until they are so many
 
 
@@ -118,6 +119,30 @@ class LoadedTextEncoder:
         if not isinstance(told, Iterable) or len(found := list(told)) != len(texts):
             raise RunError(f"{self.definition.name}: lengths returned {told!r:.60} for {len(texts)} texts")
         return found
+
+    def too_long(self, texts: Sequence[str]) -> tuple[int, int | None]:
+        """How many texts have more tokens than the encoder takes, which are cut, and how many it takes.
+
+        The latter is None where the encoder does not tell, by ``max_seq_length`` and ``uncut_lengths(texts,
+        instruction)`` or by its tokenizer.
+        """
+        most = getattr(self.encoder, "max_seq_length", None)
+        tell = getattr(self.encoder, "uncut_lengths", None)
+        tokenizer = getattr(self.encoder, "tokenizer", None)
+        instruction = self.definition.instruction
+        # A token stands for a letter at least, but for those that begin and end a text.
+        room = (most or 0) - len(instruction) - ENDS
+        suspects = [text for text in texts if len(text) > room or not text.isascii()]
+        if not most:
+            return 0, None
+        if callable(tell):
+            lengths = tell(suspects, instruction)
+        elif callable(tokenizer):
+            rows = [tokenizer(instruction + text, truncation=False, verbose=False) for text in suspects]
+            lengths = [len(row["input_ids"]) for row in rows]
+        else:
+            return 0, None
+        return sum(length > most for length in lengths), int(most)
 
     def _group(self, texts: list[str]) -> torch.Tensor:
         """The embeddings of texts of like length, in batches that fit."""

@@ -75,6 +75,11 @@ class Decoder:
         """How many tokens reach the network of each text, the instruction's among them."""
         return [len(self._row(text, instruction)[0]) for text in texts]
 
+    def uncut_lengths(self, texts: list[str], instruction: str) -> list[int]:
+        """How many tokens each text has before it is cut, the instruction's and the last one among them."""
+        rows = [self.tokenizer(instruction + text, truncation=False, verbose=False)["input_ids"] for text in texts]
+        return [len(ids) + (self.end is not None and list(ids[-1:]) != [self.end]) for ids in rows]
+
     def tokens(self, texts: list[str], instruction: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """What reaches the network.
 
@@ -248,7 +253,18 @@ def nv_embed() -> Any:
 # Loading ----------------------------------------------------------------------------------------------------------
 
 
-def load(name: str, kind: DecoderKind, folder: Path, given: dict[str, Any], dtype: str, place: str | None) -> Decoder:
+ATTENTION = "sdpa"  # how attention is computed, if nobody says otherwise
+
+
+def load(
+    name: str,
+    kind: DecoderKind,
+    folder: Path,
+    given: dict[str, Any],
+    dtype: str,
+    place: str | None,
+    attention: str = ATTENTION,
+) -> Decoder:
     """The decoder with its real weights.
 
     Args:
@@ -258,11 +274,12 @@ def load(name: str, kind: DecoderKind, folder: Path, given: dict[str, Any], dtyp
         given: What its ``config.json`` says.
         dtype: In which precision the weights are kept, such as ``"float32"``.
         place: A device; or how to share the network among all GPUs, as accelerate calls it.
+        attention: How attention is computed, as transformers calls it.
 
     Raises:
         WeightsError: If the weights do not fit, or are of another kind.
     """
-    made, config = _architecture(name, kind, folder, given)
+    made, config = _architecture(name, kind, folder, given, attention)
     shared = place is not None and ":" not in place and place not in ("cpu", "cuda", "mps")
     network, report = made.from_pretrained(
         folder,
@@ -288,9 +305,11 @@ def _dtype_argument() -> str:
     return "dtype" if tuple(int(part) for part in transformers.__version__.split(".")[:2]) >= (4, 56) else "torch_dtype"
 
 
-def untrained(name: str, kind: DecoderKind, folder: Path, given: dict[str, Any], place: str) -> Decoder:
+def untrained(
+    name: str, kind: DecoderKind, folder: Path, given: dict[str, Any], place: str, attention: str = ATTENTION
+) -> Decoder:
     """The decoder with random weights, on a device."""
-    made, config = _architecture(name, kind, folder, given)
+    made, config = _architecture(name, kind, folder, given, attention)
     return Decoder(name, kind, tokenizer_of(name, folder), made(config).float().to(place))
 
 
@@ -305,7 +324,7 @@ def tokenizer_of(name: str, folder: Path) -> Any:
         raise WeightsError(f"{name}: the tokenizer in {folder} cannot be read: {plain(error)}") from error
 
 
-def _architecture(name: str, kind: DecoderKind, folder: Path, given: dict[str, Any]) -> tuple[Any, Any]:
+def _architecture(name: str, kind: DecoderKind, folder: Path, given: dict[str, Any], attention: str) -> tuple[Any, Any]:
     """The class of the network, and its configuration."""
     import transformers
 
@@ -319,7 +338,7 @@ def _architecture(name: str, kind: DecoderKind, folder: Path, given: dict[str, A
     described = given.get("text_config", {}) if kind.pooling == "latent" else given
     known = {key: value for key, value in described.items() if key not in ("model_type", "auto_map", "architectures")}
     config = getattr(library, f"{kind.network}Config")(**known)
-    config._attn_implementation = "sdpa"
+    config._attn_implementation = attention
     if not kind.causal:
         config.sliding_window = None
     if kind.pooling == "latent":

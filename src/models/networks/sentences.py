@@ -54,6 +54,13 @@ class Sentences(nn.Module):
         ids = tokenizer(prompted, truncation=bool(most), max_length=most, return_attention_mask=False)["input_ids"]
         return [len(each) for each in ids]
 
+    def uncut_lengths(self, texts: list[str], instruction: str) -> list[int]:
+        """How many tokens each text has before it is cut, prompt and all; 0 where the tokenizer does not tell."""
+        tokenizer = getattr(self.network, "tokenizer", None)
+        if not callable(tokenizer):
+            return [0] * len(texts)
+        return [len(tokenizer(self._prompt() + text, truncation=False, verbose=False)["input_ids"]) for text in texts]
+
     def _prompt(self) -> str:
         """What stands in front of each text."""
         own: str = self.network.prompts.get(self.network.default_prompt_name) or ""

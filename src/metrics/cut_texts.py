@@ -1,0 +1,47 @@
+"""How many texts a model cuts, because they have more tokens than it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class CutTexts:
+    """Of some different texts, how many are cut.
+
+    Attributes:
+        cut: How many.
+        texts: Of so many.
+        limit: The most tokens that the model takes; None where it does not tell.
+    """
+
+    cut: int
+    texts: int
+    limit: int | None
+
+    def line(self, model: str) -> str:
+        """What to tell a person."""
+        return f"{model} cuts {self.cut:,} of {self.texts:,} texts at its limit of {self.limit} tokens"
+
+
+def cut_texts(loaded: Any, texts: Sequence[str]) -> CutTexts:
+    """How many of some texts a loaded model cuts; equal ones count once.
+
+    Args:
+        loaded: Something with ``embed_text``. What embeds texts alone tells by ``too_long(texts)``, dual encoders by
+            their tokenizer; of others nothing is known, and nothing is counted.
+        texts: As they are embedded, without an instruction.
+    """
+    different = sorted(set(texts))
+    tell = getattr(loaded, "too_long", None)
+    if callable(tell):
+        cut, limit = tell(different)
+        return CutTexts(cut, len(different), limit)
+    if getattr(loaded, "tokenizer", None) is None:
+        return CutTexts(0, len(different), None)
+    from testbed.metrics.clip.tokens import Ruler
+
+    ruler = Ruler(loaded.tokenizer)
+    return CutTexts(len(ruler.too_long(different)), len(different), ruler.length)
