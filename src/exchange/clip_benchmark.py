@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from testbed.analyses.labels import prompts
 from testbed.entities import FRACTION, OVERALL, Result
 from testbed.errors import StoreError
 from testbed.eval_settings.base.benchmark_names import LINEAR_PROBE
@@ -30,10 +31,14 @@ from testbed.exchange.imported import ImportedCell, ImportReport, imported_cell,
 from testbed.jsontext import to_json
 from testbed.paths import safe_name, write_atomically
 
+if TYPE_CHECKING:
+    from testbed.db.store import Store
+
 FORM = "CLIP benchmark's table"
 KEYS = ("dataset", "model", "pretrained", "task")
 EXACT_SETTING = "eval_setting"  # our name of the setting, for records whose other fields do not determine it
-TEXTS = (*KEYS, "language", EXACT_SETTING, "model_fullname")
+LABEL = "evaluation"  # what tells an evaluation from the reported one of its cell, which has no such field
+TEXTS = (*KEYS, "language", EXACT_SETTING, LABEL, "model_fullname")
 PROBE = ("fewshot_k", "epochs", "seed", "normalized")  # how a probe was trained; listed among the metrics
 PROBE_PREFIX = "lp_"
 NAMES = {"acc1": "top1", "acc5": "top5"}
@@ -130,6 +135,9 @@ def cells_of(records: Iterable[Record], report: ImportReport) -> list[ImportedCe
     """
     cells: dict[tuple[str, str], ImportedCell] = {}
     for record in records:
+        if label := record.fields.get(LABEL, "").strip():
+            report.notes.append(f"{record.place} is left out: not the reported evaluation of its cell, but {label!r}")
+            continue
         cell = _cell(record)
         key = cell.model, cell.eval_setting
         held = cells.get(key)
@@ -186,28 +194,54 @@ def _probe(record: Record) -> dict[str, Any]:
 # Writing ----------------------------------------------------------------------------------------------------------
 
 
-def records_of(results: Iterable[Result]) -> list[dict[str, Any]]:
+def records_of(
+    results: Iterable[Result],
+    labels: Mapping[int, str] | None = None,
+    texts: Mapping[int, Mapping[str, Any]] | None = None,
+) -> list[dict[str, Any]]:
     """One record for each cell with metrics of CLIP benchmark, as in its JSON files.
 
     If a cell was both run and imported, its own numbers are written. Missing metrics of a task are None.
 
     Args:
-        results: The visible results.
+        results: The visible results, and those of further evaluations.
+        labels: The labels of these further evaluations, by id; each makes another record of its cell.
+        texts: Further fields of records by evaluation id, such as ``classnames``.
 
     Returns:
-        The records, by setting and model.
+        The records, by setting, model and label.
     """
-    cells: dict[tuple[str, str], dict[bool, dict[str, Result]]] = {}
+    cells: dict[tuple[str, str, str], dict[bool, dict[str, Result]]] = {}
     for result in results:
         if result.slice == OVERALL:
-            origins = cells.setdefault((result.eval_setting, result.model), {})
+            label = (labels or {}).get(result.evaluation_id, "")
+            origins = cells.setdefault((result.eval_setting, result.model, label), {})
             origins.setdefault(result.origin == "imported", {})[result.metric] = result
     records = []
-    for (setting, model), origins in sorted(cells.items()):
-        record = _record(setting, model, origins.get(False) or origins[True])
+    for (setting, model, label), origins in sorted(cells.items()):
+        chosen = origins.get(False) or origins[True]
+        record = _record(setting, model, chosen)
         if record is not None:
-            records.append(record)
+            evaluation = next(iter(chosen.values())).evaluation_id
+            records.append({**record, **({LABEL: label} if label else {}), **(texts or {}).get(evaluation, {})})
     return records
+
+
+def dumped_texts(store: Store, results: Iterable[Result], keys: Sequence[str]) -> dict[int, dict[str, Any]]:
+    """The class names and templates of zero-shot evaluations, as CLIP benchmark's ``--dump_…`` options write them.
+
+    Args:
+        store: The results store.
+        results: Of the evaluations.
+        keys: ``"classnames"``, ``"templates"`` or both.
+    """
+    found = {each: prompts(store, store.evaluation(each)) for each in {result.evaluation_id for result in results}}
+    names = {"classnames": "class_names", "templates": "templates"}
+    return {
+        each: {key: given[names[key]] for key in keys if given.get(names[key]) is not None}
+        for each, given in found.items()
+        if given is not None
+    }
 
 
 def _record(setting: str, model: str, results: Mapping[str, Result]) -> dict[str, Any] | None:
@@ -279,7 +313,8 @@ def file_name(record: Mapping[str, Any]) -> str:
     """The file name of a record: unique for each cell and valid on every system."""
     setting = record.get(EXACT_SETTING) or setting_of(_place(record))
     model = ",".join(filter(None, (record["model"], record["pretrained"])))
-    return f"{safe_name(setting)}__{safe_name(model)}.json"
+    label = f"__{safe_name(record[LABEL])}" if LABEL in record else ""
+    return f"{safe_name(setting)}__{safe_name(model)}{label}.json"
 
 
 def _place(record: Mapping[str, Any]) -> Place:
@@ -291,7 +326,8 @@ def write_csv(records: Sequence[Mapping[str, Any]], path: Path) -> int:
     """Writes CLIP benchmark's table, and returns the number of its rows.
 
     The columns are those of its published table in their order. Before the last one, ``model_fullname``, come other
-    metrics, ``language`` if one is not English, and ``eval_setting`` if the other columns do not determine it.
+    metrics, ``language`` if one is not English, ``eval_setting`` if the other columns do not determine it, and
+    ``evaluation`` if there are evaluations besides the reported ones.
 
     Raises:
         StoreError: If the file cannot be written.
@@ -301,7 +337,7 @@ def write_csv(records: Sequence[Mapping[str, Any]], path: Path) -> int:
     columns = [*COLUMNS, *(name for name in _further(there) if name in there)]
     if any(row["language"] != ENGLISH for row in rows):
         columns.append("language")
-    columns += [EXACT_SETTING] if EXACT_SETTING in there else []
+    columns += [name for name in (EXACT_SETTING, LABEL) if name in there]
     columns.append("model_fullname")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
