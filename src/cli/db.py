@@ -72,7 +72,12 @@ if TYPE_CHECKING:
     metavar="PATTERN",
     help="Print models × settings; averages such as avg_corruptions are columns too.",
 )
-@click.option("--metric", default="top1", show_default=True, help="With --grid, --serve and --borda: the metric.")
+@click.option(
+    "--metric",
+    metavar="NAME",
+    help="With --grid, --serve and --borda: the metric.  [default: with --grid, the main one of each setting; with"
+    " --serve, top1]",
+)
 @click.option("--serve", is_flag=True, help="Show the results as a web page on this machine, until Ctrl-C.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="With --serve: the address to listen on.")
 @click.option(
