@@ -69,13 +69,13 @@ def main_score(store: Store, cells: Mapping[str, Iterable[Evaluation]], binary: 
                 f" '{setting}' shows one for all models"
             )
     kind = "main per-sample score of 0 and 1" if binary else "main per-sample score"
-    has = "; ".join(f"{setting} has {_listed(each)}" for setting, each in names.items())
+    listed = "; ".join(f"{setting} has {_listed(each)}" for setting, each in names.items())
     common = "no common" if len(names) > 1 else "no"
-    raise StoreError(f"there is {common} {kind}: {has}; --score chooses one")
+    raise StoreError(f"there is {common} {kind}: {listed}; --score chooses one")
 
 
 def _score_names(store: Store, evaluations: list[int]) -> set[str]:
-    return set().union(*store.score_names(evaluations).values())
+    return {name for names in store.score_names(evaluations).values() for name in names}
 
 
 def _first(order: Iterable[str], names: Collection[str]) -> str | None:

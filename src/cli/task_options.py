@@ -134,6 +134,21 @@ def as_tasks(settings: Sequence[str], given: Mapping[str, Any]) -> list[str]:
     return list(names)
 
 
+def as_captioners(models: Sequence[str], task: str | None) -> list[str]:
+    """The names of models, of a captioning task with open_clip's encoders as the captioners that they are too.
+
+    Args:
+        models: Canonical names.
+        task: The option ``--task``.
+    """
+    from testbed.models.open_clip_coca import PREFIX
+    from testbed.registry import registry
+
+    if task != "captioning":
+        return list(models)
+    return [registry.models.canonical(f"{PREFIX}{name}") or name for name in models]
+
+
 def _with(setting: str, said: Mapping[str, Any], language: str | None, task: str | None, recall: Sequence[int]) -> str:
     from testbed.eval_settings.base.benchmark import parse_name
     from testbed.eval_settings.base.benchmark_names import OTHER_TASKS, BenchmarkName

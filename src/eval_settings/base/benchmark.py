@@ -26,6 +26,8 @@ from testbed.eval_settings.base.setting import EvalSetting
 from testbed.inputs import Inputs, active
 from testbed.registry import registry
 
+_WITH_LANGUAGE = re.compile(r"(?P<dataset>[^,]+),(?P<language>[a-z]{2,3}(_[A-Z][a-z]{3})?)")
+_SPLIT = re.compile(r"\w[\w-]*")
 _SCORED = re.compile(rf"\.{CAPTIONING}[\w.-]*@")  # captions, and the model that scores them
 
 
@@ -111,7 +113,8 @@ class Benchmarks:
         except DataError:
             shorter, dot, split = name.dataset.rpartition(".")
             try:
-                dataset = self.dataset(shorter) if dot and name.split is None else None
+                asked = bool(dot) and name.split is None and _SPLIT.fullmatch(split) is not None
+                dataset = self.dataset(shorter) if asked else None
             except TestbedError:
                 dataset = None
             if dataset is None:
@@ -120,6 +123,8 @@ class Benchmarks:
 
     def parse(self, name: str) -> BenchmarkName | None:
         """Parses a name; None if it does not belong to a named data set."""
+        if pair := _WITH_LANGUAGE.fullmatch(name):  # a line of CLIP benchmark's lists
+            name = f"{pair['dataset']}.{ZERO_SHOT}.{pair['language']}"
         if name.endswith(SUFFIX) or _SCORED.search(name):  # belongs to another family
             return None
         words = name.split(".")
