@@ -13,6 +13,7 @@ import click
 from testbed.cli.checks import check_as_object, require_amount
 from testbed.cli.clip_benchmark_words import HINTS
 from testbed.cli.clip_cc import clip_cc_options, export_run, translate
+from testbed.cli.download_option import download_missing, download_option
 from testbed.cli.dry_run import dry_run as show_plan
 from testbed.cli.run_report import FINISHED, print_report
 from testbed.cli.scorer_options import as_scored, scorer_options
@@ -72,6 +73,7 @@ POSITIVE = click.IntRange(min=1)
     "--payload-url", metavar="URL", help="Store outputs at an fsspec URL (s3://…, file://…), not in the database."
 )
 @data_root_option
+@download_option
 @predictions_option
 @clip_cc_options
 @task_options
@@ -162,6 +164,8 @@ def command(
     chosen_models = as_captioners(select(registry.models, registry.model_collections, models), given["task"])
     chosen_settings = as_tasks(select(registry.eval_settings, registry.eval_setting_collections, eval_settings), given)
     chosen_settings = as_scored(registry, chosen_settings, given["scorers"], given["scoring"])
+    if given["download"] is not None and not dry_run:
+        download_missing(chosen_settings, given["download"])
     if dry_run:
         return show_plan(registry, options, chosen_models, chosen_settings, as_json)
     after = {"heads": given["save_clf"], "exported": bench.results if bench is not None else None}
