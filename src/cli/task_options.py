@@ -141,11 +141,11 @@ def as_captioners(models: Sequence[str], task: str | None) -> list[str]:
         models: Canonical names.
         task: The option ``--task``.
     """
+    if task != "captioning":
+        return list(models)
     from testbed.models.open_clip_coca import PREFIX
     from testbed.registry import registry
 
-    if task != "captioning":
-        return list(models)
     return [registry.models.canonical(f"{PREFIX}{name}") or name for name in models]
 
 

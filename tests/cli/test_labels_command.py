@@ -70,6 +70,16 @@ def test_the_prompts_are_shown(told_apart, ask):
     assert "template" not in ask("--print-eval", *CELL).stdout
 
 
+def test_outputs_under_the_former_name_of_english_are_reused(told_apart, ask, program):
+    ask("--rename-eval-setting", "wds/digits", "wds/digits.zeroshot.en")
+    write_digits(told_apart / "data")
+    words = [word.replace("wds/digits", "wds/digits.zeroshot.en") for word in RUN]
+    done = program("eval.py", *words, "--templates-file", write_json(told_apart / "short.json", SHORT), "--json")
+    (outcome,) = json.loads(done.stdout)["outcomes"]
+    assert (outcome["setting"], outcome["status"]) == ("wds/digits", "derived")
+    assert "54 of 54" not in done.stderr
+
+
 def test_all_of_them_are_exported(told_apart, ask):
     ask("--export-clip-benchmark", told_apart / "one.csv")
     ask("--export-clip-benchmark", told_apart / "all.csv", "--all")

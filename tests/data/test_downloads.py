@@ -69,6 +69,15 @@ def test_a_split_is_downloaded_once_and_its_size_is_said_before(server, root):
     assert server.asked == []
 
 
+def test_a_split_is_stored_where_it_will_be_looked_for(server, root, monkeypatch):
+    (root / "wds" / "x" / "pets").mkdir(parents=True)
+    assert fetch(server)
+    assert (root / "wds" / "x" / "pets" / "test" / "nshards.txt").is_file()
+    monkeypatch.setenv("TESTBED_DATA", str(root / "own_{dataset_cleaned}"))
+    assert fetch(server)
+    assert (root / "own_x-pets" / "test" / "nshards.txt").is_file()
+
+
 def test_an_interrupted_download_is_resumed_and_until_then_there_is_no_split(server, root):
     whole = len(server.files["/x-pets/test/1.tar"])
     files = [len(content) for path, content in sorted(server.files.items()) if "/test/" not in path]

@@ -21,7 +21,7 @@ from typing import Any
 from testbed.data.libraries import torchvision_sets
 from testbed.data.libraries.remote_folder import RemoteFolder, download_file, offline, size_of
 from testbed.data.webdataset.folder import PREFIX as WDS
-from testbed.data.webdataset.folder import check_name
+from testbed.data.webdataset.folder import check_name, find_webdataset
 from testbed.data.webdataset.format import METADATA, NSHARDS, read_nshards
 from testbed.errors import DataError
 from testbed.inputs import is_url
@@ -158,11 +158,7 @@ def _webdataset(name: str, split: str, data: Path, url: str, say: Say) -> bool:
     """Downloads a split shard by shard; it gets its name when all of them are there."""
     check_name(name)
     check_name(split)
-    cleaned = name.replace("/", "-")
-    folder = next(
-        (each for each in (data / f"wds_{cleaned}", data / WDS / name, data / name) if each.is_dir()),
-        data / f"wds_{cleaned}",
-    )
+    folder = _webdataset_folder(name, data)
     if (folder / split / NSHARDS).is_file():
         return True
     if not is_url(url):
@@ -187,6 +183,14 @@ def _webdataset(name: str, split: str, data: Path, url: str, say: Say) -> bool:
             raise DataError(f"{remote.url_of(shard)} does not exist (the server says 404)")
     os.replace(part, folder / split)
     return True
+
+
+def _webdataset_folder(name: str, data: Path) -> Path:
+    """The folder of a data set, as `find_webdataset` finds it; the first of its candidates if none exists."""
+    try:
+        return Path(find_webdataset(name))
+    except DataError:
+        return data / f"wds_{name.replace('/', '-')}"
 
 
 def _fetch(remote: RemoteFolder, name: str, path: Path, sha256: str | None = None) -> bool:
