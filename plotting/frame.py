@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from testbed.analyses.main_scores import main_metric
 from testbed.db.store import Store
-from testbed.entities import OVERALL
+from testbed.entities import FRACTION, OVERALL
 from testbed.errors import StoreError
 from testbed.exchange.importing import METRIC_SUFFIXES
 
@@ -40,7 +41,7 @@ def results_frame(
     db_url: str | None = None,
     models: Iterable[str] | None = None,
     eval_settings: Iterable[str] | None = None,
-    metrics: Sequence[str] = METRICS,
+    metrics: Sequence[str] | None = METRICS,
     origin: str = "any",
     sizes: bool = True,
 ) -> pd.DataFrame:
@@ -50,7 +51,7 @@ def results_frame(
         db_url: The store; default as everywhere.
         models: Only these.
         eval_settings: Only these.
-        metrics: Only these.
+        metrics: Only these; None means all.
         origin: ``"own"``, ``"imported"``, or ``"any"``: ``"any"`` prefers the cell's own.
         sizes: Whether to look up the number of samples of imported results among the registered settings.
 
@@ -186,24 +187,38 @@ class Grid(NamedTuple):
         sizes: Models × columns, numbers of samples; NaN where unknown.
         types: The type of each model.
         metric: What the values are.
+        others: Column → its metric, where that is another one.
     """
 
     values: pd.DataFrame
     sizes: pd.DataFrame
     types: pd.Series
     metric: str = "top1"
+    others: Mapping[str, str] = {}
 
 
-def load_grid(db_url: str | None = None, metric: str = "top1", origin: str = "any") -> Grid:
+def load_grid(db_url: str | None = None, metric: str | None = "top1", origin: str = "any") -> Grid:
     """The stored results as figures want them, with fills and averages.
 
     Args:
         db_url: The store.
-        metric: Which metric; with ``"top1"`` come the columns of pm0 and pm10.
+        metric: Which metric; with ``"top1"`` come the columns of pm0 and pm10. None: the main one of each setting.
         origin: As `results_frame`.
     """
+    if metric is None:
+        frame = _main_results(results_frame(db_url, metrics=None, origin=origin))
+        others = frame[~frame["metric"].isin(METRICS)]
+        named = dict(zip(others["column"], others["metric"], strict=True))
+        return Grid(grid(frame), grid(frame, what="n"), model_types(frame), METRICS[0], named)
     frame = results_frame(db_url, metrics=METRICS if metric == "top1" else [metric], origin=origin)
     return Grid(grid(frame), grid(frame, what="n"), model_types(frame), metric)
+
+
+def _main_results(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of each setting's main metric that is a rate, and those of pm0 and pm10."""
+    rates = frame[(frame["unit"] == FRACTION) | frame["metric"].isin(METRICS)]
+    main = rates.groupby("eval_setting")["metric"].agg(lambda names: main_metric(set(names)) or "")
+    return rates[(rates["metric"] == rates["eval_setting"].map(main)) | rates["metric"].isin(METRIC_SUFFIXES)]
 
 
 def require_columns(wide: pd.DataFrame, columns: Iterable[str]) -> None:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from testbed.analyses.main_scores import main_score
 from testbed.analyses.mistakes import HardSample, hardest
+from testbed.analyses.side_by_side import evaluations_on
 from testbed.data.source import with_images
 from testbed.errors import DataError, SampleError, TestbedError
 
@@ -57,7 +59,8 @@ def hardest_samples(store: Store, catalog: Catalog, setting: str, limit: int = S
     Raises:
         StoreError: If no model has per-sample scores on it.
     """
-    samples = hardest(store, setting, [], "top1", limit)
+    score = main_score(store, {setting: evaluations_on(store, setting).values()}, binary=True)
+    samples = hardest(store, setting, [], score, limit)
     pictures = _pictures(catalog, setting, {each.sample for each in samples})
     return [Hard(each, pictures.get(each.sample)) for each in samples]
 

@@ -110,7 +110,7 @@ def test_files_that_are_no_python_are_package_data(setup_cfg: configparser.Confi
 
 def test_everything_that_is_imported_is_required(setup_cfg: configparser.ConfigParser) -> None:
     distributions = {"PIL": "pillow", "sklearn": "scikit-learn", "open_clip": "open_clip_torch", "psycopg": "psycopg"}
-    distributions["tensorflow_datasets"] = "tensorflow-datasets"
+    distributions |= {"tensorflow_datasets": "tensorflow-datasets", "imagenet_w": "imagenet-w"}
     distributions |= {"sentence_transformers": "sentence-transformers", "yaml": "pyyaml"}
     texts = [setup_cfg["options"]["install_requires"], *setup_cfg["options.extras_require"].values()]
     required = {line.split(">")[0].split("[")[0] for text in texts for line in lines(text)}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from testbed.analyses.main_scores import larger_is_better
 from testbed.analyses.side_by_side import (
-    LARGER_IS_BETTER,
     SCORER_MARK,
     Chosen,
     Tell,
@@ -84,7 +84,7 @@ def borda_ranking(
     tell_of_other_scorers(compared, tell)
     _tell_of_other_samples(compared, values, tell)
     table = np.array([[values[setting][model].value for model in left] for setting in named])
-    places = borda(table, LARGER_IS_BETTER.get(metric, True), left)
+    places = borda(table, larger_is_better(metric) is not False, left)
     return BordaRanking(
         metric,
         tuple(named),

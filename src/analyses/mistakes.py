@@ -36,7 +36,7 @@ class HardSample:
     Attributes:
         sample: Its id.
         target: Its true class, or list of classes, as in the data set.
-        target_name: The same by name; None if the target is not a class.
+        target_name: The same by name, or the right captions; None if the target is neither.
         wrong: How many models get it wrong.
         models: The number of models.
         mean_nll: The mean loss over the models that have one, in nats.
@@ -153,7 +153,12 @@ def infos_of(samples: Samples, table: SideBySide) -> list[SampleInfo]:
 
 
 def _target_name(target: Any, name: Any) -> str | None:
+    if isinstance(target, dict) and isinstance(target.get("captions"), list):
+        captions, answer = target["captions"], target.get("answer")
+        target = [captions[answer]] if type(answer) is int and 0 <= answer < len(captions) else captions
     labels = target if isinstance(target, list) else [target]
+    if labels and all(isinstance(label, str) for label in labels) and labels != [target]:
+        return " / ".join(labels)
     if not labels or not all(type(label) is int for label in labels):
         return None
     return ", ".join(name(label) for label in labels)

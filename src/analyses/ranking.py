@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from testbed.analyses.side_by_side import LARGER_IS_BETTER, Key, Samples, SideBySide, Tell, choose, side_by_side
+from testbed.analyses.main_scores import larger_is_better
+from testbed.analyses.side_by_side import Key, Samples, SideBySide, Tell, choose, side_by_side
 from testbed.db.store import Store
 from testbed.metrics.ranks import Place, Progress, rank_models, ranks
 
@@ -79,7 +80,7 @@ def ranking(
     """
     chosen = choose(store, settings, models, score, at_least=2, tell=tell)
     samples = Samples(store)
-    larger = LARGER_IS_BETTER.get(score, True)
+    larger = larger_is_better(score) is not False
     strata: dict[str, Array] = {}
     on: list[tuple[SideBySide, Array, Array]] = []
     binary = True

@@ -23,10 +23,6 @@ Key = tuple[str, str]  # a sample's id and the digest of its content
 Tell = Callable[[str], None]
 Chosen = dict[str, dict[str, Evaluation]]  # setting → model → evaluation, the models in the order of their names
 
-# Whether a larger score is better. For scores that are not listed, output only says which one is higher.
-LARGER_IS_BETTER = {"top1": True, "top5": True, "nll": False}
-_SIMILARITIES = ("coarse_similarity", "fine_precision", "fine_recall", "fine_f1", "hm_cf")
-LARGER_IS_BETTER |= {f"{name}{scale}": True for name in _SIMILARITIES for scale in ("", "_raw")}
 SCORER_MARK = "@"  # in the name of a setting, before the model that scores it
 _NAMED = 5  # models that a note names
 

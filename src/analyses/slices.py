@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from testbed.analyses.main_scores import larger_is_better
 from testbed.analyses.mistakes import infos_of
 from testbed.analyses.predictions import best_names, class_names
-from testbed.analyses.side_by_side import LARGER_IS_BETTER, Samples, SideBySide, Tell, choose, side_by_side
+from testbed.analyses.side_by_side import Samples, SideBySide, Tell, choose, side_by_side
 from testbed.db.store import Store
 from testbed.entities import SampleInfo
 from testbed.errors import DataError
@@ -77,7 +78,7 @@ def grouped(
         raise DataError(f"no sample of {setting} has a group by {by}")
     if missing:
         tell(f"{missing:,} of {len(labels):,} samples have no group by {by} and are not counted")
-    larger = LARGER_IS_BETTER.get(score, True)
+    larger = larger_is_better(score) is not False
     found = [(model, by_group(table.scores[:, column], labels, larger)) for column, model in enumerate(table.models)]
     return Grouped(by, found, table.binary)
 

@@ -19,10 +19,13 @@ _BAR = 40  # characters of the longest bar
 def agreement_as_asked(given: dict[str, Any]) -> int:
     """``--agreement SETTING``."""
     from testbed.analyses.agreement import agreements
+    from testbed.analyses.main_scores import main_score
+    from testbed.analyses.side_by_side import evaluations_on
     from testbed.db.store import Store
 
-    setting, score = given["agreement"], given["score"]
+    setting = given["agreement"]
     with Store.open(given["db_url"]) as store:
+        score = given["score"] or main_score(store, {setting: evaluations_on(store, setting).values()}, binary=True)
         found = agreements(store, setting, given["models"], score, note)
     if given["as_json"]:
         print_json(_as_objects(found, setting, score))

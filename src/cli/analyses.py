@@ -85,9 +85,9 @@ _OPTIONS = (
     ),
     click.option(
         "--score",
-        default="top1",
-        show_default=True,
-        help="With the analyses except --confusions and --borda: the per-sample score.",
+        metavar="NAME",
+        help="With the analyses except --confusions and --borda: the per-sample score.  [default: the main one of the"
+        " settings, such as top1]",
     ),
 )
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from testbed.cli.analyses import EVERY_DECODER, note
 from testbed.console.output import count, print_json, table
@@ -22,12 +21,9 @@ def borda_as_asked(given: dict[str, Any]) -> int:
     from testbed.analyses.borda import borda_ranking, usual_metric
     from testbed.db.store import Store
 
-    context = click.get_current_context(silent=True)
-    said = context is not None and context.get_parameter_source("metric") is ParameterSource.COMMANDLINE
     words = [word for word in (*given["borda"], *given["eval_settings"]) if word != EVERY_DECODER]
     with Store.open(given["db_url"]) as store:
-        metric = given["metric"] if said else usual_metric(store, words)
-        found = borda_ranking(store, words, given["models"], metric, note)
+        found = borda_ranking(store, words, given["models"], given["metric"] or usual_metric(store, words), note)
     if given["as_json"]:
         print_json(rows_of(found))
         return 0

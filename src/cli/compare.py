@@ -34,7 +34,7 @@ def compare_as_asked(given: dict[str, Any]) -> int:
 
 
 def print_comparison(
-    db_url: str | None, models: Sequence[str], settings: Sequence[str], score: str, as_json: bool
+    db_url: str | None, models: Sequence[str], settings: Sequence[str], score: str | None, as_json: bool
 ) -> int:
     """Prints every pair of models on every setting, with p-values adjusted over the whole table.
 
@@ -42,19 +42,23 @@ def print_comparison(
         db_url: The store.
         models: Two models or more.
         settings: One setting or more.
-        score: The per-sample score, such as ``top1``.
+        score: The per-sample score; None means the settings' main one.
         as_json: Whether to print JSON.
 
     Raises:
         StoreError: If an evaluation is missing or lacks that score.
     """
-    from testbed.analyses.side_by_side import Samples
+    from testbed.analyses.main_scores import main_score
+    from testbed.analyses.side_by_side import Samples, evaluation_of
     from testbed.db.store import Store
     from testbed.metrics.paired import compare, holm
 
     rows: list[tuple[str, str, str, Comparison]] = []
     with Store.open(db_url) as store:
         samples = Samples(store)
+        if score is None:
+            cells = {each: [evaluation_of(store, model, each) for model in models] for each in settings}
+            score = main_score(store, cells)
         for setting in settings:
             scores = {model: _scores(store, samples, model, setting, score) for model in models}
             for first, second in combinations(models, 2):
@@ -97,15 +101,15 @@ def _scores(store: Store, samples: Samples, model: str, setting: str, score: str
 
 
 def _verdict(comparison: Comparison, score: str, first: str, second: str, p: float) -> str:
-    from testbed.analyses.side_by_side import LARGER_IS_BETTER
+    from testbed.analyses.main_scores import larger_is_better
     from testbed.metrics.paired import SIGNIFICANT
 
     if p >= SIGNIFICANT or comparison.difference == 0:
         return "tied"
     larger, smaller = (first, second) if comparison.difference > 0 else (second, first)
-    if score not in LARGER_IS_BETTER:
+    if larger_is_better(score) is None:
         return f"{larger} is higher"
-    return f"{larger if LARGER_IS_BETTER[score] else smaller} is better"
+    return f"{larger if larger_is_better(score) else smaller} is better"
 
 
 def _table(rows: Sequence[tuple[str, str, str, Comparison]], score: str, adjusted: Sequence[float]) -> str:

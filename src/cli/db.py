@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli import edit
+from testbed.cli import edit, files
 from testbed.cli.analyses import ACTIONS as ANALYSES
 from testbed.cli.analyses import analysis_options
 from testbed.cli.edit import MODEL, SETTING
@@ -24,14 +22,10 @@ from testbed.console.options import (
     use,
 )
 from testbed.console.output import count, print_json
-from testbed.errors import TestbedError
 from testbed.inputs import Inputs
 
 if TYPE_CHECKING:
     from testbed.db.names import Kind
-    from testbed.entities import Result
-
-LOGIT_FORMS = ("npz", "csv", "parquet")
 
 
 @click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -40,8 +34,10 @@ LOGIT_FORMS = ("npz", "csv", "parquet")
     "--all",
     "everything",
     is_flag=True,
-    help="With --print-eval: all evaluations of the cell, not only the reported one.",
+    help="With --print-eval, --save-logits and --export-clip-benchmark: all evaluations of a cell and what tells them"
+    " apart, not only the reported one.",
 )
+@click.option("--show-prompts", is_flag=True, help="With --print-eval: also the class names and prompt templates.")
 @click.option(
     "--why",
     nargs=2,
@@ -67,7 +63,7 @@ LOGIT_FORMS = ("npz", "csv", "parquet")
 @click.option(
     "--format",
     "form",
-    type=click.Choice([*LOGIT_FORMS, "table", "markdown", "latex"]),
+    type=click.Choice([*files.LOGIT_FORMS, "table", "markdown", "latex"]),
     help="With --save-logits: npz (the default), csv or parquet. With --grid: table (the default), markdown or latex.",
 )
 @click.option(
@@ -76,7 +72,12 @@ LOGIT_FORMS = ("npz", "csv", "parquet")
     metavar="PATTERN",
     help="Print models × settings; averages such as avg_corruptions are columns too.",
 )
-@click.option("--metric", default="top1", show_default=True, help="With --grid, --serve and --borda: the metric.")
+@click.option(
+    "--metric",
+    metavar="NAME",
+    help="With --grid, --serve and --borda: the metric.  [default: with --grid, the main one of each setting; with"
+    " --serve, top1]",
+)
 @click.option("--serve", is_flag=True, help="Show the results as a web page on this machine, until Ctrl-C.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="With --serve: the address to listen on.")
 @click.option(
@@ -126,6 +127,8 @@ LOGIT_FORMS = ("npz", "csv", "parquet")
     metavar="DIR|FILE.csv",
     help="Write the results in CLIP benchmark's format: a folder with a JSON file for each, or a CSV table.",
 )
+@click.option("--dump-classnames", is_flag=True, help="With --export-clip-benchmark DIR: also the class names.")
+@click.option("--dump-templates", is_flag=True, help="With --export-clip-benchmark DIR: also the prompt templates.")
 @click.option(
     "--export-clip-cc",
     type=click.Path(path_type=Path),
@@ -172,7 +175,11 @@ def _print_eval(given: dict[str, Any]) -> int:
     from testbed.cli.show import print_evaluation
 
     model, setting = given["print_eval"]
-    return print_evaluation(given["db_url"], model, setting, given["everything"], given["slices"], given["as_json"])
+    return print_evaluation(
+        *(given["db_url"], model, setting, given["everything"], given["slices"]),
+        show_prompts=given["show_prompts"],
+        as_json=given["as_json"],
+    )
 
 
 def _why(given: dict[str, Any]) -> int:
@@ -219,46 +226,6 @@ def _list_registry(kind: Kind, given: dict[str, Any], parents_only: bool = False
     return 0
 
 
-def _save_logits(given: dict[str, Any]) -> int:
-    from testbed.db.store import Store
-    from testbed.exchange.export import MANIFEST, save_logits
-
-    setting, folder = given["save_logits"]
-    form = given["form"] or "npz"
-    if form not in LOGIT_FORMS:
-        raise click.UsageError(f"--save-logits writes {', '.join(LOGIT_FORMS)}, not {form}")
-    with Store.open(given["db_url"]) as store:
-        try:
-            entries = save_logits(store, setting, Path(folder), list(given["models"]) or None, cast(Any, form))
-        except OSError as error:
-            raise TestbedError(f"the logits cannot be written to {folder}: {error.strerror or error}") from error
-    if given["as_json"]:
-        print_json(entries)
-    else:
-        for entry in entries:
-            click.echo(f"{entry['model']}: {Path(folder) / entry['file']}")
-        click.echo(f"{count(len(entries), 'file')} and {Path(folder) / MANIFEST}", err=True)
-    return 0
-
-
-def _save_texts(given: dict[str, Any]) -> int:
-    from testbed.db.store import Store
-    from testbed.exchange.export_texts import save_texts
-
-    setting, folder = given["save_texts"]
-    with Store.open(given["db_url"]) as store:
-        try:
-            files = save_texts(store, setting, Path(folder), list(given["models"]) or None)
-        except OSError as error:
-            raise TestbedError(f"the texts cannot be written to {folder}: {error.strerror or error}") from error
-    if given["as_json"]:
-        print_json([str(file) for file in files])
-    else:
-        for file in files:
-            click.echo(file)
-    return 0
-
-
 def _rescore(given: dict[str, Any]) -> int:
     from testbed.cli.rescore import rescore_as_asked
 
@@ -266,73 +233,6 @@ def _rescore(given: dict[str, Any]) -> int:
 
 
 # Files and upkeep -------------------------------------------------------------------------------------------------
-
-
-def _import(given: dict[str, Any]) -> int:
-    from testbed.db.store import Store
-    from testbed.exchange.importing import import_results
-
-    if not given["import_results"].exists():
-        raise TestbedError(f"there is no file {given['import_results']}")
-    with Store.create(given["db_url"]) as store:
-        report = import_results(store, given["import_results"], given["model_types"])
-    if given["as_json"]:
-        print_json(vars(report))
-        return 0
-    for note in report.notes:
-        click.echo(f"note: {note}", err=True)
-    click.echo(
-        f"{given['import_results']} ({report.form}): {report.values:,} values of {count(report.cells, 'cell')},"
-        f" {report.new:,} of them new"
-    )
-    return 0
-
-
-def _export(given: dict[str, Any]) -> int:
-    from testbed.db.store import Store
-    from testbed.exchange.importing import METRIC_SUFFIXES, export_csv
-
-    with Store.open(given["db_url"]) as store:
-        results = store.results(metrics=["top1", *METRIC_SUFFIXES], slices=["overall"])
-    rows, columns = export_csv(results, given["export_csv"])
-    click.echo(f"{count(rows, 'model')} × {count(columns, 'column')} written to {given['export_csv']}")
-    return 0
-
-
-def _export_clip_benchmark(given: dict[str, Any]) -> int:
-    from testbed.db.store import Store
-    from testbed.exchange import clip_benchmark
-
-    path: Path = given["export_clip_benchmark"]
-    partial: set[tuple[str, str]] = set()
-
-    def noted(results: Iterable[Result]) -> Iterator[Result]:
-        for each in results:
-            if each.sample_limit or each.random_weights:
-                partial.add((each.eval_setting, each.model))
-            yield each
-
-    with Store.open(given["db_url"]) as store:
-        records = clip_benchmark.records_by_cell(noted(store.stream_results(slices=["overall"])))
-        if path.suffix.lower() == ".csv":
-            rows = clip_benchmark.write_csv([record for _, record in sorted(records, key=itemgetter(0))], path)
-            click.echo(f"{count(rows, 'row')} written to {path}")
-        else:
-            files = clip_benchmark.write_json((record for _, record in records), path)
-            click.echo(f"{count(files, 'JSON file')} written to {path}")
-    if partial:
-        note = f"note: {count(len(partial), 'stored cell')} used part of the samples or random weights"
-        click.echo(f"{note}, which CLIP benchmark's format cannot express", err=True)
-    return 0
-
-
-def _export_clip_cc(given: dict[str, Any]) -> int:
-    from testbed.cli.clip_cc import export
-    from testbed.db.store import Store
-
-    with Store.open(given["db_url"]) as store:
-        export(store, given["export_clip_cc"], given["models"], given["eval_settings"], given["scale"])
-    return 0
 
 
 def _check(given: dict[str, Any]) -> int:
@@ -372,7 +272,7 @@ def _upgrade(given: dict[str, Any]) -> int:
 
 _ACTIONS: dict[str, Any] = {
     "upgrade": _upgrade,
-    "import_results": _import,
+    "import_results": files.import_table,
     "add_model": lambda given: edit.add(MODEL, given["add_model"], given),
     "add_eval_setting": lambda given: edit.add(SETTING, given["add_eval_setting"], given),
     "rename_model": lambda given: edit.rename(MODEL, given["rename_model"], given),
@@ -393,11 +293,11 @@ _ACTIONS: dict[str, Any] = {
     "list_parent_eval_settings_registry": lambda given: _list_registry(SETTING, given, parents_only=True),
     **ANALYSES,
     "rescore": _rescore,
-    "save_logits": _save_logits,
-    "save_texts": _save_texts,
-    "export_csv": _export,
-    "export_clip_benchmark": _export_clip_benchmark,
-    "export_clip_cc": _export_clip_cc,
+    "save_logits": files.save_logits,
+    "save_texts": files.save_texts,
+    "export_csv": files.export_csv,
+    "export_clip_benchmark": files.export_clip_benchmark,
+    "export_clip_cc": files.export_clip_cc,
     "check": _check,
     "grid": _grid,
     "serve": _serve,

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.checks import check_as_object, require_amount
+from testbed.cli.clip_benchmark_words import HINTS
 from testbed.cli.clip_cc import ClipCcRun, clip_cc_options, export_run, translate
+from testbed.cli.download_option import download_missing, download_option
 from testbed.cli.dry_run import dry_run as show_plan
 from testbed.cli.run_report import FINISHED, not_finite, print_report
 from testbed.cli.scorer_options import as_scored, scorer_options
-from testbed.cli.task_options import as_tasks, given_files, task_options
+from testbed.cli.task_options import as_captioners, as_tasks, given_files, task_options
 from testbed.console.options import (
     EXIT_ERROR,
     EXIT_INTERRUPTED,
@@ -42,7 +44,11 @@ if TYPE_CHECKING:
 POSITIVE = click.IntRange(min=1)
 
 
-@click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(
+    cls=ManyWordsCommand,
+    hints=HINTS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.option(
     "--models",
     cls=ManyWords,
@@ -69,6 +75,7 @@ POSITIVE = click.IntRange(min=1)
     "--payload-url", metavar="URL", help="Store outputs at an fsspec URL (s3://…, file://…), not in the database."
 )
 @data_root_option
+@download_option
 @predictions_option
 @checkpoints_option
 @clip_cc_options
@@ -174,11 +181,13 @@ def command(
     registry.load(options.plugins)
     if bench is not None and not eval_settings:
         eval_settings = bench.settings(registry, given["scorers"])
-    chosen_models = select(registry.models, registry.model_collections, models)
+    chosen_models = as_captioners(select(registry.models, registry.model_collections, models), given["task"])
     chosen_settings = as_tasks(select(registry.eval_settings, registry.eval_setting_collections, eval_settings), given)
     chosen_settings = as_scored(registry, chosen_settings, given["scorers"], given["scoring"])
     for line in (*replaced(registry.models, chosen_models), *replaced(registry.eval_settings, chosen_settings)):
         click.echo(line, err=True)
+    if given["download"] is not None and not dry_run:
+        download_missing(chosen_settings, given["download"])
     if dry_run:
         return show_plan(registry, options, chosen_models, chosen_settings, as_json)
     heads = given["save_clf"]

@@ -162,7 +162,7 @@ def find(name: str, split: str, plugins: Sequence[str] = ()) -> Wanted:
         return _of_setting(registry.get_eval_setting(name), split)
     benchmark = BENCHMARKS.dataset(parsed.dataset)
     if split not in benchmark.splits:
-        raise DataError(f"{benchmark.name} has the splits {', '.join(benchmark.splits)}, not {split!r}")
+        raise DataError(f"{benchmark.name} has no split {split!r}; there are {', '.join(benchmark.splits)}")
     language = parsed.language or benchmark.languages[0]
     source = with_images(benchmark.dataset(split, language).open())
     return Wanted(

@@ -24,15 +24,18 @@ def grid_as_asked(given: dict[str, Any]) -> int:
     """``--grid PATTERN…`` with ``--models``, ``--metric`` and ``--format``."""
     from testbed.plotting.frame import load_grid
 
-    values = load_grid(given["db_url"], given["metric"]).values
+    loaded = load_grid(given["db_url"], given["metric"])
+    values = loaded.values
     columns = matching(list(values.columns), given["grid"], "column of the stored results")
     models = matching(list(values.index), given["models"], "model in the store") if given["models"] else None
     chosen = values.loc[models, columns] if models else values[columns]
     chosen = chosen.dropna(how="all").sort_values(columns[0], ascending=False, kind="stable")
+    others = {name: loaded.others[name] for name in columns if name in loaded.others}
+    named = {"metrics": others} if others else {}
     if given["as_json"]:
         print_json(
             [
-                {"model": model, **{name: value for name, value in row.items() if not math.isnan(value)}}
+                {"model": model, **{name: value for name, value in row.items() if not math.isnan(value)}, **named}
                 for model, row in chosen.to_dict("index").items()
             ]
         )
@@ -42,7 +45,9 @@ def grid_as_asked(given: dict[str, Any]) -> int:
     if form not in FORMS:
         raise click.UsageError(f"--grid prints {', '.join(FORMS)}, not {form}")
     cells = [[percent(None if math.isnan(value) else value) for value in row] for row in chosen.to_numpy()]
-    click.echo(as_text(list(chosen.index), columns, cells, form, f"{given['metric']}, %"))
+    corner = f"{loaded.metric}{' (or the metric named)' if others else ''}, %"
+    heads = [f"{name} ({others[name]})" if name in others else name for name in columns]
+    click.echo(as_text(list(chosen.index), heads, cells, form, corner))
     return 0
 
 

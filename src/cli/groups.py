@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 def groups_as_asked(given: dict[str, Any]) -> int:
     """``--groups SETTING``."""
+    from testbed.analyses.main_scores import main_score
+    from testbed.analyses.side_by_side import evaluations_on
     from testbed.analyses.slices import grouped
     from testbed.db.store import Store
 
-    setting, score = given["groups"], given["score"]
+    setting = given["groups"]
     with Store.open(given["db_url"]) as store:
+        score = given["score"] or main_score(store, {setting: evaluations_on(store, setting).values()})
         found = grouped(store, setting, given["models"], score, given["by"], given["slices_from"], note)
     if given["as_json"]:
         print_json([_as_object(model, of, found.by, setting, score) for model, of in found.rows])

@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 
 def hardest_as_asked(given: dict[str, Any]) -> int:
     """``--hardest SETTING``."""
+    from testbed.analyses.main_scores import main_score
     from testbed.analyses.mistakes import hardest
+    from testbed.analyses.side_by_side import evaluations_on
     from testbed.db.store import Store
 
     setting = given["hardest"]
     with Store.open(given["db_url"]) as store:
-        found = hardest(store, setting, given["models"], given["score"], given["limit"], note)
+        score = given["score"] or main_score(store, {setting: evaluations_on(store, setting).values()}, binary=True)
+        found = hardest(store, setting, given["models"], score, given["limit"], note)
     if given["as_json"]:
         print_json(
             [{"eval_setting": setting, **asdict(each), "share_wrong": each.wrong / each.models} for each in found]
@@ -29,7 +32,7 @@ def hardest_as_asked(given: dict[str, Any]) -> int:
         return 0
     click.echo(_samples(found))
     click.echo(
-        f"of {count(found[0].models, 'model')} on {setting}, by {given['score']}; ties: by mean nll, then by id;"
+        f"of {count(found[0].models, 'model')} on {setting}, by {score}; ties: by mean nll, then by id;"
         " mostly taken for: the class that most models predict, and how many do; --limit shows more",
         err=True,
     )

@@ -16,22 +16,21 @@ if TYPE_CHECKING:
 
 def rank_as_asked(given: dict[str, Any]) -> int:
     """``--rank SETTING…``."""
+    from testbed.analyses.main_scores import larger_is_better, main_score
     from testbed.analyses.ranking import ranking
-    from testbed.analyses.side_by_side import LARGER_IS_BETTER, matching_settings
+    from testbed.analyses.side_by_side import evaluations_on, matching_settings
     from testbed.db.store import Store
 
-    score = given["score"]
     with Store.open(given["db_url"]) as store:
         settings = matching_settings(store, [*given["rank"], *given["eval_settings"]])
+        score = given["score"] or main_score(store, {each: evaluations_on(store, each).values() for each in settings})
         found = ranking(store, settings, given["models"], score, note, shares())
     if given["as_json"]:
         print_json([_as_object(row, score) for row in found.rows])
         return 0
     click.echo(_table(found, score, len(settings)))
-    if score in LARGER_IS_BETTER:
-        order = "larger is better" if LARGER_IS_BETTER[score] else "smaller is better"
-    else:
-        order = "largest first (not necessarily best)"
+    orders = {True: "larger is better", False: "smaller is better", None: "largest first (not necessarily best)"}
+    order = orders[larger_is_better(score)]
     samples = sorted({each.n for each in found.rows[0].settings})
     counted = f"{samples[0]:,}" + (f" to {samples[-1]:,}" if len(samples) > 1 else "")
     where = settings[0] if len(settings) == 1 else f"the mean over {count(len(settings), 'setting')}"

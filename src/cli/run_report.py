@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from testbed.analyses.main_scores import main_metric
 from testbed.cli.checks import print_checks
 from testbed.console.output import count, grid, percent
 from testbed.entities import FRACTION, NOT_FINITE, OVERALL
@@ -20,18 +21,6 @@ SHOWN_REASONS = 10
 SHOWN_MODELS = 3
 FINISHED = ("complete", "stored", "derived", "scored")  # statuses of cells with results
 STATUSES = ("complete", "derived", "scored", "stored", "unsupported", "failed", "incomplete", "stopped")
-# The metric shown in the table is the first of these that the setting has.
-HEADLINES = (
-    "top1",
-    "mean_average_precision",
-    "image_retrieval_recall@5",
-    "image_retrieval_recall@1",
-    "acc",
-    "hm_cf",
-    "coarse_similarity",
-    "clip_score",
-    "coverage",
-)
 
 
 def print_report(
@@ -94,9 +83,8 @@ def _headlines(results: Sequence[Any]) -> dict[str, str]:
             found.setdefault(each.eval_setting, set()).add(each.metric)
     shown = {}
     for setting, metrics in found.items():
-        known = [name for name in (*HEADLINES, *sorted(metrics)) if name in metrics]
-        if known and (known[0] in HEADLINES or "recall@" in known[0]):
-            shown[setting] = known[0]
+        if (known := main_metric(metrics)) is not None:
+            shown[setting] = known
     return shown
 
 

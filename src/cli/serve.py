@@ -19,7 +19,7 @@ def serve_as_asked(given: dict[str, Any]) -> int:
 
     with Store.open(given["db_url"]) as store:
         shown = store.display_url
-    server = make_server(given["db_url"], given["host"], given["port"], given["metric"], shown)
+    server = make_server(given["db_url"], given["host"], given["port"], given["metric"] or "top1", shown)
     host, port = server.server_address[:2]
     name = f"[{host!s}]" if ":" in str(host) else str(host)
     click.echo(f"the results in {shown} are at http://{name}:{port}/ (Ctrl-C ends it)")

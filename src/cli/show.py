@@ -11,7 +11,7 @@ from testbed.cli.run_report import describe_not_finite
 from testbed.console.output import count, metric_value, print_json, table
 from testbed.db import lookup
 from testbed.db.lookup import StoredCell, complete_cells_of
-from testbed.entities import NOT_FINITE, OVERALL, Certificate, Metric, current
+from testbed.entities import NOT_FINITE, OVERALL, Certificate, Evaluation, Metric, current
 from testbed.errors import StoreError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 
 def print_evaluation(
-    db_url: str | None, model: str, eval_setting: str, everything: bool, slices: bool, as_json: bool
+    db_url: str | None,
+    model: str,
+    eval_setting: str,
+    everything: bool,
+    slices: bool,
+    show_prompts: bool,
+    as_json: bool,
 ) -> int:
     """Prints every metric of a model on a setting.
 
@@ -29,6 +35,7 @@ def print_evaluation(
         eval_setting: The setting's name.
         everything: Whether to print all evaluations of the cell rather than the reported one.
         slices: Whether to print the metrics of slices too; JSON always includes them.
+        show_prompts: Whether to print class names and templates; with JSON, they are printed instead of the metrics.
         as_json: Whether to print JSON.
 
     Raises:
@@ -40,11 +47,24 @@ def print_evaluation(
         cells = _ask_store(db_url, model, eval_setting)
     counting = {each.id for each in current(cell.evaluation for cell in cells)}
     shown = [cell for cell in cells if everything or cell.evaluation.id in counting]
+    about = _labels_and_prompts(db_url, cells) if everything or show_prompts else {}
+    if as_json and show_prompts:
+        print_json([_prompts_as_object(cell.evaluation, *about[cell.evaluation.id]) for cell in shown])
+        return 0
     if as_json:
-        print_json([_as_object(cell, metric) for cell in shown for metric in cell.metrics])
+        print_json(
+            [
+                _as_object(cell, metric) | ({"label": about[cell.evaluation.id][0]} if everything else {})
+                for cell in shown
+                for metric in cell.metrics
+            ]
+        )
         return 0
     for cell in shown:
-        click.echo(_headline(cell))
+        label, prompts = about.get(cell.evaluation.id, ("", None))
+        click.echo(_headline(cell, label))
+        if show_prompts:
+            click.echo("\n".join(f"  {line}" for line in _prompt_lines(prompts)))
         for certificate in cell.certificates[-1:]:
             click.echo(f"  {_verified(certificate)}")
         click.echo(_metrics_table([each for each in cell.metrics if slices or each.slice == OVERALL]))
@@ -56,6 +76,17 @@ def print_evaluation(
             f"{count(len(cells) - len(shown), 'more evaluation')} of this cell stored; --all shows them too", err=True
         )
     return 0
+
+
+def _labels_and_prompts(db_url: str | None, cells: list[StoredCell]) -> dict[int, tuple[str, dict[str, Any] | None]]:
+    """What tells the evaluations apart, and the prompts of each."""
+    from testbed.analyses.labels import labels, prompts
+    from testbed.db.store import Store
+
+    evaluations = [cell.evaluation for cell in cells]
+    with Store.open(db_url) as store:
+        found = labels(store, evaluations)
+        return {each.id: (found[each.id], prompts(store, each)) for each in evaluations}
 
 
 def _ask_store(db_url: str | None, model: str, eval_setting: str) -> list[StoredCell]:
@@ -84,10 +115,10 @@ def _explain_absence(store: Store, model: str, eval_setting: str) -> None:
     )
 
 
-def _headline(cell: StoredCell) -> str:
+def _headline(cell: StoredCell, label: str) -> str:
     """The cell, the evaluation, and anything unusual about it."""
     evaluation, errors = cell.evaluation, cell.unreadable
-    parts = [f"evaluation {evaluation.id}"]
+    parts = [f"evaluation {evaluation.id}{f' ({label})' if label else ''}"]
     if evaluation.origin == "imported":
         parts.append(f"imported from {evaluation.source}")
     elif evaluation.origin == "derived":
@@ -119,6 +150,27 @@ def _metrics_table(metrics: list[Metric]) -> str:
         for metric in metrics
     ]
     return table(["metric", "slice", "value ± standard error", "n"], rows, right=[2, 3])
+
+
+def _prompt_lines(prompts: dict[str, Any] | None) -> list[str]:
+    """The class names and the templates of an evaluation, one line each."""
+    if prompts is None:
+        return ["no prompts: not zero-shot classification"]
+    if "heads" in prompts:
+        return [f"zero-shot heads from files instead of prompts; digests: {', '.join(prompts['heads'])}"]
+    names, templates = prompts.get("class_names") or [], prompts.get("templates") or []
+    lines = [f"{count(len(names), 'class name')}: {', '.join(names)}"] if names else []
+    if isinstance(templates, dict):
+        texts = [text for prompts_of_class in templates.values() for text in prompts_of_class]
+        lines.append(f"{count(len(texts), 'prompt')} by class")
+        return lines + [f"  {name}: {text}" for name, given in templates.items() for text in given]
+    return [*lines, count(len(templates), "template"), *(f"  {each}" for each in templates)]
+
+
+def _prompts_as_object(evaluation: Evaluation, label: str, prompts: dict[str, Any] | None) -> dict[str, Any]:
+    names = {"evaluation": evaluation.id, "model": evaluation.model, "eval_setting": evaluation.eval_setting}
+    given = {key: (prompts or {}).get(key) for key in ("class_names", "templates", "heads")}
+    return {**names, "label": label, **given}
 
 
 def _verified(certificate: Certificate) -> str:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from testbed.console.options import ManyWords
-from testbed.errors import DefinitionError
+from testbed.errors import DataError, DefinitionError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -134,6 +134,21 @@ def as_tasks(settings: Sequence[str], given: Mapping[str, Any]) -> list[str]:
     return list(names)
 
 
+def as_captioners(models: Sequence[str], task: str | None) -> list[str]:
+    """The names of models, of a captioning task with open_clip's encoders as the captioners that they are too.
+
+    Args:
+        models: Canonical names.
+        task: The option ``--task``.
+    """
+    if task != "captioning":
+        return list(models)
+    from testbed.models.open_clip_coca import PREFIX
+    from testbed.registry import registry
+
+    return [registry.models.canonical(f"{PREFIX}{name}") or name for name in models]
+
+
 def _with(setting: str, said: Mapping[str, Any], language: str | None, task: str | None, recall: Sequence[int]) -> str:
     from testbed.eval_settings.base.benchmark import parse_name
     from testbed.eval_settings.base.benchmark_names import OTHER_TASKS, BenchmarkName
@@ -161,18 +176,32 @@ def _with(setting: str, said: Mapping[str, Any], language: str | None, task: str
     if task not in (None, "auto", *OTHER_TASKS):
         written = f"{written}.{task}"
     canonical = registry.eval_settings.canonical(written)
-    if canonical is None:
-        raise DefinitionError(_why_not(setting, written))
+    if canonical is None or not _fits(name.dataset, task, said.get("split")):
+        raise DefinitionError(_why_not(name.dataset, written, said.get("split")))
     return canonical
 
 
-def _why_not(setting: str, written: str) -> str:
-    """The message for a name that is not a setting."""
-    from testbed.eval_settings.base.benchmark import BENCHMARKS, parse_name
+def _fits(dataset: str, task: str | None, split: str | None) -> bool:
+    """Whether a data set is for a task and has a split; the run reports a data set that cannot be read."""
+    from testbed.eval_settings.base.benchmark import BENCHMARKS
+    from testbed.eval_settings.base.benchmark_names import kinds_of
 
-    name = parse_name(setting)
-    assert name is not None
-    dataset = BENCHMARKS.dataset(name.dataset)
+    if task in (None, "auto") and split is None:
+        return True
+    try:
+        found = BENCHMARKS.dataset(dataset)
+    except DataError:
+        return True
+    return found.kind in kinds_of(task) and split in (None, *found.splits)
+
+
+def _why_not(name: str, written: str, split: str | None) -> str:
+    """The message for a name that is not a setting."""
+    from testbed.eval_settings.base.benchmark import BENCHMARKS
+
+    dataset = BENCHMARKS.dataset(name)
+    if split is not None and split not in dataset.splits:
+        return f"{dataset.name} has no split {split!r}; there are {', '.join(dataset.splits)}"
     return (
         f"{written} is not a setting: {dataset.name} is a data set for {dataset.kind}, with the splits"
         f" {', '.join(dataset.splits)} and the languages {_some(dataset.languages)}; few-shot options require --task"

@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -35,12 +35,32 @@ class ManyWords(click.Option):
 
 
 class ManyWordsCommand(click.Command):
-    """A command whose `ManyWords` options take all words up to the next option."""
+    """A command whose `ManyWords` options take all words up to the next option, and whose names may have underscores.
+
+    Args:
+        hints: What to say of options of other programs, by name.
+    """
+
+    def __init__(self, *arguments: Any, hints: Mapping[str, str] | None = None, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.hints = hints or {}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Writes ``--models a b`` as ``--models a --models b``, which click understands."""
+        known = {name for each in self.params for name in (*each.opts, *each.secondary_opts)}
+        args = [with_dashes(each, known) for each in args]
+        for name in (with_dashes(each, set(self.hints)).partition("=")[0] for each in args):
+            if name in self.hints and name not in known:
+                raise click.UsageError(f"there is no option {name}; {self.hints[name]}", ctx)
         many = {name for each in self.params if isinstance(each, ManyWords) for name in each.opts}
         return super().parse_args(ctx, spread(args, many))
+
+
+def with_dashes(argument: str, known: Collection[str]) -> str:
+    """``--batch_size`` as ``--batch-size``, if only the latter is known; any other argument as it is."""
+    name, mark, value = argument.partition("=")
+    dashed = name.replace("_", "-")
+    return f"{dashed}{mark}{value}" if name.startswith("--") and name not in known and dashed in known else argument
 
 
 def spread(arguments: Sequence[str], many: set[str]) -> list[str]:

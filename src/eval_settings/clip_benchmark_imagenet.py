@@ -116,6 +116,16 @@ def _add() -> None:
             description="ImageNet (ILSVRC 2012); its test split is the validation set",
         )
     )
+    add_benchmark(
+        declare(
+            whole(f"{prompts.IMAGENET}-unverified"),
+            _imagenet1k,
+            splits=("test", "train"),
+            languages=LANGUAGES,
+            sizes={"test": SIZES["val"][0], "train": 1281167},
+            description=f"{prompts.IMAGENET} under the other name that CLIP benchmark has for it",
+        )
+    )
     for name, dataset, size, description in (
         ("imagenetv2", V2, SIZES["imagenetv2"][0], "ImageNetV2, matched frequency"),
         ("imagenet_sketch", SKETCH, SIZES["imagenet-sketch"][0], "sketches of ImageNet's classes"),

@@ -15,6 +15,7 @@ from testbed.data.libraries import torchvision_sets
 from testbed.data.libraries.torchvision_sets import place
 from testbed.data.sets import voc
 from testbed.eval_settings.base.benchmark import add_benchmark
+from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
 from testbed.eval_settings.base.clip_benchmark import VTAB_PLUS, Prompts, declare
 from testbed.eval_settings.eval_setting_base import Dataset
 from testbed.paths import data_root
@@ -165,5 +166,47 @@ def _add_voc() -> None:
         )
 
 
+# One blank image --------------------------------------------------------------------------------------------------
+
+
+class BlankImage:
+    """CLIP benchmark's ``dummy``: a black image of 224 × 224 pixels, to try a model without data."""
+
+    def spec(self) -> dict[str, Any]:
+        """What it is."""
+        return {"blank": [224, 224]}
+
+    def open(self) -> ImageSource:
+        """The image."""
+        import numpy as np
+
+        from testbed.data.formats.image_lists import ImageArrays
+
+        return ImageArrays("dummy", "test", np.zeros((1, 224, 224, 3), np.uint8), [0], DUMMY_CLASSES)
+
+
+DUMMY_CLASSES = ["blank image", "noisy image"]
+
+
+def _dummy(split: str, language: str) -> Dataset:
+    return BlankImage()
+
+
+def _add_dummy() -> None:
+    add_benchmark(
+        BenchmarkDataset(
+            "dummy",
+            "classification",
+            _dummy,
+            sizes={"test": 1},
+            class_names=lambda language: DUMMY_CLASSES,
+            templates=lambda language: ["a photo of a {c}."],
+            num_classes=len(DUMMY_CLASSES),
+            description="one blank image, to try a model without data",
+        )
+    )
+
+
 _add_torchvision()
 _add_voc()
+_add_dummy()

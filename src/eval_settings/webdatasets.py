@@ -36,7 +36,7 @@ def webdataset_benchmark(name: str) -> BenchmarkDataset:
     known: tuple[str, ...] = REMOTE_SPLITS
     if isinstance(place, Path):
         known = (DEFAULT_SPLIT, *(split for split in splits(place) if split != DEFAULT_SPLIT))
-    options: dict[str, Any] = {"splits": known, "description": f"webdataset, {place}"}
+    options: dict[str, Any] = {"splits": known, "description": f"webdataset, {place}", "any_language": True}
     if metadata.kind == "retrieval":
         return BenchmarkDataset(name, metadata.kind, partial(_folder, name), **options)
     count = len(metadata.class_names) if metadata.class_names is not None else None

@@ -8,12 +8,13 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from testbed.analyses.labels import prompts
 from testbed.entities import FRACTION, OVERALL, Result
 from testbed.errors import StoreError
 from testbed.eval_settings.base.benchmark_names import LINEAR_PROBE
@@ -33,10 +34,14 @@ from testbed.exchange.imported import ImportedCell, ImportReport, imported_cell,
 from testbed.jsontext import to_json
 from testbed.paths import safe_name, write_atomically
 
+if TYPE_CHECKING:
+    from testbed.db.store import Store
+
 FORM = "CLIP benchmark's table"
 KEYS = ("dataset", "model", "pretrained", "task")
 EXACT_SETTING = "eval_setting"  # our name of the setting, for records whose other fields do not determine it
-TEXTS = (*KEYS, "language", EXACT_SETTING, "model_fullname")
+LABEL = "evaluation"  # what tells an evaluation from the reported one of its cell, which has no such field
+TEXTS = (*KEYS, "language", EXACT_SETTING, LABEL, "model_fullname")
 PROBE = ("fewshot_k", "epochs", "seed", "normalized")  # how a probe was trained; listed among the metrics
 PROBE_PREFIX = "lp_"
 NAMES = {"acc1": "top1", "acc5": "top5"}
@@ -133,6 +138,9 @@ def cells_of(records: Iterable[Record], report: ImportReport) -> list[ImportedCe
     """
     cells: dict[tuple[str, str], ImportedCell] = {}
     for record in records:
+        if label := record.fields.get(LABEL, "").strip():
+            report.notes.append(f"{record.place} is left out: not the reported evaluation of its cell, but {label!r}")
+            continue
         cell = _cell(record)
         key = cell.model, cell.eval_setting
         held = cells.get(key)
@@ -189,39 +197,74 @@ def _probe(record: Record) -> dict[str, Any]:
 # Writing ----------------------------------------------------------------------------------------------------------
 
 
-def records_of(results: Iterable[Result]) -> list[dict[str, Any]]:
+def records_of(
+    results: Iterable[Result],
+    labels: Mapping[int, str] | None = None,
+    texts: Mapping[int, Mapping[str, Any]] | None = None,
+) -> list[dict[str, Any]]:
     """One record for each cell with metrics of CLIP benchmark, as in its JSON files.
 
     If a cell was both run and imported, its own numbers are written. Missing metrics of a task are None.
 
     Args:
-        results: The visible results.
+        results: The visible results, and those of further evaluations.
+        labels: The labels of these further evaluations, by id; each makes another record of its cell.
+        texts: Further fields of records by evaluation id, such as ``classnames``.
 
     Returns:
-        The records, by setting and model.
+        The records, by setting, model and label.
     """
-    return [record for _, record in sorted(records_by_cell(sorted(results, key=_cell_of)), key=itemgetter(0))]
+    key = partial(_key_of, labels or {})
+    return [record for _, record in sorted(records_by_cell(sorted(results, key=key), labels, texts), key=itemgetter(0))]
 
 
-def records_by_cell(results: Iterable[Result]) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
-    """The records of `records_of` one by one, each with its setting and model, as the results come.
+def records_by_cell(
+    results: Iterable[Result],
+    labels: Mapping[int, str] | None = None,
+    texts: Mapping[int, Mapping[str, Any]] | None = None,
+) -> Iterator[tuple[tuple[str, str, str], dict[str, Any]]]:
+    """The records of `records_of` one by one, each with its setting, model and label, as the results come.
 
     Args:
-        results: The visible results, those of a cell one after the other.
+        results: As `records_of`; those of a cell with the same label one after the other.
+        labels: As `records_of`.
+        texts: As `records_of`.
     """
     placed = cache(_placed)  # a setting has many models
-    for (setting, model), of_cell in groupby(results, key=_cell_of):
+    for key, of_cell in groupby(results, key=partial(_key_of, labels or {})):
         origins: dict[bool, dict[str, Result]] = {}
         for result in of_cell:
             if result.slice == OVERALL:
                 origins.setdefault(result.origin == "imported", {})[result.metric] = result
-        record = _record(setting, model, origins.get(False) or origins[True], placed) if origins else None
+        if not origins:
+            continue
+        setting, model, label = key
+        chosen = origins.get(False) or origins[True]
+        record = _record(setting, model, chosen, placed)
         if record is not None:
-            yield (setting, model), record
+            evaluation = next(iter(chosen.values())).evaluation_id
+            yield key, {**record, **({LABEL: label} if label else {}), **(texts or {}).get(evaluation, {})}
 
 
-def _cell_of(result: Result) -> tuple[str, str]:
-    return result.eval_setting, result.model
+def _key_of(labels: Mapping[int, str], result: Result) -> tuple[str, str, str]:
+    return result.eval_setting, result.model, labels.get(result.evaluation_id, "")
+
+
+def dumped_texts(store: Store, results: Iterable[Result], keys: Sequence[str]) -> dict[int, dict[str, Any]]:
+    """The class names and templates of zero-shot evaluations, as CLIP benchmark's ``--dump_…`` options write them.
+
+    Args:
+        store: The results store.
+        results: Of the evaluations.
+        keys: ``"classnames"``, ``"templates"`` or both.
+    """
+    found = {each: prompts(store, store.evaluation(each)) for each in {result.evaluation_id for result in results}}
+    names = {"classnames": "class_names", "templates": "templates"}
+    return {
+        each: {key: given[names[key]] for key in keys if given.get(names[key]) is not None}
+        for each, given in found.items()
+        if given is not None
+    }
 
 
 def _placed(setting: str, metrics: frozenset[str]) -> tuple[Place, bool]:
@@ -305,7 +348,8 @@ def file_name(record: Mapping[str, Any]) -> str:
     """The file name of a record: unique for each cell and valid on every system."""
     setting = record.get(EXACT_SETTING) or setting_of(_place(record))
     model = ",".join(filter(None, (record["model"], record["pretrained"])))
-    return f"{safe_name(setting)}__{safe_name(model)}.json"
+    label = f"__{safe_name(record[LABEL])}" if LABEL in record else ""
+    return f"{safe_name(setting)}__{safe_name(model)}{label}.json"
 
 
 def _place(record: Mapping[str, Any]) -> Place:
@@ -317,7 +361,8 @@ def write_csv(records: Sequence[Mapping[str, Any]], path: Path) -> int:
     """Writes CLIP benchmark's table, and returns the number of its rows.
 
     The columns are those of its published table in their order. Before the last one, ``model_fullname``, come other
-    metrics, ``language`` if one is not English, and ``eval_setting`` if the other columns do not determine it.
+    metrics, ``language`` if one is not English, ``eval_setting`` if the other columns do not determine it, and
+    ``evaluation`` if there are evaluations besides the reported ones.
 
     Raises:
         StoreError: If the file cannot be written.
@@ -327,7 +372,7 @@ def write_csv(records: Sequence[Mapping[str, Any]], path: Path) -> int:
     columns = [*COLUMNS, *(name for name in _further(there) if name in there)]
     if any(row["language"] != ENGLISH for row in rows):
         columns.append("language")
-    columns += [EXACT_SETTING] if EXACT_SETTING in there else []
+    columns += [name for name in (EXACT_SETTING, LABEL) if name in there]
     columns.append("model_fullname")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

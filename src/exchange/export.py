@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from testbed.analyses.labels import unreported
 from testbed.analyses.predictions import LOGITS, viewed_class_names
 from testbed.db.store import Store
 from testbed.entities import Evaluation
@@ -26,7 +27,12 @@ MANIFEST = "manifest.json"
 
 
 def save_logits(
-    store: Store, eval_setting: str, folder: Path, models: Sequence[str] | None = None, form: Format = "npz"
+    store: Store,
+    eval_setting: str,
+    folder: Path,
+    models: Sequence[str] | None = None,
+    form: Format = "npz",
+    everything: bool = False,
 ) -> list[dict[str, Any]]:
     """Writes the logits of models on a setting, a file for each, and a manifest.
 
@@ -37,6 +43,8 @@ def save_logits(
         models: The models; None means all that were evaluated on it.
         form: ``"npz"``: arrays logits, targets, sample_ids, class_names, for numpy alone; ``"csv"`` and ``"parquet"``:
             one row for each sample.
+        everything: Whether to write all evaluations of each model rather than the reported one; the files of the others
+            have their id in the name, and a label in the manifest.
 
     Returns:
         The manifest's entries.
@@ -45,11 +53,15 @@ def save_logits(
         UnknownNameError: If the setting, or one of the models on it, has no stored logits.
     """
     chosen = _current(store, eval_setting, models)
+    others = unreported(store, models, [eval_setting]) if everything else {}
+    chosen += [each for each in map(store.evaluation, others) if LOGITS in store.kinds(each.id)]
     folder.mkdir(parents=True, exist_ok=True)
     entries = []
     for evaluation in chosen:
-        path = folder / f"{safe_name(eval_setting)}__{safe_name(evaluation.model)}.{form}"
-        entries.append(_write(store, evaluation, path, form))
+        stem = f"{safe_name(eval_setting)}__{safe_name(evaluation.model)}"
+        stem += f"__evaluation-{evaluation.id}" if evaluation.id in others else ""
+        entry = _write(store, evaluation, folder / f"{stem}.{form}", form)
+        entries.append({**entry, "label": others[evaluation.id]} if evaluation.id in others else entry)
     write_atomically(folder / MANIFEST, to_json({"files": entries}).encode())
     return entries
 

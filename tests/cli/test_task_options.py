@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 import pytest
+import wds_world
 from click.testing import CliRunner
 
 from testbed.cli.task_options import as_tasks, task_options
 from testbed.errors import DefinitionError
+from testbed.eval_settings.base.benchmark import BENCHMARKS
 
 
 def names(settings: list[str], *words: str) -> list[str]:
@@ -68,7 +71,7 @@ def test_options_become_names(settings: list[str], words: str, expected: list[st
     [
         (["val"], "--task linear_probe", "val is not a named data set"),
         (["digits"], "--language zz", "languages en"),
-        (["digits"], "--split nowhere", "splits test, train"),
+        (["digits"], "--split nowhere", "digits has no split 'nowhere'; there are test, train"),
         (["digits"], "--fewshot-k 5", "require --task linear_probe"),
         (["digits-captions"], "--task linear_probe", "a data set for retrieval"),
         (["digits"], "--recall-k 5", "a data set for classification"),
@@ -80,3 +83,48 @@ def test_options_become_names(settings: list[str], words: str, expected: list[st
 def test_what_makes_no_sense_is_told(settings: list[str], words: str, message: str) -> None:
     with pytest.raises(DefinitionError, match=message):
         names(settings, *words.split())
+
+
+@pytest.fixture
+def webdatasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Webdatasets of two kinds."""
+    for name, kind in (("pets", ""), ("captions", "retrieval")):
+        files = {"dataset_type": kind} if kind else {"classnames": "cat\ndog\n", "templates": "a {c}\n"}
+        wds_world.write_split(tmp_path / f"wds_{name}", [wds_world.samples({"s": b"1"})], **files)
+    monkeypatch.setenv("TESTBED_DATA", str(tmp_path))
+    monkeypatch.setattr(BENCHMARKS, "_opened", {})
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--task zeroshot_classification", "wds/pets"),
+        ("--task linear_probe --fewshot-k 5", "wds/pets.linear_probe.k5"),
+        ("--language en", "wds/pets"),
+        ("--language fr", "wds/pets.zeroshot.fr"),
+        ("--split test", "wds/pets"),
+    ],
+)
+def test_options_apply_to_webdatasets(webdatasets: None, words: str, expected: str) -> None:
+    assert names(["wds/pets"], *words.split()) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("setting", "words", "message"),
+    [
+        ("wds/pets", "--task zeroshot_retrieval", "wds/pets is a data set for classification"),
+        ("wds/pets", "--task captioning", "wds/pets is a data set for classification"),
+        ("wds/captions", "--task zeroshot_classification", "wds/captions is a data set for retrieval"),
+        ("wds/captions", "--task linear_probe", "wds/captions is a data set for retrieval"),
+        ("wds/pets", "--split foo", "wds/pets has no split 'foo'; there are test$"),
+    ],
+)
+def test_a_task_that_a_webdataset_is_not_for_is_refused(
+    webdatasets: None, setting: str, words: str, message: str
+) -> None:
+    with pytest.raises(DefinitionError, match=message):
+        names([setting], *words.split())
+
+
+def test_a_missing_webdataset_is_left_to_the_run(webdatasets: None) -> None:
+    assert names(["wds/cars"], "--task", "zeroshot_classification") == ["wds/cars"]

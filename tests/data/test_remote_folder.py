@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
 import pytest
+from web_world import serving
 
 from testbed.data.libraries import remote_folder
 from testbed.data.libraries.remote_folder import RemoteFolder
@@ -14,58 +12,15 @@ from testbed.errors import DataError
 BIG = bytes(range(256)) * 4000  # about a megabyte
 
 
-class _Handler(BaseHTTPRequestHandler):
-    def do_GET(self):
-        server = self.server
-        server.asked.append((self.path, self.headers.get("Range")))
-        if server.status:
-            self.send_error(server.status)
-            return
-        if self.path in server.moved:
-            self.send_response(302)
-            self.send_header("Location", server.moved[self.path])
-            self.end_headers()
-            return
-        content = server.files.get(self.path)
-        if content is None:
-            self.send_error(404)
-            return
-        start = 0
-        given = self.headers.get("Range")
-        if given and self.headers.get("If-Range") == server.tag:
-            start = int(given.removeprefix("bytes=").removesuffix("-"))
-        self.send_response(206 if start else 200)
-        if start:
-            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
-        if server.tag:
-            self.send_header("ETag", server.tag)
-        self.send_header("Content-Length", str(len(content) - start))
-        self.end_headers()
-        end = len(content)
-        if server.cuts:
-            end = start + server.cuts.pop(0)
-        self.wfile.write(content[start:end])
-
-    def log_message(self, *arguments):
-        pass
-
-
 pytestmark = pytest.mark.usefixtures("own_web")
 
 
 @pytest.fixture
 def server():
     """A web server with files; ``cuts`` are after how many bytes it hangs up."""
-    served = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    served.files = {"/data/names.txt": b"cat\n", "/data/test/0.tar": BIG}
-    served.asked, served.cuts, served.moved, served.tag, served.status = [], [], {}, '"one"', 0
-    served.url = f"http://127.0.0.1:{served.server_port}/data"
-    thread = threading.Thread(target=served.serve_forever, args=(0.01,))
-    thread.start()
-    yield served
-    served.shutdown()
-    thread.join()
-    served.server_close()
+    with serving({"/data/names.txt": b"cat\n", "/data/test/0.tar": BIG}) as served:
+        served.url += "/data"
+        yield served
 
 
 def paths(server):

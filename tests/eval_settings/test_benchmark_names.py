@@ -73,6 +73,7 @@ def benchmarks() -> Benchmarks:
         ("wds/vtab/x.y.linear_probe.k1", "wds/vtab/x.y.linear_probe.k1"),
         ("wds/x.test", "wds/x"),
         ("wds/x.zeroshot.it", "wds/x.zeroshot.it"),
+        ("wds/x.zeroshot.en", "wds/x"),
         ("wds/x.y.zeroshot.zho_Hans", "wds/x.y.zeroshot.zho_Hans"),
         ("wds/x.train", "wds/x.train"),
         ("wds/x.y.captioning", "wds/x.y.captioning"),
@@ -146,7 +147,7 @@ def test_a_probe_knows_its_other_splits_and_options(benchmarks: Benchmarks) -> N
     ("name", "message"),
     [
         ("cifar10.linear_probe.train-test", "cannot be trained on the evaluated split 'test'"),
-        ("cifar10.linear_probe.train-old", "has the splits test, train, val, not 'old'"),
+        ("cifar10.linear_probe.train-old", "has no split 'old'; there are test, train, val"),
         ("cifar10.linear_probe.val-val.val10", "not both"),
         ("wds/x.zeroshot.it", "has the languages en, not 'it'"),
         ("wds/x.train.linear_probe", "cannot be trained on the evaluated split 'train'"),

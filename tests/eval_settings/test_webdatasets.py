@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import wds_world as world
+from digits_world import write_json
 
 from testbed.errors import DataError, DefinitionError
 from testbed.eval_settings.base.benchmark import BENCHMARKS
@@ -73,3 +74,33 @@ def test_what_is_not_there_is_named(root):
         webdataset_benchmark("wds/nothing")
     with pytest.raises(DefinitionError, match="must name a folder below the data root"):
         webdataset_benchmark("wds/../../etc")
+
+
+def test_a_split_that_is_not_there_is_named_with_those_that_are(root):
+    for split in ("test", "query"):
+        world.write_split(root / "wds_x-pets", [world.samples({f"{split}1": b"1"})], split, classnames="cat\ndog\n")
+    for name in ("wds/x/pets.foo", "wds/x/pets.foo.linear_probe"):
+        with pytest.raises(DefinitionError, match=r"wds/x/pets has no split 'foo'; there are test, query"):
+            registry.get_eval_setting(name)
+    assert registry.get_eval_setting("wds/x/pets.query").dataset.open().ids == ["query/query1"]
+    world.write_split(root / "wds_x-pets.v2", [world.samples({"v2": b"1"})])
+    assert registry.get_eval_setting("wds/x/pets.v2").dataset.open().ids == ["test/v2"]
+
+
+def test_a_data_root_that_is_the_data_set_takes_no_split_for_a_name(root, monkeypatch):
+    world.write_split(root, [world.samples({"s": b"1"})])
+    assert registry.get_eval_setting("wds/pets").dataset.open().ids == ["test/s"]
+    with pytest.raises(DefinitionError, match=r"wds/pets has no split 'foo'; there are test$"):
+        registry.get_eval_setting("wds/pets.foo")
+
+
+def test_another_language_is_that_of_the_users_files(root, tmp_path, monkeypatch):
+    world.write_split(root / "pets", [world.samples({"s": b"1"})], classnames="cat\ndog\n", templates="a {c}\n")
+    with pytest.raises(DataError, match=r"no class names in the language 'fr'.*--classnames-file FILE"):
+        registry.get_eval_setting("wds/pets.zeroshot.fr").prompts.texts(None)
+    monkeypatch.setenv("TESTBED_CLASSNAMES", write_json(tmp_path / "names.json", {"pets": ["chat", "chien"]}))
+    with pytest.raises(DataError, match=r"no prompt templates in the language 'fr'.*--templates-file FILE"):
+        registry.get_eval_setting("wds/pets.zeroshot.fr").prompts.texts(None)
+    monkeypatch.setenv("TESTBED_TEMPLATES", write_json(tmp_path / "texts.json", {"wds/pets": ["un {c}"]}))
+    setting = registry.get_eval_setting("wds/pets.zeroshot.fr")
+    assert (setting.language, setting.prompts.texts(None)) == ("fr", [["un chat"], ["un chien"]])

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -290,9 +291,10 @@ def read_lines(path: Path) -> list[str]:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    """A JSON object, read again when the file has changed."""
+    """A JSON object, parsed again when the file has changed."""
     try:
-        stat = path.stat()
+        with path.open("rb") as file:  # opened each time, so that every evaluation's record names it
+            stat = os.fstat(file.fileno())
     except OSError as error:
         raise DataError(f"the file {path} cannot be read: {error.strerror}") from error
     return _parse(path, stat.st_size, stat.st_mtime_ns)

@@ -5,6 +5,7 @@ Only used if the user gave its URL as a data root; URLs in data are never follow
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import logging
 import os
@@ -99,33 +100,83 @@ class RemoteFolder:
 
     def _download(self, url: str, path: Path) -> bool:
         """Downloads a file; False if the server does not have it."""
-        if self._hub is not None and os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        self.require_online(url)
+        return download_file(url, path, "without a connection, give a local folder as data root")
+
+    def require_online(self, url: str) -> None:
+        """Checks that the user does not forbid downloads from the hub.
+
+        Raises:
+            DataError: If HF_HUB_OFFLINE does.
+        """
+        if self._hub is not None and offline():
             raise DataError(f"{url} is not in the cache folder, and HF_HUB_OFFLINE forbids downloads")
-        part = path.with_name(path.name + ".part")
-        fault = ""
-        for _ in range(_ATTEMPTS):
-            try:
-                if _attempt(url, part):
-                    os.replace(part, path)
-                    _tag_of(part).unlink(missing_ok=True)
-                    return True
-                fault = "the connection was interrupted"
-            except urllib.error.HTTPError as error:
-                if error.code in (404, 410):
-                    return False
-                if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-                    part.unlink(missing_ok=True)
-                elif error.code < 500:
-                    raise DataError(f"{url} is not available: {_refusal(error)}") from error
-                fault = _refusal(error)
-            except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as error:
-                reason: Any = getattr(error, "reason", None) or error
-                fault = str(getattr(reason, "strerror", None) or reason or type(error).__name__)
-        size = part.stat().st_size if part.exists() else 0
-        kept = f"; {size:,} bytes were downloaded; run the same command again to resume" if size else ""
-        raise DataError(
-            f"{url} is not available: {fault}{kept}; without a connection, give a local folder as data root"
-        )
+
+
+def offline() -> bool:
+    """Whether HF_HUB_OFFLINE forbids downloads from the Hugging Face hub."""
+    return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
+
+
+def download_file(url: str, path: Path, remedy: str, sha256: str | None = None) -> bool:
+    """Downloads a file under a temporary name, resuming an earlier download, and renames it when it is complete.
+
+    Args:
+        url: Of the file.
+        path: Where it goes; its folder exists.
+        remedy: The end of the message if it cannot be downloaded.
+        sha256: Its digest, in hexadecimal digits, if known.
+
+    Returns:
+        False if the server does not have it.
+
+    Raises:
+        DataError: If it cannot be downloaded completely, or has another digest.
+    """
+    part = path.with_name(path.name + ".part")
+    fault = ""
+    for _ in range(_ATTEMPTS):
+        try:
+            if _attempt(url, part):
+                if sha256 is not None and (found := _sha256(part)) != sha256:
+                    part.unlink()
+                    raise DataError(f"{url} has the SHA-256 {found}, not the published {sha256}; it was removed")
+                os.replace(part, path)
+                _tag_of(part).unlink(missing_ok=True)
+                return True
+            fault = "the connection was interrupted"
+        except urllib.error.HTTPError as error:
+            if error.code in (404, 410):
+                return False
+            if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                part.unlink(missing_ok=True)
+            elif error.code < 500:
+                raise DataError(f"{url} is not available: {_refusal(error)}") from error
+            fault = _refusal(error)
+        except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as error:
+            reason: Any = getattr(error, "reason", None) or error
+            fault = str(getattr(reason, "strerror", None) or reason or type(error).__name__)
+    size = part.stat().st_size if part.exists() else 0
+    kept = f"; {size:,} bytes were downloaded; run the same command again to resume" if size else ""
+    raise DataError(f"{url} is not available: {fault}{kept}; {remedy}")
+
+
+def size_of(url: str) -> int | None:
+    """The size of a file in bytes, as its server says without sending it; None if it does not say."""
+    request = urllib.request.Request(
+        url, headers={"User-Agent": "testbed", "Accept-Encoding": "identity"}, method="HEAD"
+    )
+    try:
+        with _opener().open(request, timeout=_TIMEOUT) as answer:
+            length = answer.headers.get("Content-Length")
+    except (OSError, http.client.HTTPException):
+        return None
+    return int(length) if length and length.isdecimal() else None
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _refusal(error: urllib.error.HTTPError) -> str:

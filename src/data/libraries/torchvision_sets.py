@@ -1,4 +1,4 @@
-"""Data sets read by torchvision, as unpacked from their archives. Downloads nothing.
+"""Data sets read by torchvision, as unpacked from their archives. Downloads nothing; see `downloads`.
 
 CIFAR's files are pickles: torchvision unpickles them only if their checksums match the published files.
 """
@@ -86,10 +86,21 @@ def place(name: str) -> Path:
     return root / name
 
 
-def _find_root(known: TorchvisionSet, split: str) -> Path:
+def roots_of(known: TorchvisionSet) -> tuple[Path, Path]:
+    """The folders that may be torchvision's root, the preferred one first."""
     own = place(known.name)
+    first = next(iter(known.needs.values()))[0]
+    return (own.parent, own) if first.startswith(f"{known.name}/") else (own, own.parent)
+
+
+def is_there(known: TorchvisionSet, split: str) -> bool:
+    """Whether the files of a split are below the data root."""
+    return any(all((root / each).exists() for each in known.needs[split]) for root in roots_of(known))
+
+
+def _find_root(known: TorchvisionSet, split: str) -> Path:
     needs = known.needs[split]
-    roots = (own.parent, own) if needs[0].startswith(f"{known.name}/") else (own, own.parent)
+    roots = roots_of(known)
     for root in roots:
         if all((root / each).exists() for each in needs):
             return root
@@ -103,10 +114,10 @@ def _find_root(known: TorchvisionSet, split: str) -> Path:
 
 def _how_to_get(known: TorchvisionSet, root: Path) -> str:
     if known.page:
-        return f"testbed does not download data; get them from {known.page}"
+        return f"testbed cannot download this data set; get it from {known.page}"
     return (
-        f"testbed does not download data; in Python, torchvision.datasets.{known.reader}({str(root)!r}, download=True)"
-        " gets them as long as their servers have them"
+        "nothing is downloaded unasked: eval.py --download gets them, as in Python"
+        f" torchvision.datasets.{known.reader}({str(root)!r}, download=True), as long as their servers have them"
     )
 
 

@@ -76,7 +76,8 @@ def find_webdataset(name: str) -> str | Path:
     In the data root, ``{dataset}`` and ``{dataset_cleaned}`` are replaced by the name (in the latter with ``-`` for
     ``/``), as on CLIP benchmark's command line; the result is the data set's folder. A URL without them is the data
     set's folder too. Otherwise it is the first existing folder of ``wds_<name with - for />``, ``wds/<name>`` and
-    ``<name>`` below the data root, or the data root itself if it contains a data set.
+    ``<name>`` below the data root, or the data root itself if it contains a data set. Where the name has no
+    influence on the place, it has no dot, since what follows a dot may be a split (``pets.val``).
 
     Args:
         name: Such as ``vtab/cifar10``.
@@ -93,19 +94,25 @@ def find_webdataset(name: str) -> str | Path:
             f" DIR/{candidates[0]} (or DIR/{candidates[1]}, or DIR/{name}) holds it"
         )
     filled = fill_root(root, name)
-    if is_url(filled):
+    unnamed = filled == root and "." in name.rpartition("/")[2]
+    if is_url(filled) and not unnamed:
         return filled
     if filled != root:
         return Path(filled)
+    if is_url(root):
+        raise DataError(
+            f"data set {PREFIX}{name}: {root} has no place for its name; give a URL with {{dataset}} in it, or use a"
+            " name without a dot"
+        )
     folder = Path(root)
     for candidate in candidates:
         if (folder / candidate).is_dir():
             return folder / candidate
-    if splits(folder):
+    if splits(folder) and not unnamed:
         return folder
     raise DataError(
         f"data set {PREFIX}{name}: {root} has none of the folders {', '.join(candidates)}, and holds no SPLIT/{NSHARDS}"
-        " itself; one of these should be there, or give another --data-root"
+        " itself; one of these should be there, or give another --data-root; eval.py --download gets CLIP benchmark's"
     )
 
 

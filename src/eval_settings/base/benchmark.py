@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from testbed.errors import DefinitionError, DuplicateNameError
+from testbed.errors import DataError, DefinitionError, DuplicateNameError, TestbedError
 from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
 from testbed.eval_settings.base.benchmark_names import (
     CAPTIONING,
@@ -18,12 +19,15 @@ from testbed.eval_settings.base.benchmark_names import (
     ZERO_SHOT,
     BenchmarkName,
     read_words,
+    spellings,
 )
 from testbed.eval_settings.base.image_embeddings import SUFFIX
 from testbed.eval_settings.base.setting import EvalSetting
 from testbed.inputs import Inputs, active
 from testbed.registry import registry
 
+_WITH_LANGUAGE = re.compile(r"(?P<dataset>[^,]+),(?P<language>[a-z]{2,3}(_[A-Z][a-z]{3})?)")
+_SPLIT = re.compile(r"\w[\w-]*")
 _SCORED = re.compile(rf"\.{CAPTIONING}[\w.-]*@")  # captions, and the model that scores them
 
 
@@ -97,13 +101,30 @@ class Benchmarks:
         """The setting of a canonical name."""
         parsed = self.parse(name)
         assert parsed is not None
-        dataset = self.dataset(parsed.dataset)
+        dataset, parsed = self._with_own_split(parsed)
         if parsed.task == LINEAR_PROBE:
             return _linear_probe(dataset, parsed)
         return _own_task(dataset, parsed)
 
+    def _with_own_split(self, name: BenchmarkName) -> tuple[BenchmarkDataset, BenchmarkName]:
+        """The data set; where its last word turns out to be a split of another one, that one and the split."""
+        try:
+            return self.dataset(name.dataset), name
+        except DataError:
+            shorter, dot, split = name.dataset.rpartition(".")
+            try:
+                asked = bool(dot) and name.split is None and _SPLIT.fullmatch(split) is not None
+                dataset = self.dataset(shorter) if asked else None
+            except TestbedError:
+                dataset = None
+            if dataset is None:
+                raise
+        return dataset, replace(name, dataset=shorter, split=_split(dataset, split))
+
     def parse(self, name: str) -> BenchmarkName | None:
         """Parses a name; None if it does not belong to a named data set."""
+        if pair := _WITH_LANGUAGE.fullmatch(name):  # a line of CLIP benchmark's lists
+            name = f"{pair['dataset']}.{ZERO_SHOT}.{pair['language']}"
         if name.endswith(SUFFIX) or _SCORED.search(name):  # belongs to another family
             return None
         words = name.split(".")
@@ -134,7 +155,8 @@ def _own_task(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting:
         raise DefinitionError(f"{name}: {name.task} is for data sets with captions; {dataset.name} is {dataset.kind}")
     split = _split(dataset, name.split)
     language = name.language or dataset.languages[0]
-    if language not in dataset.languages:
+    language = next((each for each in spellings(language) if each in dataset.languages), language)
+    if language not in dataset.languages and not dataset.any_language:
         raise DefinitionError(f"{dataset.name} has the languages {', '.join(dataset.languages)}, not {language!r}")
     options: dict[str, Any] = {}
     if dataset.kind == "retrieval" and name.recall is not None:
@@ -212,7 +234,7 @@ def _split(dataset: BenchmarkDataset, split: str | None) -> str:
     if split is None:
         return dataset.splits[0]
     if split not in dataset.splits:
-        raise DefinitionError(f"{dataset.name} has the splits {', '.join(dataset.splits)}, not {split!r}")
+        raise DefinitionError(f"{dataset.name} has no split {split!r}; there are {', '.join(dataset.splits)}")
     return split
 
 

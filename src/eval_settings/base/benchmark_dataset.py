@@ -26,6 +26,7 @@ class BenchmarkDataset:
         dataset: From a split and a language to the data set; opens nothing.
         splits: The splits, the evaluated one first.
         languages: The languages, the default one first.
+        any_language: Whether another language may be named too; files then provide class names and templates in it.
         sizes: Split → number of samples, if known.
         class_names: From a language to a name for each class; None means the data set's own names.
         templates: From a language to templates with ``{c}``, or to prompts by class; None means no zero-shot
@@ -41,6 +42,7 @@ class BenchmarkDataset:
     dataset: Callable[[str, str], Dataset]
     splits: tuple[str, ...] = ("test",)
     languages: tuple[str, ...] = ("en",)
+    any_language: bool = False
     sizes: Mapping[str, int] = field(default_factory=dict)
     class_names: Names | None = None
     templates: Templates | None = None

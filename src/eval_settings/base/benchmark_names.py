@@ -28,6 +28,7 @@ OWN_TASK = {
     "zeroshot_retrieval": ("retrieval",),
     "image_caption_selection": ("selection",),
 }
+DEFAULT_LANGUAGE = "en"  # of data sets that would have to be read to know their languages
 SEVERAL_NAMES = {"zh": ("cn",), "cn": ("zh",), "ja": ("jp",), "jp": ("ja",)}  # of one language, in published files
 
 
@@ -149,13 +150,23 @@ def read_words(name: BenchmarkName, words: Sequence[str], dataset: BenchmarkData
                 break
         else:
             return None
-    defaults = dict(_DEFAULTS, split="test")
+    defaults = dict(_DEFAULTS, split="test", language=DEFAULT_LANGUAGE)
     if dataset is not None:
         defaults.update(split=dataset.splits[0], language=dataset.languages[0])
     for attribute, default in defaults.items():
         if getattr(name, attribute) == default:
             name = _without(name, attribute)
     return name if _fits_together(name) else None
+
+
+def spellings(language: str) -> tuple[str, ...]:
+    """The codes that published files have for a language, the given one first."""
+    return (language, *SEVERAL_NAMES.get(language, ()))
+
+
+def kinds_of(task: str | None) -> Sequence[str]:
+    """The kinds of data sets that a task of CLIP benchmark's ``--task`` is for; all for None and ``auto``."""
+    return (OTHER_TASKS[task],) if task in OTHER_TASKS else OWN_TASK.get(task or "auto", KINDS)
 
 
 def _fits_together(name: BenchmarkName) -> bool:
@@ -209,7 +220,7 @@ def _read_place(name: BenchmarkName, word: str, dataset: BenchmarkDataset | None
         return replace(name, split=word) if known else None
     if word in dataset.splits and name.split is None:
         return replace(name, split=word)
-    spelled = next((each for each in (word, *SEVERAL_NAMES.get(word, ())) if each in dataset.languages), None)
+    spelled = next((each for each in spellings(word) if each in dataset.languages), None)
     if spelled is not None and name.language is None:
         return replace(name, language=spelled)
     return None

@@ -1,0 +1,58 @@
+"""``eval.py --download``: fetches the data sets of a run before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from testbed.errors import DataError, DefinitionError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FROM_THE_HUB = ""  # the value of --download without a URL
+
+
+def download_option(function: F) -> F:
+    """--download."""
+    return click.option(
+        "--download",
+        is_flag=False,
+        flag_value=FROM_THE_HUB,
+        metavar="[URL]",
+        help="Download missing data sets to the data root: torchvision's, hf/…, and wds/… and vtab/… from a URL with"
+        " {dataset} or {dataset_cleaned} in it.  [default URL: CLIP benchmark's data sets on the Hugging Face hub]",
+    )(function)
+
+
+def download_missing(settings: Sequence[str], url: str) -> None:
+    """Downloads the splits that settings need, and prints what, with its size, and what cannot be downloaded.
+
+    Args:
+        settings: Canonical names.
+        url: Of webdatasets; empty for the hub's.
+    """
+    from testbed.data.libraries.downloads import download
+
+    for dataset, split in dict.fromkeys(each for setting in settings for each in _needed(setting)):
+        try:
+            if not download(dataset, split, url, lambda line: click.echo(line, err=True)):
+                click.echo(f"note: testbed cannot download {dataset}; it must be below the data root", err=True)
+        except (DataError, DefinitionError) as error:
+            click.echo(f"note: {dataset} was not downloaded: {error}", err=True)
+
+
+def _needed(setting: str) -> list[tuple[str, str]]:
+    """The data set of a setting with each split that it reads; none for settings that belong to no named data set."""
+    from testbed.eval_settings.base.benchmark import BENCHMARKS, parse_name
+    from testbed.eval_settings.base.benchmark_names import LINEAR_PROBE
+
+    name = parse_name(setting)
+    if name is None:
+        return []
+    declared = BENCHMARKS.declared(name.dataset)
+    splits = [name.split or (declared.splits[0] if declared is not None else "test")]
+    if name.task == LINEAR_PROBE:
+        splits += [name.train or "train", *([name.validation] if name.validation is not None else [])]
+    return [(name.dataset, split) for split in splits]

@@ -1,0 +1,59 @@
+"""ImageNet-W (Li et al. 2023, A Whac-A-Mole Dilemma): ImageNet's validation set under a Chinese watermark.
+
+The published package ``imagenet_w`` draws it over the image that the model's transform has made, before normalization.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from testbed.errors import MissingExtraError
+from testbed.eval_settings.base.imagenet import SIZES, SettingFamily, imagenet_setting
+from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.eval_settings.imagenet import VAL
+from testbed.registry import registry
+
+if TYPE_CHECKING:
+    import torch
+
+NAME = "imagenet-w"
+PACKAGE = "imagenet_w"
+
+
+def watermark(image: torch.Tensor) -> torch.Tensor:
+    """The image with the published watermark, rounded to 8 bits as the package does.
+
+    Args:
+        image: Float tensor [3, H, W] in [0, 1].
+    """
+    marked: torch.Tensor = _writer(min(image.shape[-2:]))(image)
+    return marked
+
+
+@lru_cache(maxsize=4)
+def _writer(side: int) -> Any:
+    from imagenet_w import AddWatermark
+
+    return AddWatermark(side)
+
+
+def imagenet_w() -> EvalSetting:
+    """The setting.
+
+    Raises:
+        MissingExtraError: If the package is not installed.
+    """
+    if importlib.util.find_spec(PACKAGE) is None:
+        raise MissingExtraError("imagenet-w", "watermark", NAME)
+    return imagenet_setting(
+        NAME,
+        VAL,
+        SIZES["val"],
+        perturbation_fn_cpu=watermark,
+        description="val under the watermark of ImageNet-W, after the model's own transform",
+    )
+
+
+registry.add_eval_setting_family(SettingFamily(NAME, {NAME: imagenet_w}))
