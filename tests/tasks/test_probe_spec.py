@@ -200,3 +200,10 @@ def test_the_search_is_clip_benchmarks_and_trains_nothing_twice(shape):
 def test_specs_and_shots_need_no_torch():
     code = "import sys, testbed.tasks.probe.spec as p; p.few_shot([0, 1], 1, 0, 2); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_probes_by_lbfgs_for_two_classes_are_not_those_of_before():
+    """Their penalty was half as strong; those for more classes have stayed as they are."""
+    by_lbfgs, by_adamw = ProbeSpec(method="lbfgs"), ProbeSpec()
+    assert by_lbfgs.spec(2) == by_lbfgs.spec() != by_lbfgs.spec(3) == {**by_lbfgs.spec(2), "revision": 1}
+    assert by_adamw.spec(2) == by_adamw.spec(3) == by_adamw.spec()
