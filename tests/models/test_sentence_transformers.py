@@ -47,7 +47,7 @@ def test_a_folder_stands_before_the_hub(tmp_path, monkeypatch):
 
 
 def test_what_is_registered():
-    assert registry.load().model_collections.members("decoders") == list(DECODERS)
+    assert registry.load().model_collections.members("decoders") == [*DECODERS, "KaLM-Embedding-Gemma3-12B-2511"]
     assert registry.model_collections.members("offline-decoders") == [MINILM]
     for name in (*DECODERS, MINILM):
         assert registry.get_model(name).capabilities == {"embed_text"}
