@@ -539,7 +539,7 @@ def test_damage_is_listed_with_exit_code_1(db: Db, build: Any, raw: Any, store: 
     assert said.code == 1
     assert said.err == "2 faults found\n"
     assert len(said.out.splitlines()) == 2
-    assert f"evaluation {evaluation.id}, logits" in said.out
+    assert f"evaluation {evaluation.id} (net on val), logits" in said.out
     assert "has no metrics" in said.out
     said = db("--check", "--json")
     assert said.code == 1

@@ -1496,7 +1496,7 @@ def test_check_names_a_changed_output(store: Store, build: Any, raw: Any) -> Non
     evaluation = sound(store, build)
     flip(raw, store, "output_chunks", f"evaluation_id = {evaluation.id}")
     (fault,) = store.check()
-    assert f"evaluation {evaluation.id}, logits" in fault
+    assert f"evaluation {evaluation.id} (net on val), logits" in fault
     assert "checksum" in fault
 
 
@@ -1504,7 +1504,7 @@ def test_check_names_a_changed_score(store: Store, build: Any, raw: Any) -> None
     evaluation = sound(store, build)
     flip(raw, store, "scores", f"evaluation_id = {evaluation.id}")
     (fault,) = store.check()
-    assert f"evaluation {evaluation.id}, score s" in fault
+    assert f"evaluation {evaluation.id} (net on val) has a damaged score s" in fault
 
 
 def test_check_names_a_changed_artifact(store: Store, build: Any, raw: Any) -> None:
@@ -1527,7 +1527,10 @@ def test_check_names_missing_samples(store: Store, build: Any, raw: Any) -> None
     with raw(store) as connection:
         connection.execute(sa.text(f"DELETE FROM samples WHERE dataset_id = {evaluation.dataset_id} AND position = 3"))
     faults = list(store.check())
-    assert any(f"evaluation {evaluation.id} (net on val) lacks some of the 4 samples" in fault for fault in faults)
+    assert any(
+        f"photos (evaluation {evaluation.id} (net on val)" in fault and "are 3; 4 belong to it" in fault
+        for fault in faults
+    )
 
 
 @pytest.mark.parametrize("lost", [0, 2, 3])
