@@ -96,6 +96,8 @@ def check_definitions(known: Known, session: Session) -> Iterator[Fault]:
         if "content" in row and key not in _digests(row["content"]):
             yield known.definition(key, "was changed: its content is not that of its digest")
     for key, evaluation in known.evaluations.items():
+        if not known.is_complete(key):
+            continue  # its run stores them
         for part, value in _identity(evaluation).items():
             if part in ("model", "forward", "view", SET_ASIDE) and value not in known.definitions:
                 hide = known.with_derived(key) if part == SET_ASIDE else frozenset[int]()
@@ -125,6 +127,10 @@ def check_evaluations(known: Known, session: Session) -> Iterator[Fault]:
             if row.get(link) is not None and row[link] not in others:
                 change = Change(EvaluationRow, {"id": key}, {link: None})
                 yield Fault(f"{known.cell(key)}: its {link} {row[link]} is in no table", (change,), hide=hidden)
+        if row.get("hidden_at") is not None and row.get("status") == "failed":
+            continue  # `repair` put it aside
+        if known.is_complete(key) and row.get("completed_at", "") is None:
+            yield known.scoring(key, "is complete, but since when is not known")
         for what in _wrong(known, key, row):
             yield Fault(f"{known.cell(key)} {what}", hide=hidden)
         if row.get("status") == "complete" and "derived_from_id" in row and row["derived_from_id"] in known.evaluations:
@@ -147,8 +153,6 @@ def _wrong(known: Known, key: int, row: dict[str, Any]) -> Iterator[str]:
         yield "is derived from itself"
     if row.get("status") != "complete" or row.get("origin") == "imported":
         return
-    if row.get("completed_at", "") is None:
-        yield "is complete, but since when is not known"
     dataset = known.datasets.get(row.get("dataset_id", -1))
     if dataset is None:
         yield "is complete, but of no samples"
@@ -175,12 +179,10 @@ def _wrong_identity(known: Known, row: dict[str, Any], dataset: dict[str, Any]) 
     outputs = forward_fingerprint(weights_identity(model["spec"], model["weights"]), identity["dtype"], forward)
     before = known.definitions.get(identity.get(SET_ASIDE, ""), {}).get("content") or {}
     source = known.evaluations.get(row.get("derived_from_id") or -1, {})
-    held = row.get("forward_fingerprint")
-    if held not in {
-        outputs,
-        source.get("forward_fingerprint"),
-        *_set_aside(before.get("forward"), row.get("id"), source),
-    }:
+    if source and SET_ASIDE not in identity and not _same_outputs(identity, _identity(source)):
+        yield f"is derived from evaluation {source.get('id')}, which has outputs of something else"
+    held, aside = row.get("forward_fingerprint"), _set_aside(before.get("forward"), row.get("id"), source)
+    if held is None or held not in {outputs, source.get("forward_fingerprint"), *aside}:
         yield "has a fingerprint of outputs that is not that of its identity"
     whole = {cell_fingerprint(each, identity["samples"], view) for each in (outputs, held)}
     if row.get("fingerprint") not in {*whole, *_set_aside(before.get("fingerprint"), row.get("id"), source)}:
@@ -188,6 +190,13 @@ def _wrong_identity(known: Known, row: dict[str, Any], dataset: dict[str, Any]) 
 
 
 _FULL = ("model", "forward", "view")
+
+
+def _same_outputs(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two identities describe outputs that are computed in the same way, as far as they can be compared."""
+    if other.get("scheme") != SCHEME or SET_ASIDE in other:
+        return True
+    return all(one.get(part) == other.get(part) for part in ("model", "forward", "dtype"))
 
 
 def _set_aside(before: str | None, own: Any, source: dict[str, Any]) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
@@ -148,7 +149,8 @@ class Known:
             Change(SampleRow, {"dataset_id": dataset_id}),
             Change(DatasetRow, {"id": dataset_id}, {"class_names": None}),
         )
-        return Fault(f"{self.dataset(dataset_id)} {what}", changes, again=self.of_dataset(dataset_id))
+        again = frozenset(chain.from_iterable(self.with_derived(each) for each in self.of_dataset(dataset_id)))
+        return Fault(f"{self.dataset(dataset_id)} {what}", changes, again=again)
 
     def definition(self, digest: str, what: str) -> Fault:
         """A fault of a definition: evaluations that begin again store theirs, records are made anew."""
@@ -191,7 +193,8 @@ class Known:
         harmless = {"environment", "created_at", "updated_at", "completed_at", "error", "source", "hidden_at"}
         trusted = bad.keys() <= harmless or own is None
         hide = frozenset[int]() if trusted else self.with_derived(own)
-        return Fault(f"{self.cell(own)}: {what}", changes, hide=hide)
+        again = frozenset([own]) if "completed_at" in bad and own is not None else frozenset[int]()
+        return Fault(f"{self.cell(own)}: {what}", changes, again=again, hide=hide)
 
 
 def _harmless(table: type[Any], column: str, row_id: Any) -> Any:

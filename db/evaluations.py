@@ -43,6 +43,8 @@ class Evaluations(Outputs):
         with self.writing() as session:
             row_id = session.scalar(sa.select(DatasetRow.id).where(DatasetRow.fingerprint == dataset.fingerprint))
             if row_id is not None:
+                if session.scalar(sa.select(SampleRow.position).where(SampleRow.dataset_id == row_id).limit(1)) is None:
+                    _restore_samples(session, row_id, dataset)  # which `repair` dropped
                 return row_id
             row = {
                 "fingerprint": dataset.fingerprint,
@@ -292,6 +294,13 @@ class Evaluations(Outputs):
                 EvaluationRow.hidden_at.is_(None),
             )
         ).one()
+
+
+def _restore_samples(session: Session, row_id: int, dataset: DatasetInfo) -> None:
+    names = list(dataset.class_names) if dataset.class_names is not None else None
+    known = {"name": dataset.name, "size": len(dataset.samples), "class_names": names}
+    session.execute(sa.update(DatasetRow).where(DatasetRow.id == row_id).values(known))
+    insert_new(session, SampleRow, [sample_row(row_id, *item) for item in enumerate(dataset.samples)])
 
 
 def _forget_unread(session: Session, evaluation_id: int) -> list[str]:
