@@ -43,8 +43,6 @@ class Evaluations(Outputs):
         with self.writing() as session:
             row_id = session.scalar(sa.select(DatasetRow.id).where(DatasetRow.fingerprint == dataset.fingerprint))
             if row_id is not None:
-                if session.scalar(sa.select(SampleRow.position).where(SampleRow.dataset_id == row_id).limit(1)) is None:
-                    _restore_samples(session, row_id, dataset)  # which `repair` dropped
                 return row_id
             row = {
                 "fingerprint": dataset.fingerprint,
@@ -59,6 +57,26 @@ class Evaluations(Outputs):
             ).one()
             insert_new(session, SampleRow, [sample_row(row_id, *item) for item in enumerate(dataset.samples)])
             return row_id
+
+    def restore_samples(self, datasets: Mapping[str, DatasetInfo]) -> bool:
+        """Stores the samples of data sets again whose list `repair` dropped; returns whether there were any.
+
+        Args:
+            datasets: Fingerprint → a data set.
+        """
+        lost = DatasetRow.size > 0, ~sa.exists().where(SampleRow.dataset_id == DatasetRow.id)
+        with self.reading() as session:
+            rows = session.execute(sa.select(DatasetRow.fingerprint, DatasetRow.id).where(*lost))
+            found = {each.id: datasets[each.fingerprint] for each in rows if each.fingerprint in datasets}
+        if not found:
+            return False
+        with self.writing() as session:
+            for row_id, dataset in found.items():
+                names = list(dataset.class_names) if dataset.class_names is not None else None
+                known = {"name": dataset.name, "size": len(dataset.samples), "class_names": names}
+                session.execute(sa.update(DatasetRow).where(DatasetRow.id == row_id).values(known))
+                insert_new(session, SampleRow, [sample_row(row_id, *item) for item in enumerate(dataset.samples)])
+        return True
 
     def begin(
         self, record: CellRecord, dataset_id: int | None, model: Mapping[str, Any], eval_setting: Mapping[str, Any]
@@ -294,13 +312,6 @@ class Evaluations(Outputs):
                 EvaluationRow.hidden_at.is_(None),
             )
         ).one()
-
-
-def _restore_samples(session: Session, row_id: int, dataset: DatasetInfo) -> None:
-    names = list(dataset.class_names) if dataset.class_names is not None else None
-    known = {"name": dataset.name, "size": len(dataset.samples), "class_names": names}
-    session.execute(sa.update(DatasetRow).where(DatasetRow.id == row_id).values(known))
-    insert_new(session, SampleRow, [sample_row(row_id, *item) for item in enumerate(dataset.samples)])
 
 
 def _forget_unread(session: Session, evaluation_id: int) -> list[str]:
