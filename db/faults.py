@@ -56,7 +56,9 @@ def clear_errors(url: URL) -> Iterator[None]:
             raise
         raise clear from error
     except ValueError as error:
-        if not isinstance(error, json.JSONDecodeError) and not any(word in str(error) for word in _NO_VALUE):
+        if not isinstance(error, json.JSONDecodeError | UnicodeDecodeError) and not any(
+            word in str(error) for word in _NO_VALUE
+        ):
             raise
         raise StoreError(_damaged(display_url(url), _first_line(str(error)))) from error
     except (sqlite3.Error, OSError) as error:
@@ -110,7 +112,10 @@ def _explain_sqlite(text: str, where: str, path: Path) -> StoreError | None:
 
 
 def _damaged(where: str, text: str) -> str:
-    return f"the store {where} is damaged or its disk fails ({text}); python db.py --check shows what can be read"
+    return (
+        f"the store {where} is damaged or its disk fails ({text}); python db.py --check lists the damage, --repair drops"
+        " damaged values, and --salvage NEW copies what can be read of a file that lost pages"
+    )
 
 
 def _full(where: str) -> StoreFullError:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from sqlalchemy.engine import URL
 
+from testbed.db.damage import Fault
 from testbed.db.faults import clear_errors
 from testbed.db.sqlite_file import opener
 from testbed.db.store import Store
@@ -49,7 +50,7 @@ def backup(url: str | None, target: Path) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def salvage(url: str | None, target: Path) -> dict[str, int]:
+def salvage(url: str | None, target: Path) -> tuple[int, list[Fault]]:
     """Copies what can be read of a damaged SQLite store to a new one; the old one is not changed.
 
     Args:
@@ -57,7 +58,8 @@ def salvage(url: str | None, target: Path) -> dict[str, int]:
         target: A file that does not exist yet.
 
     Returns:
-        Table → the number of rows that were copied.
+        The number of rows that were copied, and what is to be repaired because others were not, besides what a check
+        finds.
 
     Raises:
         StoreError: If it is on Postgres, the file exists or cannot be written, or not even the list of tables can be
@@ -69,7 +71,19 @@ def salvage(url: str | None, target: Path) -> dict[str, int]:
     _require_new(target)
     Store.create(str(target)).close()
     with clear_errors(resolve_url(str(target))), contextlib.closing(_both(source, target, resolved)) as connection:
-        return {table.name: _copy(connection, table.name) for table in Base.metadata.sorted_tables}
+        copied = {table.name: _copy(connection, table.name) for table in Base.metadata.sorted_tables}
+    lost = [name for name, (_, whole) in copied.items() if not whole]
+    return sum(rows for rows, _ in copied.values()), _scored_again(target, lost)
+
+
+def _scored_again(target: Path, lost: list[str]) -> list[Fault]:
+    """Where scores or metrics were lost, nobody can say whose: all follow from outputs, without a model."""
+    if not {"scores", "metrics"} & set(lost):
+        return []
+    with contextlib.closing(sqlite3.connect(target)) as connection:
+        rows = connection.execute("SELECT id FROM evaluations WHERE status = 'complete' AND origin <> 'imported'")
+        ids = frozenset(row[0] for row in rows)
+    return [Fault(f"the tables {', '.join(lost)} lost rows", again=ids)] if ids else []
 
 
 def _sqlite_only(url: str | None, otherwise: str) -> URL:
@@ -103,16 +117,16 @@ def _both(source: Path, target: Path, url: URL) -> sqlite3.Connection:
     return connection
 
 
-def _copy(connection: sqlite3.Connection, table: str) -> int:
-    """Copies the rows of a table that can be read; returns how many these are."""
+def _copy(connection: sqlite3.Connection, table: str) -> tuple[int, bool]:
+    """Copies the rows of a table that can be read; returns how many these are, and whether they are all."""
     try:
         there = {row[1] for row in connection.execute(f"PRAGMA old.table_info({table})")}
         own = {row[1] for row in connection.execute(f"PRAGMA main.table_info({table})")}
         names = ", ".join(f'"{name.decode()}"' for name in sorted(there & own))
     except (sqlite3.DatabaseError, UnicodeDecodeError):
-        return 0
+        return 0, False
     if not names:
-        return 0
+        return 0, False
     # Without an index, which may be damaged itself; a statement that fails has copied nothing.
     copy = f"INSERT OR IGNORE INTO main.{table} ({names}) SELECT {names} FROM old.{table} NOT INDEXED"
     waiting, failures = [(0, _last(connection, table))], 0
@@ -127,7 +141,7 @@ def _copy(connection: sqlite3.Connection, table: str) -> int:
             if first < last:
                 middle = (first + last) // 2
                 waiting += [(middle + 1, last), (first, middle)]
-    return int(connection.execute(f"SELECT count(*) FROM main.{table}").fetchone()[0])
+    return int(connection.execute(f"SELECT count(*) FROM main.{table}").fetchone()[0]), not failures
 
 
 def _last(connection: sqlite3.Connection, table: str) -> int:

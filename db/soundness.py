@@ -51,7 +51,7 @@ class Soundness(StoreBase):
         try:
             yield from part()
         except StoreError as error:
-            yield Fault(str(error), lasts="" if "--check" not in str(error) else SALVAGE)
+            yield Fault(str(error))
         except Exception as error:  # what a damaged file gives may break anything
             first = (str(error).strip().splitlines() or [""])[0]
             yield Fault(f"a part of the store cannot be read: {type(error).__name__}: {first}", lasts=SALVAGE)

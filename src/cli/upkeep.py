@@ -85,11 +85,11 @@ def salvage(given: dict[str, Any]) -> int:
     from testbed.db.salvage import salvage as copy
     from testbed.db.store import Store
 
-    copied = copy(given["db_url"], given["salvage"])
+    rows, lost = copy(given["db_url"], given["salvage"])
     with Store.open(str(given["salvage"]), "write") as store:
         if not given["as_json"]:
-            click.echo(f"{count(sum(copied.values()), 'row')} copied to {given['salvage']}")
-        return _repair(store, given)
+            click.echo(f"{count(rows, 'row')} copied to {given['salvage']}")
+        return _repair(store, given, lost)
 
 
 def backup(given: dict[str, Any]) -> int:
@@ -129,9 +129,10 @@ def _faults(store: Store, given: dict[str, Any]) -> Iterable[Fault]:
         click.echo(f"note: {count(number, 'evaluation')} not scored again: {why}", err=True)
 
 
-def _repair(store: Store, given: dict[str, Any]) -> int:
+def _repair(store: Store, given: dict[str, Any], further: list[Fault] | None = None) -> int:
     store.reindex()
-    done = store.repair(lambda: _faults(store, given))
+    more = [further or []]  # once
+    done = store.repair(lambda: [*_faults(store, given), *(more.pop() if more else [])])
     left = [_line(fault) for fault in done.left]
     commands = _commands(done)
     if given["as_json"]:

@@ -6,7 +6,7 @@ import random
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +147,7 @@ def lab(whole: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def db(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., tuple[int, str]]]:
+def db(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
     """A function that runs ``db.py``: its exit status, and all that it prints."""
 
     def run(*words: object) -> tuple[int, str]:
@@ -158,7 +158,7 @@ def db(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> I
         said = capsys.readouterr()
         return int(ended.value.code or 0), said.out + said.err
 
-    yield run
+    return run
 
 
 def damage(path: Path, statement: str) -> None:
@@ -193,3 +193,140 @@ def test_a_repaired_store_is_sound(lab: Path, db: Any, statement: str, named: st
     assert db("--check", "--db-url", lab) == (0, "the store is sound\n")
     assert db("--list-models-db", "--db-url", lab)[0] == 0
     assert db("--rename-model", "net", "other", "--db-url", lab)[0] == 0
+
+
+# Bytes ------------------------------------------------------------------------------------------------------------
+
+
+def content(path: Path) -> list[Any] | str:
+    """All that a store holds and that a check can judge; a text if that cannot be read."""
+    connection = sqlite3.connect(path)
+    connection.text_factory = bytes
+    try:
+        tables = [
+            name.decode() for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
+        return [(name, sorted(connection.execute(f"SELECT * FROM {name} NOT INDEXED"), key=repr)) for name in tables]
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        return str(error)
+    finally:
+        connection.close()
+
+
+def test_flipped_bits_anywhere_in_the_file_give_lines_and_never_a_traceback(whole: Path, tmp_path: Path) -> None:
+    before, data = content(whole), whole.read_bytes()
+    draw = random.Random(5)
+    told = silent = 0
+    path = tmp_path / "flipped.db"
+    for _ in range(150):
+        changed = bytearray(data)
+        for place in (draw.randrange(len(data)) for _ in range(3)):
+            changed[place] ^= 1 << draw.randrange(8)
+        path.write_bytes(changed)
+        try:
+            with Store.open(str(path)) as store:
+                faults = list(store.check())
+        except StoreError as error:
+            faults = [str(error)]
+        assert all("\n" not in fault for fault in faults)
+        told += bool(faults)
+        silent += not faults and content(path) != before
+    assert told > 100
+    assert silent < 10, "only what has neither a checksum nor a rule may change unnoticed"
+
+
+@pytest.mark.parametrize("table", ["output_chunks", "scores", "artifacts", "item_values"])
+def test_a_flipped_bit_in_a_payload_is_found(lab: Path, db: Any, table: str) -> None:
+    connection = sqlite3.connect(lab)
+    with connection:
+        row, payload = connection.execute(f"SELECT rowid, payload FROM {table} LIMIT 1").fetchone()
+        flipped = bytes([payload[0] ^ 4]) + payload[1:]
+        connection.execute(f"UPDATE {table} SET payload = ? WHERE rowid = ?", (flipped, row))
+    connection.close()
+    code, said = db("--check", "--db-url", lab)
+    assert code == 1
+    assert "differ from their checksum" in said
+
+
+@pytest.mark.parametrize("words", [["--print-eval", "towers", "shown-noisy"], ["--list-models-db"], ["--grid", "*"]])
+def test_reading_a_damaged_row_is_told_in_a_line(lab: Path, db: Any, words: list[str]) -> None:
+    damage(lab, f"UPDATE evaluations SET completed_at = 'x', environment = '{{' {THIS}")
+    damage(lab, "UPDATE models SET created_at = 'x' WHERE name = 'towers'")
+    code, said = db(*words, "--db-url", lab)
+    assert code in (0, 1)
+    assert len(said.splitlines()) == 1 or code == 0
+    assert code == 0 or "--check" in said
+
+
+# Copies -----------------------------------------------------------------------------------------------------------
+
+
+def overwrite(path: Path, table: str) -> None:
+    """Overwrites the page at which a table begins."""
+    connection = sqlite3.connect(path)
+    (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+    (size,) = connection.execute("PRAGMA page_size").fetchone()
+    connection.close()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xa5" * size)
+
+
+@pytest.mark.parametrize("table", ["metrics", "scores", "models", "samples", "output_chunks", "definitions"])
+def test_what_can_be_read_is_salvaged(lab: Path, tmp_path: Path, db: Any, table: str) -> None:
+    overwrite(lab, table)
+    damaged = lab.read_bytes()
+    code, said = db("--repair", "--db-url", lab)
+    assert (code, "--salvage" in said) == (1, True)
+    code, said = db("--salvage", tmp_path / "new.db", "--db-url", lab)
+    assert code == 0, said
+    assert "rows copied" in said
+    assert table == "models" or "python eval.py --models" in said
+    assert db("--check", "--db-url", tmp_path / "new.db") == (0, "the store is sound\n")
+    with Store.open(str(tmp_path / "new.db")) as store:
+        assert len([*store.evaluations(), *store.evaluations(hidden=True)]) == 212
+    assert len(damaged) == len(lab.read_bytes())
+
+
+def test_salvaging_a_page_in_the_middle_loses_only_its_rows(lab: Path, tmp_path: Path, db: Any) -> None:
+    connection = sqlite3.connect(lab)
+    pages = connection.execute("SELECT pageno FROM dbstat WHERE name = 'metrics' AND pagetype = 'leaf'").fetchall()
+    (rows,) = connection.execute("SELECT count(*) FROM metrics").fetchone()
+    (size,) = connection.execute("PRAGMA page_size").fetchone()
+    connection.close()
+    with lab.open("r+b") as file:
+        file.seek((pages[1][0] - 1) * size)
+        file.write(b"\xa5" * size)
+    db("--salvage", tmp_path / "new.db", "--db-url", lab)
+    connection = sqlite3.connect(tmp_path / "new.db")
+    (left,) = connection.execute("SELECT count(*) FROM metrics").fetchone()
+    connection.close()
+    assert rows / 2 < left < rows
+
+
+def test_a_store_without_its_first_page_cannot_be_salvaged(lab: Path, tmp_path: Path, db: Any) -> None:
+    with lab.open("r+b") as file:
+        file.write(b"\xa5" * 4096)
+    code, said = db("--salvage", tmp_path / "new.db", "--db-url", lab)
+    assert (code, len(said.splitlines())) == (1, 1)
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_a_backup_is_the_store_as_it_was(lab: Path, tmp_path: Path, db: Any) -> None:
+    with Store.open(str(lab), "write") as store:
+        store.add_name("model", "fresh")  # in the write-ahead log
+        assert db("--backup", tmp_path / "copy.db", "--db-url", lab)[0] == 0
+    assert content(tmp_path / "copy.db") == content(lab)
+    assert db("--check", "--db-url", tmp_path / "copy.db") == (0, "the store is sound\n")
+    code, said = db("--backup", tmp_path / "copy.db", "--db-url", lab)
+    assert (code, said) == (1, f"Error: {tmp_path / 'copy.db'} exists already; give the path of a new file\n")
+    code, said = db("--backup", tmp_path / "none" / "copy.db", "--db-url", lab)
+    assert (code, len(said.splitlines())) == (1, 1)
+
+
+@pytest.mark.parametrize(("words", "told"), [("--backup", "pg_dump"), ("--salvage", "backup")])
+def test_postgres_has_its_own_tools_for_copies(tmp_path: Path, db: Any, words: str, told: str) -> None:
+    code, said = db(words, tmp_path / "copy.db", "--db-url", "postgresql://me:secret@127.0.0.1:1/lab")
+    assert code == 1
+    assert told in said
+    assert "secret" not in said
