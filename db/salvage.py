@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 from sqlalchemy.engine import URL
 
-from testbed.db.damage import Fault
 from testbed.db.faults import clear_errors
 from testbed.db.sqlite_file import opener
 from testbed.db.store import Store
@@ -50,7 +49,7 @@ def backup(url: str | None, target: Path) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def salvage(url: str | None, target: Path) -> tuple[int, list[Fault]]:
+def salvage(url: str | None, target: Path) -> tuple[int, list[str]]:
     """Copies what can be read of a damaged SQLite store to a new one; the old one is not changed.
 
     Args:
@@ -58,8 +57,7 @@ def salvage(url: str | None, target: Path) -> tuple[int, list[Fault]]:
         target: A file that does not exist yet.
 
     Returns:
-        The number of rows that were copied, and what is to be repaired because others were not, besides what a check
-        finds.
+        The number of rows that were copied, and the tables of which others were lost.
 
     Raises:
         StoreError: If it is on Postgres, the file exists or cannot be written, or not even the list of tables can be
@@ -73,17 +71,7 @@ def salvage(url: str | None, target: Path) -> tuple[int, list[Fault]]:
     with clear_errors(resolve_url(str(target))), contextlib.closing(_both(source, target, resolved)) as connection:
         copied = {table.name: _copy(connection, table.name) for table in Base.metadata.sorted_tables}
     lost = [name for name, (_, whole) in copied.items() if not whole]
-    return sum(rows for rows, _ in copied.values()), _scored_again(target, lost)
-
-
-def _scored_again(target: Path, lost: list[str]) -> list[Fault]:
-    """Where scores or metrics were lost, nobody can say whose: all follow from outputs, without a model."""
-    if not {"scores", "metrics"} & set(lost):
-        return []
-    with contextlib.closing(sqlite3.connect(target)) as connection:
-        rows = connection.execute("SELECT id FROM evaluations WHERE status = 'complete' AND origin <> 'imported'")
-        ids = frozenset(row[0] for row in rows)
-    return [Fault(f"the tables {', '.join(lost)} lost rows", again=ids)] if ids else []
+    return sum(rows for rows, _ in copied.values()), lost
 
 
 def _sqlite_only(url: str | None, otherwise: str) -> URL:

@@ -86,10 +86,16 @@ def salvage(given: dict[str, Any]) -> int:
     from testbed.db.store import Store
 
     rows, lost = copy(given["db_url"], given["salvage"])
+    if lost:
+        click.echo(
+            f"note: rows of {', '.join(lost)} are lost; db.py --repair --deep --db-url {given['salvage']} finds the"
+            " evaluations that lack scores or metrics",
+            err=True,
+        )
     with Store.open(str(given["salvage"]), "write") as store:
         if not given["as_json"]:
             click.echo(f"{count(rows, 'row')} copied to {given['salvage']}")
-        return _repair(store, given, lost)
+        return _repair(store, given)
 
 
 def backup(given: dict[str, Any]) -> int:
@@ -129,10 +135,9 @@ def _faults(store: Store, given: dict[str, Any]) -> Iterable[Fault]:
         click.echo(f"note: {count(number, 'evaluation')} not scored again: {why}", err=True)
 
 
-def _repair(store: Store, given: dict[str, Any], further: list[Fault] | None = None) -> int:
+def _repair(store: Store, given: dict[str, Any]) -> int:
     store.reindex()
-    more = [further or []]  # once
-    done = store.repair(lambda: [*_faults(store, given), *(more.pop() if more else [])])
+    done = store.repair(lambda: _faults(store, given))
     left = [_line(fault) for fault in done.left]
     commands = _commands(done)
     if given["as_json"]:
