@@ -113,8 +113,8 @@ def _explain_sqlite(text: str, where: str, path: Path) -> StoreError | None:
 
 def _damaged(where: str, text: str) -> str:
     return (
-        f"the store {where} is damaged or its disk fails ({text}); python db.py --check lists the damage, --repair drops"
-        " damaged values, and --salvage NEW copies what can be read of a file that lost pages"
+        f"the store {where} is damaged or its disk fails ({text}); python db.py --check lists the damage,"
+        " --repair drops damaged values, and --salvage NEW copies what can be read of a file that lost pages"
     )
 
 

@@ -281,7 +281,7 @@ def test_what_can_be_read_is_salvaged(lab: Path, tmp_path: Path, db: Any, table:
     code, said = db("--salvage", tmp_path / "new.db", "--db-url", lab)
     assert code == 0, said
     assert "rows copied" in said
-    assert table == "models" or "python eval.py --models" in said
+    assert f"rows of {table}" in said
     assert db("--check", "--db-url", tmp_path / "new.db") == (0, "the store is sound\n")
     with Store.open(str(tmp_path / "new.db")) as store:
         assert len([*store.evaluations(), *store.evaluations(hidden=True)]) == 212
