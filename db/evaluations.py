@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import in_parts, insert_new
+from testbed.db.base import check_text, in_parts, insert_new
 from testbed.db.names import TABLES, Kind, check_name, ensure_row
 from testbed.db.outputs import Outputs, evaluation_row
 from testbed.db.payloads import delete_uri
@@ -150,6 +150,7 @@ class Evaluations(Outputs):
             models = _ids_of(session, "model", (cell[0] for cell in fresh))
             settings = _ids_of(session, "eval setting", (cell[1] for cell in fresh))
             for model, model_type in sorted(model_types.items()):
+                check_text(ModelRow, "model_type", model_type)
                 session.execute(sa.update(ModelRow).where(ModelRow.name == model).values(model_type=model_type))
             rows = [
                 {
