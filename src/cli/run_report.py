@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.checks import print_checks
-from testbed.console.output import count, grid, percent
+from testbed.console.output import count, grid, metric_value, percent
 from testbed.entities import FRACTION, OVERALL
 
 if TYPE_CHECKING:
@@ -68,10 +68,12 @@ def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], 
     labels = {setting: f"{setting} ({shown[setting]})" for setting in settings if shown.get(setting, "top1") != "top1"}
     labels = {setting: labels.get(setting, setting) for setting in settings}
     cells = {
-        (each.model, labels[each.eval_setting]): percent(each.value)
+        (each.model, labels[each.eval_setting]): _told(each)
         for each in results
         if each.metric == shown.get(each.eval_setting) and each.slice == OVERALL
     }
+    for outcome in report.of(*FINISHED):
+        cells.setdefault((outcome.model, labels[outcome.setting]), percent(None))
     for outcome in report.of("unsupported", "failed", "stopped"):
         cells[outcome.model, labels[outcome.setting]] = outcome.status
     if cells:
@@ -85,16 +87,24 @@ def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], 
 
 def _headlines(results: Sequence[Any]) -> dict[str, str]:
     """Setting → the metric shown in the table, for settings that have one."""
-    found: dict[str, set[str]] = {}
+    found: dict[str, dict[str, bool]] = {}
     for each in results:
-        if each.unit == FRACTION and each.slice == OVERALL:
-            found.setdefault(each.eval_setting, set()).add(each.metric)
+        if each.slice == OVERALL:
+            found.setdefault(each.eval_setting, {}).setdefault(each.metric, each.unit == FRACTION)
     shown = {}
     for setting, metrics in found.items():
-        known = [name for name in (*HEADLINES, *sorted(metrics)) if name in metrics]
-        if known and (known[0] in HEADLINES or "recall@" in known[0]):
-            shown[setting] = known[0]
+        fractions = sorted(name for name, fraction in metrics.items() if fraction)
+        known = [name for name in HEADLINES if name in fractions]
+        recalls = [name for name in fractions if "recall@" in name]
+        shown[setting] = [*known, *recalls, *fractions, *sorted(metrics)][0]
     return shown
+
+
+def _told(result: Any) -> str:
+    """A metric in a cell: percent without the sign, or the number with its unit."""
+    if result.unit == FRACTION or result.value is None:
+        return percent(result.value)
+    return metric_value(result.value, result.unit)
 
 
 def _print_unreadable(report: Report, unreadable: Mapping[int, int]) -> None:

@@ -585,7 +585,7 @@ def test_a_name_that_cannot_be_stored_is_refused_wherever_it_stands(
 
 def test_a_type_of_models_that_cannot_be_stored_is_refused(store: Store, write: Write) -> None:
     types = write([["model", "model_type"], ["net", "x" * 300]], "types.csv")
-    with pytest.raises(StoreError, match="model_type of the table models cannot hold .* 300 characters"):
+    with pytest.raises(StoreError, match=r"model_type of the table models cannot hold .* 300 characters"):
         import_results(store, write([["model", "val"], ["net", "50"]]), types)
     assert store.evaluations() == []
 

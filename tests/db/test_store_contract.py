@@ -1436,9 +1436,7 @@ def test_purging_is_refused_while_a_visible_evaluation_needs_the_outputs(store: 
     derived = derive(build, source, [4, 2], "part")
     store.complete(derived.id, [], [Metric("top1", 0.5)])
     store.hide_evaluations("net", "all")
-    with pytest.raises(
-        StoreError, match=r"net on part was derived from .*cannot be purged; remove the derived one too"
-    ):
+    with pytest.raises(StoreError, match=r"net on part: derived from .*cannot be purged; remove them all too"):
         store.purge_hidden()
     assert len(store.evaluations(hidden=True)) == 1
     assert len(store.read_outputs(derived.id, "logits")) == 2
