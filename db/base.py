@@ -14,7 +14,7 @@ from testbed.db.engine import Mode
 from testbed.db.faults import clear_errors
 from testbed.db.payloads import External
 from testbed.db.urls import display_url
-from testbed.errors import ReadOnlyStoreError
+from testbed.errors import ReadOnlyStoreError, StoreError, shortened
 
 # SQLite takes at most 32,766 variables in a statement; longer lists of values are queried in parts.
 MANY = 900
@@ -67,9 +67,14 @@ class StoreBase:
 
 
 def insert_new(session: Session, table: type[Any], rows: Sequence[dict[str, Any]]) -> None:
-    """Inserts rows whose keys do not exist yet."""
+    """Inserts rows whose keys do not exist yet.
+
+    Raises:
+        StoreError: If one of the databases could not store a name.
+    """
     if not rows:
         return
+    _check_texts(table, rows)
     if session.get_bind().dialect.name == "postgresql":
         from sqlalchemy.dialects.postgresql import insert as postgres_insert
 
@@ -81,9 +86,10 @@ def insert_new(session: Session, table: type[Any], rows: Sequence[dict[str, Any]
 
 
 def insert_or_replace(session: Session, table: type[Any], rows: Sequence[dict[str, Any]]) -> None:
-    """Inserts rows, replacing those with the same key."""
+    """Inserts rows, replacing those with the same key; errors as for `insert_new`."""
     if not rows:
         return
+    _check_texts(table, rows)
     from sqlalchemy.dialects import postgresql, sqlite
 
     insert: Any = postgresql.insert if session.get_bind().dialect.name == "postgresql" else sqlite.insert
@@ -91,6 +97,36 @@ def insert_or_replace(session: Session, table: type[Any], rows: Sequence[dict[st
     statement = insert(table)
     taken = {name: statement.excluded[name] for name in rows[0] if name not in keys}
     session.execute(statement.on_conflict_do_update(index_elements=keys, set_=taken), list(rows))
+
+
+def check_text(table: type[Any], column: str, text: str) -> None:
+    """Checks that both databases can store a name: Postgres limits the length, and knows no NUL and no half of a pair.
+
+    Raises:
+        StoreError: If they cannot.
+    """
+    longest = table.__table__.columns[column].type.length
+    if longest is not None and len(text) > longest:
+        what = f"is too long: {len(text)} characters; the maximum is {longest}"
+    elif not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        what = "has half of a surrogate pair, which is no character"
+    elif "\0" in text:
+        what = "has a NUL"
+    else:
+        return
+    raise StoreError(
+        f"the column {column} of the table {table.__tablename__} cannot hold a text that {what}: {shortened(text)}"
+    )
+
+
+def _check_texts(table: type[Any], rows: Sequence[dict[str, Any]]) -> None:
+    columns = [
+        each.name for each in table.__table__.columns if isinstance(each.type, sa.String) and each.name in rows[0]
+    ]
+    for row in rows:
+        for column in columns:
+            if row[column] is not None:
+                check_text(table, column, row[column])
 
 
 def in_parts(values: Iterable[Any]) -> Iterator[list[Any]]:

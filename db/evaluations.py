@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import in_parts, insert_new
+from testbed.db.base import check_text, in_parts, insert_new
 from testbed.db.names import TABLES, Kind, check_name, ensure_row
 from testbed.db.outputs import Outputs, evaluation_row
 from testbed.db.payloads import delete_uri
@@ -57,6 +57,26 @@ class Evaluations(Outputs):
             ).one()
             insert_new(session, SampleRow, [sample_row(row_id, *item) for item in enumerate(dataset.samples)])
             return row_id
+
+    def restore_samples(self, datasets: Mapping[str, DatasetInfo]) -> bool:
+        """Stores the samples of data sets again whose list `repair` dropped; returns whether there were any.
+
+        Args:
+            datasets: Fingerprint → a data set.
+        """
+        lost = DatasetRow.size > 0, ~sa.exists().where(SampleRow.dataset_id == DatasetRow.id)
+        with self.reading() as session:
+            rows = session.execute(sa.select(DatasetRow.fingerprint, DatasetRow.id).where(*lost))
+            found = {each.id: datasets[each.fingerprint] for each in rows if each.fingerprint in datasets}
+        if not found:
+            return False
+        with self.writing() as session:
+            for row_id, dataset in found.items():
+                names = list(dataset.class_names) if dataset.class_names is not None else None
+                known = {"name": dataset.name, "size": len(dataset.samples), "class_names": names}
+                session.execute(sa.update(DatasetRow).where(DatasetRow.id == row_id).values(known))
+                insert_new(session, SampleRow, [sample_row(row_id, *item) for item in enumerate(dataset.samples)])
+        return True
 
     def begin(
         self, record: CellRecord, dataset_id: int | None, model: Mapping[str, Any], eval_setting: Mapping[str, Any]
@@ -130,6 +150,7 @@ class Evaluations(Outputs):
             models = _ids_of(session, "model", (cell[0] for cell in fresh))
             settings = _ids_of(session, "eval setting", (cell[1] for cell in fresh))
             for model, model_type in sorted(model_types.items()):
+                check_text(ModelRow, "model_type", model_type)
                 session.execute(sa.update(ModelRow).where(ModelRow.name == model).values(model_type=model_type))
             rows = [
                 {

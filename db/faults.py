@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -16,6 +17,18 @@ from testbed.errors import ReadOnlyStoreError, StoreError, StoreFullError
 
 _KEEPS = "Nothing that was stored before is lost."
 _SMALL = 256 * 1024  # SQLite needs some room beside the file to read and write it; with less, a disk counts as full
+
+# What SQLite says of a damaged file, and what converters say of values that cannot be in an undamaged one.
+_DAMAGE = (
+    "malformed",
+    "disk I/O error",
+    "no such table",
+    "no such column",
+    "no such collation",
+    "unsupported file format",
+    "Could not decode to UTF-8",
+)
+_NO_VALUE = ("isoformat", "datetime string")
 
 # SQLSTATEs of Postgres: https://www.postgresql.org/docs/current/errcodes-appendix.html
 _FULL = ("53100",)
@@ -42,6 +55,12 @@ def clear_errors(url: URL) -> Iterator[None]:
         if clear is None:
             raise
         raise clear from error
+    except ValueError as error:
+        if not isinstance(error, json.JSONDecodeError | UnicodeDecodeError) and not any(
+            word in str(error) for word in _NO_VALUE
+        ):
+            raise
+        raise StoreError(_damaged(display_url(url), _first_line(str(error)))) from error
     except (sqlite3.Error, OSError) as error:
         clear = explain(error, url)
         if clear is None:
@@ -83,15 +102,20 @@ def _explain_sqlite(text: str, where: str, path: Path) -> StoreError | None:
         return StoreError(f"{where} is not a SQLite database; give another path")
     if "disk I/O error" in text and _free_bytes(path.parent) < _SMALL:
         return _full(where)
-    if "malformed" in text or "disk I/O error" in text:
-        return StoreError(
-            f"the store {where} is damaged or its disk fails ({text}); python db.py --check shows what can be read"
-        )
+    if any(word in text for word in _DAMAGE):
+        return StoreError(_damaged(where, _first_line(text)))
     if "unable to open database file" in text:
         if _free_bytes(path.parent) < _SMALL:
             return _full(where)
         return StoreError(f"the store {where} cannot be opened; check its path and its permissions")
     return None
+
+
+def _damaged(where: str, text: str) -> str:
+    return (
+        f"the store {where} is damaged or its disk fails ({text}); python db.py --check lists the damage,"
+        " --repair drops damaged values, and --salvage NEW copies what can be read of a file that lost pages"
+    )
 
 
 def _full(where: str) -> StoreFullError:

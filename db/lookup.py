@@ -109,7 +109,7 @@ def _asked(url: str | None, question: Callable[[sqlite3.Connection], Answer | No
             if version is None or version[0] != migrations.HEAD:
                 return None
             return question(connection)
-    except (StoreError, sqlite3.Error, OSError):
+    except (StoreError, sqlite3.Error, OSError, ValueError):  # `Store` says what is wrong
         return None
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from testbed.db.base import StoreBase, in_parts, insert_new
 from testbed.db.tables import EvalSettingRow, EvaluationRow, ModelRow, now
 from testbed.entities import Named
-from testbed.errors import DuplicateNameError, StoreError, UnknownNameError, unknown_name
+from testbed.errors import DuplicateNameError, StoreError, UnknownNameError, shortened, unknown_name
 
 Kind = Literal["model", "eval setting"]
 
@@ -46,11 +46,13 @@ def check_name(kind: Kind, name: str) -> None:
     if not name.strip():
         raise StoreError(f"the name of a {kind} is empty")
     if len(name) > _LONGEST:
-        raise StoreError(f"the name of a {kind} is too long: {len(name)} characters; the maximum is {_LONGEST}")
+        raise StoreError(
+            f"the name of a {kind} is too long: {len(name)} characters; the maximum is {_LONGEST}: {shortened(name)}"
+        )
     control = [character for character in name if not character.isprintable()]
     if control:
         shown = "NUL" if control[0] == "\0" else repr(control[0])
-        raise StoreError(f"the name of a {kind} has a character that cannot be printed ({shown}): {name!r}")
+        raise StoreError(f"the name of a {kind} has a character that cannot be printed ({shown}): {shortened(name)}")
 
 
 def ensure_row(session: Session, kind: Kind, name: str, **fields: Any) -> Any:

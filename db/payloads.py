@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 BFLOAT16 = "bfloat16"  # numpy has no such type: stored as uint16, and converted exactly to float32 when read
-REPAIR = "to repair it, remove the evaluation and run it again"
+REPAIR = "python db.py --repair drops it, and says what computes it again"
 JSON = "json"  # a list of JSON values; an array of objects when read
 
 
@@ -80,6 +80,20 @@ def result_dtype(dtype: str) -> np.dtype[Any]:
     if dtype == JSON:
         return np.dtype(object)
     return np.dtype(np.float32) if dtype == BFLOAT16 else np.dtype(dtype)
+
+
+def width(dtype: str) -> int:
+    """The bytes of one stored number.
+
+    Raises:
+        TypeError: If it is no type of numbers.
+    """
+    import numpy as np
+
+    known = np.dtype("u2" if dtype == BFLOAT16 else dtype)
+    if known.kind not in "biufc":
+        raise TypeError(dtype)
+    return int(known.itemsize)
 
 
 def verify(data: bytes | memoryview, checksum: str, what: str, repair: str = REPAIR) -> None:

@@ -15,6 +15,8 @@ from testbed.db.rows import with_names
 from testbed.db.tables import EvalSettingRow, EvaluationRow, ModelRow, OutputChunkRow, now
 from testbed.errors import StoreError, UnknownNameError
 
+_SHOWN = 20
+
 
 class Removal(StoreBase):
     """What is out of sight, and what is gone."""
@@ -75,12 +77,14 @@ class Removal(StoreBase):
             needed = session.execute(
                 with_names()
                 .where(EvaluationRow.derived_from_id.in_(hidden), EvaluationRow.hidden_at.is_(None))
-                .limit(1)
-            ).first()
-            if needed is not None:
+                .order_by(EvaluationRow.id)
+            ).all()
+            if needed:
+                cells = list(dict.fromkeys(f"{model} on {setting}" for _, model, setting in needed))
+                some = ", ".join(cells[:_SHOWN]) + (f" and {len(cells) - _SHOWN} more" if len(cells) > _SHOWN else "")
                 raise StoreError(
-                    f"{needed[1]} on {needed[2]} was derived from the outputs of a removed evaluation, which therefore"
-                    " cannot be purged; remove the derived one too, or restore its source"
+                    f"{some}: derived from the outputs of removed evaluations, which therefore cannot be purged; remove"
+                    " them all too (--remove-evaluation MODEL SETTING), or restore their sources"
                 )
             uris = list(
                 session.scalars(

@@ -50,6 +50,17 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value is not None else None
 
 
+class Prose(TypeDecorator[str]):
+    """Text for people, of any origin: what Postgres cannot store of it (NUL, half a surrogate pair) is replaced."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Replaces what cannot be stored."""
+        return value.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode() if value is not None else None
+
+
 class Base(DeclarativeBase):
     """Common to all tables: how constraints are named, and how Python types are stored."""
 
@@ -149,8 +160,8 @@ class EvaluationRow(Base):
     random_weights: Mapped[bool] = mapped_column(Boolean, default=False)
     identity: Mapped[dict[str, Any] | None]
     environment: Mapped[dict[str, Any] | None]
-    source: Mapped[str | None] = mapped_column(Text)
-    error: Mapped[str | None] = mapped_column(Text)
+    source: Mapped[str | None] = mapped_column(Prose)
+    error: Mapped[str | None] = mapped_column(Prose)
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=now)
     completed_at: Mapped[datetime | None]
@@ -194,7 +205,7 @@ class SampleErrorRow(Base):
 
     evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
     position: Mapped[int] = mapped_column(primary_key=True)
-    error: Mapped[str] = mapped_column(Text)
+    error: Mapped[str] = mapped_column(Prose)
 
 
 class ScoreRow(Base):

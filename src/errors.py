@@ -99,6 +99,11 @@ class LackingEmbeddingsError(StoreError):
     """Embeddings of a scorer that a cell needs are not in the store."""
 
 
+def shortened(text: str, longest: int = 60) -> str:
+    """The repr of a text, for messages; of a long text its beginning."""
+    return repr(text) if len(text) <= longest else f"{text[:longest]!r}… ({len(text):,} characters)"
+
+
 def unknown_name(noun: str, name: str, known: Sequence[str], where: str, command: str) -> UnknownNameError:
     """Builds the error for an unknown name: the nearest names, then what there is.
 

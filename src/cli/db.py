@@ -11,8 +11,9 @@ from testbed.cli import edit, files
 from testbed.cli.analyses import ACTIONS as ANALYSES
 from testbed.cli.analyses import analysis_options
 from testbed.cli.edit import MODEL, SETTING
+from testbed.cli.upkeep import ACTIONS as UPKEEP
+from testbed.cli.upkeep import salvage, upgrade, upkeep_options
 from testbed.console.options import (
-    EXIT_ERROR,
     ManyWords,
     ManyWordsCommand,
     data_root_option,
@@ -142,8 +143,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="With --export-clip-cc: similarities from 0 to 1, or unchanged cosines.",
 )
-@click.option("--check", is_flag=True, help="Look for damage: verify every checksum, find what is incomplete.")
-@click.option("--upgrade", is_flag=True, help="Upgrade the store to this version's schema.")
+@upkeep_options
 @click.option("--override", is_flag=True, help="Confirm --purge; let --add-… add names that are not in the registry.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Show where errors come from.")
@@ -235,20 +235,6 @@ def _rescore(given: dict[str, Any]) -> int:
 # Files and upkeep -------------------------------------------------------------------------------------------------
 
 
-def _check(given: dict[str, Any]) -> int:
-    from testbed.db.store import Store
-
-    with Store.open(given["db_url"]) as store:
-        faults = list(store.check())
-    if given["as_json"]:
-        print_json({"ok": not faults, "faults": faults})
-    else:
-        for fault in faults:
-            click.echo(fault)
-        click.echo(f"{count(len(faults), 'fault')} found" if faults else "the store is sound", err=bool(faults))
-    return EXIT_ERROR if faults else 0
-
-
 def _grid(given: dict[str, Any]) -> int:
     from testbed.cli.grid import grid_as_asked
 
@@ -261,17 +247,9 @@ def _serve(given: dict[str, Any]) -> int:
     return serve_as_asked(given)
 
 
-def _upgrade(given: dict[str, Any]) -> int:
-    from testbed.db.store import upgrade
-
-    before, after = upgrade(given["db_url"])
-    said = "already up to date" if before == after else f"upgraded from {before}"
-    click.echo(f"the store has schema version {after}; {said}")
-    return 0
-
-
 _ACTIONS: dict[str, Any] = {
-    "upgrade": _upgrade,
+    "upgrade": upgrade,
+    "salvage": salvage,
     "import_results": files.import_table,
     "add_model": lambda given: edit.add(MODEL, given["add_model"], given),
     "add_eval_setting": lambda given: edit.add(SETTING, given["add_eval_setting"], given),
@@ -298,7 +276,7 @@ _ACTIONS: dict[str, Any] = {
     "export_csv": files.export_csv,
     "export_clip_benchmark": files.export_clip_benchmark,
     "export_clip_cc": files.export_clip_cc,
-    "check": _check,
+    **UPKEEP,
     "grid": _grid,
     "serve": _serve,
 }

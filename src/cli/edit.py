@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -49,9 +50,8 @@ def remove(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
     with Store.open(given["db_url"], "write") as store:
         for name in names:
             hidden = store.hide(kind, name)
-            click.echo(
-                f"{kind} {name} and {count(hidden, 'evaluation')} removed; --restore-{kind.replace(' ', '-')} undoes it"
-            )
+            undo = shlex.join(["python", "db.py", f"--restore-{kind.replace(' ', '-')}", name])
+            click.echo(f"{kind} {name} and {count(hidden, 'evaluation')} removed; {undo} undoes it")
     return 0
 
 
@@ -72,7 +72,8 @@ def remove_evaluation(given: dict[str, Any]) -> int:
     model, setting = given["remove_evaluation"]
     with Store.open(given["db_url"], "write") as store:
         hidden = store.hide_evaluations(model, setting)
-    click.echo(f"{count(hidden, 'evaluation')} of {model} on {setting} removed; --restore-evaluation undoes it")
+    undo = shlex.join(["python", "db.py", "--restore-evaluation", model, setting])
+    click.echo(f"{count(hidden, 'evaluation')} of {model} on {setting} removed; {undo} undoes it")
     return 0
 
 

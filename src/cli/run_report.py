@@ -11,7 +11,7 @@ import click
 
 from testbed.analyses.main_scores import main_metric
 from testbed.cli.checks import print_checks
-from testbed.console.output import count, grid, percent
+from testbed.console.output import count, grid, metric_value, percent
 from testbed.entities import FRACTION, NOT_FINITE, OVERALL
 
 if TYPE_CHECKING:
@@ -59,11 +59,13 @@ def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], 
     labels = {setting: labels.get(setting, setting) for setting in settings}
     broken = {(each.model, each.eval_setting) for each in not_finite(results)}
     cells = {
-        (each.model, labels[each.eval_setting]): percent(each.value)
+        (each.model, labels[each.eval_setting]): _told(each)
         + (" (NaN)" if (each.model, each.eval_setting) in broken else "")
         for each in results
         if each.metric == shown.get(each.eval_setting) and each.slice == OVERALL
     }
+    for outcome in report.of(*FINISHED):
+        cells.setdefault((outcome.model, labels[outcome.setting]), percent(None))
     for outcome in report.of("unsupported", "failed", "incomplete", "stopped"):
         cells[outcome.model, labels[outcome.setting]] = outcome.status
     if cells:
@@ -77,15 +79,22 @@ def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], 
 
 def _headlines(results: Sequence[Any]) -> dict[str, str]:
     """Setting → the metric shown in the table, for settings that have one."""
-    found: dict[str, set[str]] = {}
+    found: dict[str, dict[str, bool]] = {}
     for each in results:
-        if each.unit == FRACTION and each.slice == OVERALL:
-            found.setdefault(each.eval_setting, set()).add(each.metric)
+        if each.slice == OVERALL and each.metric != NOT_FINITE:
+            found.setdefault(each.eval_setting, {}).setdefault(each.metric, each.unit == FRACTION)
     shown = {}
     for setting, metrics in found.items():
-        if (known := main_metric(metrics)) is not None:
-            shown[setting] = known
+        fractions = sorted(name for name, fraction in metrics.items() if fraction)
+        shown[setting] = main_metric(fractions) or [*fractions, *sorted(metrics)][0]
     return shown
+
+
+def _told(result: Any) -> str:
+    """A metric in a cell: percent without the sign, or the number with its unit."""
+    if result.unit == FRACTION or result.value is None:
+        return percent(result.value)
+    return metric_value(result.value, result.unit)
 
 
 def _print_unreadable(report: Report, unreadable: Mapping[int, int]) -> None:

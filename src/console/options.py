@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -141,6 +142,7 @@ def run_command(command: click.Command) -> None:
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         code = command.main(standalone_mode=False)
+        sys.stdout.flush()
     except click.exceptions.Abort:
         fail("interrupted", EXIT_INTERRUPTED)
     except click.ClickException as error:
@@ -152,9 +154,19 @@ def run_command(command: click.Command) -> None:
     except KeyboardInterrupt:
         fail("interrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:  # the reader of our output has gone, as after "| head"
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         sys.exit(EXIT_ERROR)
+    except OSError as error:
+        if traceback.extract_tb(error.__traceback__)[-1].name not in ("echo", "run_command"):
+            raise
+        _discard_output()
+        fail(f"the output cannot be written: {error.strerror or error}", EXIT_ERROR)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _discard_output() -> None:
+    """Drops what is left of the output, which cannot be written: a disk is full, or nobody reads it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def fail(message: str, code: int) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import math
+import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -10,8 +13,12 @@ from pathlib import Path
 
 from testbed.db.names import Kind, check_name
 from testbed.entities import Metric
-from testbed.errors import StoreError
+from testbed.errors import StoreError, shortened
 from testbed.identity import digest
+
+MOST_COLUMNS = 100_000
+# What Decimal takes besides (1_0, digits of other scripts) is a slip of a pen, or of a program.
+_NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|nan|inf(inity)?)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -61,9 +68,11 @@ def read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
     if not rows:
         raise StoreError(f"{path} is empty")
     header = [name.strip() for name in rows[0]]
-    twice = [name for name in header if header.count(name) > 1]
-    if twice:
-        raise StoreError(f"{path} has the column {twice[0]!r} twice")
+    if len(header) > MOST_COLUMNS:
+        raise StoreError(f"{path} has {len(header):,} columns; at most {MOST_COLUMNS:,} can be imported at once")
+    twice = next((name for name, times in Counter(header).items() if times > 1), None)
+    if twice is not None:
+        raise StoreError(f"{path} has the column {twice!r} twice")
     for number, row in enumerate(rows[1:], start=2):
         if len(row) != len(header):
             raise StoreError(f"{path}, row {number}: {len(header)} columns were expected, {len(row)} were found")
@@ -85,15 +94,17 @@ def metric_in(name: str, text: str, whole: int | None, where: str) -> Metric | N
     if not text.strip():
         return None
     try:
-        value = Decimal(text.strip())
+        value = Decimal(text.strip() if _NUMBER.fullmatch(text.strip()) else "none")
     except InvalidOperation:
-        raise StoreError(f"{where}: a number was expected, {text!r} was found") from None
+        raise StoreError(f"{where}: a number was expected, {shortened(text)} was found") from None
     if value.is_nan():
         return None
-    if whole is None and value.is_finite():
+    if whole is None and math.isfinite(float(value)):
         return Metric(name, float(value), unit="", published=text.strip())
     if whole is None or not 0 <= value <= whole:
-        raise StoreError(f"{where}: {value:g} is not {'finite' if whole is None else f'between 0 and {whole}'}")
+        raise StoreError(
+            f"{where}: {shortened(text.strip())[1:-1]} is not {'finite' if whole is None else f'between 0 and {whole}'}"
+        )
     return Metric(name, float(value / whole), published=text.strip())
 
 

@@ -59,9 +59,12 @@ def import_results(store: Store, path: Path, model_types: Path | None = None) ->
     types = _read_types(model_types, report) if model_types else {}
     report.cells = len(cells)
     report.values = sum(len(cell.metrics) for cell in cells)
-    report.new = store.add_imported(
-        [(c.model, c.eval_setting, c.fingerprint, c.metrics) for c in cells], path.name, types
-    )
+    try:
+        report.new = store.add_imported(
+            [(c.model, c.eval_setting, c.fingerprint, c.metrics) for c in cells], path.name, types
+        )
+    except StoreError as error:
+        raise type(error)(f"{path} cannot be imported: {error}") from error
     return report
 
 

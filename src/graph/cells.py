@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -11,8 +11,8 @@ from typing import Any
 from testbed.data.source import Source
 from testbed.entities import DatasetInfo, Evaluation
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.fingerprints import model_identity
 from testbed.graph.nodes import Built, Items, Rows
-from testbed.identity import digest
 from testbed.models.base.capability import DEVICE
 from testbed.models.base.weights import Weights
 from testbed.models.model_base import ModelDefinition
@@ -190,14 +190,3 @@ class Cell:
     def model_identity(self) -> str:
         """The digest of model, weights and precision: the key of cached artifacts of the model."""
         return model_identity(self.identity)
-
-
-def weights_identity(description: Mapping[str, Any], weights: str | None) -> str:
-    """The digest of a model's definition and weights."""
-    return digest([description, weights])
-
-
-def model_identity(identity: Mapping[str, Any]) -> str:
-    """The digest of model, weights and precision in the identity of a cell."""
-    model = identity["model"]
-    return digest([weights_identity(model["spec"], model["weights"]), identity["dtype"]])

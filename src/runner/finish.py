@@ -74,13 +74,42 @@ def compute_scores(store: Store, catalog: Catalog, evaluation_id: int) -> tuple[
 
 def same_scores(store: Store, evaluation_id: int, scores: Sequence[Score], metrics: Sequence[Metric]) -> bool:
     """Whether scores and metrics are those that are stored for an evaluation."""
-    return _same_metrics(store.metrics(evaluation_id), metrics) and _same_samples(store.scores(evaluation_id), scores)
+    before = store.metrics(evaluation_id)
+    return not differing_metrics(before, metrics) and not _differing_scores(store.scores(evaluation_id), scores)
 
 
-def _same_metrics(before: Sequence[Metric], now: Sequence[Metric]) -> bool:
+def differences(store: Store, evaluation_id: int, scores: Sequence[Score], metrics: Sequence[Metric]) -> list[str]:
+    """How what is stored for an evaluation differs from scores and metrics, in all that a metric says; for people."""
+    before = store.metrics(evaluation_id)
+    found = differing_metrics(before, metrics)
+    if not found:
+        found = [each.name for each in metrics if not _same_details(each, before)]
+    return found + [f"the score {name}" for name in _differing_scores(store.scores(evaluation_id), scores)]
+
+
+def differing_metrics(before: Sequence[Metric], now: Sequence[Metric]) -> list[str]:
+    """The metrics that differ in value or number of samples, or that only one side has; for people."""
     old, new = ({(each.scorer, each.name, each.slice): each for each in metrics} for metrics in (before, now))
-    return old.keys() == new.keys() and all(
-        _close(old[key].value, new[key].value) and old[key].n == new[key].n for key in old
+    return [
+        f"{name} ({part}) is {_told(old.get((scorer, name, part)))}, computed {_told(new.get((scorer, name, part)))}"
+        for scorer, name, part in sorted(old.keys() | new.keys())
+        if not _same_metric(old.get((scorer, name, part)), new.get((scorer, name, part)))
+    ]
+
+
+def _told(metric: Metric | None) -> str:
+    return "missing" if metric is None else f"{metric.value} of {metric.n}"
+
+
+def _same_metric(before: Metric | None, now: Metric | None) -> bool:
+    return before is not None and now is not None and _close(before.value, now.value) and before.n == now.n
+
+
+def _same_details(metric: Metric, before: Sequence[Metric]) -> bool:
+    return any(
+        (each.scorer, each.name, each.slice, each.unit) == (metric.scorer, metric.name, metric.slice, metric.unit)
+        and _close(each.stderr, metric.stderr)
+        for each in before
     )
 
 
@@ -91,12 +120,16 @@ def _close(before: float | None, now: float | None) -> bool:
     return old == new or abs(old - new) <= SAME_METRIC * max(abs(old), abs(new))
 
 
-def _same_samples(before: dict[tuple[str, str], Any], now: Sequence[Score]) -> bool:
+def _differing_scores(before: dict[tuple[str, str], Any], now: Sequence[Score]) -> list[str]:
     import numpy as np
 
     new = {(each.scorer, each.name): np.asarray(each.values, dtype=np.float64) for each in now}
-    return before.keys() == new.keys() and all(
-        old.shape == new[key].shape
-        and np.allclose(old.astype(np.float64), new[key], rtol=SAME_METRIC, atol=1e-9, equal_nan=True)
-        for key, old in before.items()
-    )
+    return [
+        name
+        for scorer, name in sorted(before.keys() | new.keys())
+        if (scorer, name) not in before.keys() & new.keys()
+        or before[scorer, name].shape != new[scorer, name].shape
+        or not np.allclose(
+            before[scorer, name].astype(np.float64), new[scorer, name], rtol=SAME_METRIC, atol=1e-9, equal_nan=True
+        )
+    ]

@@ -10,6 +10,7 @@ from typing import Any
 from testbed import sourcecode
 from testbed.errors import DataError, IdentityError, TestbedError, UnsupportedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.fingerprints import cell_fingerprint, forward_fingerprint
 from testbed.graph.build import Graph
 from testbed.graph.cells import Action, Cell, ItemNode, OpenedModel, OpenedSetting
 from testbed.graph.nodes import IMAGES, Built, Items, OutputsOf, Rows
@@ -99,8 +100,8 @@ class Identifier:
         elif cell.judge is not None and cell.judge.identity is None:
             cell.reason = "weights of the judge not downloaded yet"
         else:
-            cell.forward = digest([model.identity, self.options.dtype, forward])
-            cell.fingerprint = digest([cell.forward, setting.dataset.fingerprint, view])
+            cell.forward = forward_fingerprint(model.identity, self.options.dtype, forward)
+            cell.fingerprint = cell_fingerprint(cell.forward, setting.dataset.fingerprint, view)
 
     # Outputs ------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ from testbed.data.source import Source, dataset_of
 from testbed.entities import DatasetInfo, SampleInfo
 from testbed.errors import TestbedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.graph.cells import OpenedModel, OpenedSetting, weights_identity
+from testbed.fingerprints import weights_identity
+from testbed.graph.cells import OpenedModel, OpenedSetting
 from testbed.graph.options import RunOptions
 from testbed.identity import describe, describe_fields, digest
 from testbed.registry.catalog import Catalog

@@ -10,6 +10,7 @@ from testbed.db.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Evaluation, current
 from testbed.errors import TestbedError
+from testbed.fingerprints import cell_fingerprint
 from testbed.identity import digest
 from testbed.record import Today
 from testbed.registry.catalog import Catalog
@@ -106,7 +107,7 @@ def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Toda
     record = CellRecord(
         model=evaluation.model,
         eval_setting=evaluation.eval_setting,
-        fingerprint=digest([evaluation.forward_fingerprint, identity["samples"], view]),
+        fingerprint=cell_fingerprint(evaluation.forward_fingerprint, identity["samples"], view),
         forward_fingerprint=evaluation.forward_fingerprint,
         size=evaluation.size,
         sample_limit=evaluation.sample_limit,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.db.store import Store
 from testbed.entities import NOT_FINITE, OVERALL, TEXTS, Evaluation, Metric, SampleInfo
 from testbed.errors import LackingEmbeddingsError, StoreError
-from testbed.graph.cells import model_identity
+from testbed.fingerprints import model_identity
 from testbed.graph.ops import TEXT_REVISION
 from testbed.graph.requests import request_text
 from testbed.graph.values import RowValues, Values

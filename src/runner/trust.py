@@ -59,6 +59,9 @@ class Trust:
     def settle(self, planner: Planner, pairs: Sequence[tuple[str, str]]) -> Plan:
         """The plan, in which every stored evaluation that it reuses is checked or trusted."""
         plan = planner.plan_pairs(pairs)
+        opened = [each.opened_setting for each in (*plan.cells, *plan.others) if each.opened_setting is not None]
+        if self.store.restore_samples({each.dataset.fingerprint: each.dataset for each in opened}):
+            plan = planner.plan_pairs(pairs)
         if not self.options.trust and self._bring_back(self._doubts(plan)):
             plan = planner.plan_pairs(pairs)
         while doubts := self._doubts(plan):

@@ -36,8 +36,12 @@ def result(setting: str, metric: str, value: float, unit: str = "fraction", part
             [result("pairs", "acc", 0.4), result("pairs", "text_acc", 0.6)],
             ["top-1 (or the metric named), % pairs (acc)", "net 40.00"],
         ),
-        ([result("own", "acc", 40.0, "percent")], []),
-        ([result("own", "loss", 0.4)], []),
+        ([result("own", "acc", 40.0, "percent")], ["top-1 (or the metric named), % own (acc)", "net 40 percent"]),
+        ([result("own", "loss", 2.25, "nats")], ["top-1 (or the metric named), % own (loss)", "net 2.25 nats"]),
+        (
+            [result("own", "loss", 2.25, "nats"), result("own", "agreement", 0.4)],
+            ["top-1 (or the metric named), % own (agreement)", "net 40.00"],
+        ),
     ],
 )
 def test_the_main_metric_is_shown(results: list[Any], lines: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,6 +50,13 @@ def test_the_main_metric_is_shown(results: list[Any], lines: list[str], capsys: 
     print_report(report, results, {}, ["net"], [setting], override=False, where=None)
     shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert [line for line in shown if line and line[0] in "nt"] == lines, shown
+
+
+def test_a_cell_without_any_metric_has_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
+    outcomes = [Outcome(name, "val", "complete", evaluation_id=1) for name in ("net", "bare")]
+    report = Report(Plan(), outcomes, passes=1)
+    print_report(report, [result("val", "top1", 0.5)], {}, ["net", "bare"], ["val"], override=False, where=None)
+    assert any(line.split() == ["bare", "–"] for line in capsys.readouterr().out.splitlines())
 
 
 def test_samples_without_a_caption_are_told(capsys: pytest.CaptureFixture[str]) -> None:

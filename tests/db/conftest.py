@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,11 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
+from testbed.data.source import dataset_of
 from testbed.db import tables
 from testbed.db.store import Store
 from testbed.db.urls import resolve_url
-from testbed.entities import CellRecord, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo, Score
-from testbed.identity import digest
+from testbed.entities import CellRecord, Chunk, Evaluation, Metric, SampleInfo, Score
 
 
 @pytest.fixture(scope="session")
@@ -82,8 +83,8 @@ class Builder:
             SampleInfo(f"{name}/{place:04d}.png", f"digest-{name}-{place}", target)
             for place, target in zip(places, wanted, strict=True)
         ]
-        fingerprint = fingerprint or digest([name, places, wanted])
-        return self.store.ensure_dataset(DatasetInfo(name, fingerprint, samples, class_names))
+        dataset = dataset_of(name, samples, class_names)
+        return self.store.ensure_dataset(replace(dataset, fingerprint=fingerprint) if fingerprint else dataset)
 
     def begin(
         self,

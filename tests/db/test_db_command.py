@@ -381,8 +381,8 @@ def test_removing_and_restoring_a_model(db: Db, build: Any, store: Store) -> Non
     said = db("--remove-model", "net", "other")
     assert (said.code, said.err) == (0, "")
     assert said.out == (
-        "model net and 2 evaluations removed; --restore-model undoes it\n"
-        "model other and 1 evaluation removed; --restore-model undoes it\n"
+        "model net and 2 evaluations removed; python db.py --restore-model net undoes it\n"
+        "model other and 1 evaluation removed; python db.py --restore-model other undoes it\n"
     )
     assert store.results() == []
     assert db("--list-models-db").out == ""
@@ -394,7 +394,7 @@ def test_removing_and_restoring_a_model(db: Db, build: Any, store: Store) -> Non
 def test_removing_and_restoring_a_setting(db: Db, build: Any, store: Store) -> None:
     build.complete("net", "val")
     said = db("--remove-eval-setting", "val")
-    assert said.out == "eval setting val and 1 evaluation removed; --restore-eval-setting undoes it\n"
+    assert said.out == "eval setting val and 1 evaluation removed; python db.py --restore-eval-setting val undoes it\n"
     assert store.results() == []
     assert db("--restore-eval-setting", "val").out == "eval setting val and 1 evaluation restored\n"
     assert len(store.results()) == 1
@@ -404,7 +404,7 @@ def test_removing_and_restoring_an_evaluation(db: Db, build: Any, store: Store) 
     build.complete("net", "val")
     build.complete("net", "val")
     said = db("--remove-evaluation", "net", "val")
-    assert said.out == "2 evaluations of net on val removed; --restore-evaluation undoes it\n"
+    assert said.out == "2 evaluations of net on val removed; python db.py --restore-evaluation net val undoes it\n"
     fails(db("--print-eval", "net", "val"), "no evaluation of net on val")
     fails(db("--remove-evaluation", "net", "val"), "no evaluation of net on val")
     assert db("--restore-evaluation", "net", "val").out == "2 evaluations of net on val restored\n"
@@ -448,8 +448,9 @@ def test_purging_takes_override(db: Db, build: Any, store: Store) -> None:
 def test_purging_what_another_evaluation_needs_is_refused(db: Db, build: Any) -> None:
     source = build.complete("net", "all")
     build.complete("net", "part", origin="derived", derived_from=source.id)
+    build.complete("net", "half", origin="derived", derived_from=source.id)
     db("--remove-evaluation", "net", "all")
-    fails(db("--purge", "--override"), "net on part was derived from", "cannot be purged")
+    fails(db("--purge", "--override"), "net on part, net on half: derived from", "cannot be purged")
 
 
 def test_several_actions_are_done_in_one_command(db: Db, build: Any) -> None:
@@ -537,9 +538,9 @@ def test_damage_is_listed_with_exit_code_1(db: Db, build: Any, raw: Any, store: 
         connection.execute(sa.text("DELETE FROM metrics"))
     said = db("--check")
     assert said.code == 1
-    assert said.err == "2 faults found\n"
+    assert said.err == "2 faults found; --repair drops what is damaged\n"
     assert len(said.out.splitlines()) == 2
-    assert f"evaluation {evaluation.id}, logits" in said.out
+    assert f"evaluation {evaluation.id} (net on val), logits" in said.out
     assert "has no metrics" in said.out
     said = db("--check", "--json")
     assert said.code == 1
@@ -680,6 +681,22 @@ def test_a_reader_that_goes_away_is_no_error_to_speak_of(root: Path, tmp_path: P
         process.wait(timeout=60)
     assert "Traceback" not in errors
     assert "Exception" not in errors
+
+
+@pytest.mark.parametrize("words", [["--list-models-db"], ["--print-eval", "net", "val"], ["--check"], ["--help"]])
+def test_output_to_a_full_disk_is_told_in_a_line(root: Path, tmp_path: Path, builder: Any, words: list[str]) -> None:
+    with Store.create(str(tmp_path / "store.db")) as store:
+        builder(store).complete("net", "val")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, str(root / "db.py"), *words, "--db-url", str(tmp_path / "store.db")],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "Error: the output cannot be written: No space left on device\n"
 
 
 def test_printing_an_evaluation_imports_nothing_heavy(program: Callable[..., Said], store_url: str, build: Any) -> None:

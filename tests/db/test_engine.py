@@ -144,6 +144,40 @@ def test_what_is_no_url_is_refused_with_the_forms_that_are(given: str) -> None:
         resolve_url(given)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        "host=db.lab user=me password=secret dbname=lab",
+        "dbname=lab password = 'secret'",
+        "Host=db.lab Password=secret",
+        "service=lab passfile=/home/me/secret",
+        "postgresql:/me:secret@host/lab",
+        "postgresql:me:secret@host/lab",
+        "postgres:///me:secret@host/lab@other",
+        "//me:secret@host/lab",
+        "me:secret@host/lab",
+        "me:pa/secret@host:5432/lab",
+        "postgresql://me:secret/lab",
+        "postgresql://me:secret@host:port/lab",
+        "postgresql://me:pa@secret@host/lab",
+        "postgresql://me:pa@secret@host:port/lab",
+        "mysql://host/lab?password=secret",
+        "nothing://me:secret@host:port/lab",
+        "me:secret://host/lab",
+    ],
+)
+def test_a_password_in_a_mistaken_database_is_neither_printed_nor_the_name_of_a_file(
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for opening in (Store.create, Store.open):
+        with pytest.raises(StoreError) as caught:
+            opening(given)
+        assert "secret" not in str(caught.value)
+        assert "postgresql://" in str(caught.value) or "SQLite and Postgres" in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("given", ["mysql://me:secret@host/lab", "duckdb:///x.db", "file:///x.db", "https://host/x.db"])
 def test_other_databases_are_refused(given: str) -> None:
     with pytest.raises(StoreError, match="SQLite and Postgres, not on") as caught:

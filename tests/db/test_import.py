@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from testbed.db.store import Store
-from testbed.entities import Metric
+from testbed.entities import Chunk, Metric, Score
 from testbed.errors import StoreError
 from testbed.exchange.importing import as_percent, export_csv, import_results, split_column
 
@@ -548,3 +548,105 @@ def test_exporting_twice_writes_the_same_file(store: Store, write: Write, tmp_pa
     export_csv(store.results(), tmp_path / "one.csv")
     export_csv(reversed(store.results()), tmp_path / "two.csv")
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
+
+
+# What neither database can store ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", ["1_0", "１0", "0x1", "1e", "5 0", "--5"])
+def test_what_only_python_takes_for_a_number_is_refused(store: Store, write: Write, number: str) -> None:
+    refused(store, write([["model", "val"], ["net", number]]), "a number was expected")
+
+
+def test_a_number_beyond_all_floats_is_refused(store: Store, write: Write) -> None:
+    record = {"dataset": "d", "model": "m", "pretrained": "p", "task": "captioning", "metrics": {"CIDEr": "1e400"}}
+    refused(store, write(json.dumps(record), "table.json"), "1e400 is not finite")
+
+
+@pytest.mark.parametrize("bad", ["x" * 600, "a\0b", "a\ud800b"], ids=["long", "NUL", "surrogate"])
+@pytest.mark.parametrize("place", ["model", "pretrained", "dataset", "metric", "eval_setting"])
+def test_a_name_that_cannot_be_stored_is_refused_wherever_it_stands(
+    store: Store, write: Write, place: str, bad: str
+) -> None:
+    record = {
+        "dataset": "d",
+        "model": "m",
+        "pretrained": "p",
+        "task": "zeroshot_classification",
+        "metrics": {"a": "0.5"},
+    }
+    if place == "metric":
+        record["metrics"] = {bad: "0.5"}
+    else:
+        record[place] = bad
+    message = refused(store, write(json.dumps(record), "table.json"), r"too long|NUL|cannot be printed|surrogate")
+    assert len(message) < 600
+
+
+def test_a_type_of_models_that_cannot_be_stored_is_refused(store: Store, write: Write) -> None:
+    types = write([["model", "model_type"], ["net", "x" * 300]], "types.csv")
+    with pytest.raises(StoreError, match=r"model_type of the table models cannot hold .* 300 characters"):
+        import_results(store, write([["model", "val"], ["net", "50"]]), types)
+    assert store.evaluations() == []
+
+
+def test_a_table_of_many_columns_is_read_in_one_go(
+    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from testbed.exchange import imported
+
+    class Counted(str):
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Counted.compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    columns = 2000
+    path = write([["model", *(f"s{number}" for number in range(columns))], ["net", *["50"] * columns]])
+    reader = csv.reader
+    monkeypatch.setattr(
+        imported.csv, "reader", lambda file: [[_Unstripped(Counted(x)) for x in row] for row in reader(file)]
+    )
+    header, _ = imported.read_csv(path)
+    assert len(header) == columns + 1
+    assert Counted.compared < 10 * columns
+
+
+class _Unstripped(str):
+    def __new__(cls, text: str) -> Any:
+        made = super().__new__(cls, text)
+        made.text = text  # type: ignore[attr-defined]
+        return made
+
+    def strip(self, *_: Any) -> Any:
+        return self.text  # type: ignore[attr-defined]
+
+
+def test_a_table_of_too_many_columns_is_refused(store: Store, write: Write) -> None:
+    path = write("model" + "".join(f",{number}" for number in range(100_001)) + "\n")
+    refused(store, path, r"has 100,002 columns; at most 100,000")
+
+
+@pytest.mark.parametrize("bad", ["x" * 300, "a\0b", "a\ud800b"], ids=["long", "NUL", "surrogate"])
+@pytest.mark.parametrize("place", ["metric", "slice", "scorer", "score", "error"])
+def test_names_of_metrics_and_scores_have_one_rule_on_both_databases(
+    store: Store, build: Any, place: str, bad: str
+) -> None:
+    evaluation = build.begin()
+    store.append([Chunk(evaluation.id, "logits", 0, build.logits())])
+    if place == "error":  # for people only: kept as far as it can be
+        store.fail(evaluation.id, bad)
+        assert store.evaluation(evaluation.id).error
+        return
+    metric = Metric(
+        **{"name": "top1", "value": 0.5, {"metric": "name"}.get(place, place): bad}
+        if place != "score"
+        else {"name": "top1", "value": 0.5}
+    )
+    scores = [Score(bad, np.zeros(4))] if place == "score" else []
+    with pytest.raises(StoreError, match=r"cannot hold a text that (is too long|has)"):
+        store.complete(evaluation.id, scores, [metric])
+    assert store.metrics(evaluation.id) == []

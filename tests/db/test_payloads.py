@@ -272,7 +272,7 @@ def test_a_changed_file_is_told_and_listed(outside: Store, builder: Any, payload
     with pytest.raises(CorruptOutputError, match="checksum"):
         outside.read_outputs(evaluation.id, "logits")
     (fault,) = outside.check()
-    assert f"evaluation {evaluation.id}, logits" in fault
+    assert f"evaluation {evaluation.id} (net on val), logits" in fault
 
 
 def test_a_place_that_cannot_be_written_is_told_and_nothing_is_stored(

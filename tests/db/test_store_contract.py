@@ -1456,9 +1456,7 @@ def test_purging_is_refused_while_a_visible_evaluation_needs_the_outputs(store: 
     derived = derive(build, source, [4, 2], "part")
     store.complete(derived.id, [], [Metric("top1", 0.5)])
     store.hide_evaluations("net", "all")
-    with pytest.raises(
-        StoreError, match=r"net on part was derived from .*cannot be purged; remove the derived one too"
-    ):
+    with pytest.raises(StoreError, match=r"net on part: derived from .*cannot be purged; remove them all too"):
         store.purge_hidden()
     assert len(store.evaluations(hidden=True)) == 1
     assert len(store.read_outputs(derived.id, "logits")) == 2
@@ -1516,7 +1514,7 @@ def test_check_names_a_changed_output(store: Store, build: Any, raw: Any) -> Non
     evaluation = sound(store, build)
     flip(raw, store, "output_chunks", f"evaluation_id = {evaluation.id}")
     (fault,) = store.check()
-    assert f"evaluation {evaluation.id}, logits" in fault
+    assert f"evaluation {evaluation.id} (net on val), logits" in fault
     assert "checksum" in fault
 
 
@@ -1524,7 +1522,7 @@ def test_check_names_a_changed_score(store: Store, build: Any, raw: Any) -> None
     evaluation = sound(store, build)
     flip(raw, store, "scores", f"evaluation_id = {evaluation.id}")
     (fault,) = store.check()
-    assert f"evaluation {evaluation.id}, score s" in fault
+    assert f"evaluation {evaluation.id} (net on val) has a damaged score s" in fault
 
 
 def test_check_names_a_changed_artifact(store: Store, build: Any, raw: Any) -> None:
@@ -1547,7 +1545,10 @@ def test_check_names_missing_samples(store: Store, build: Any, raw: Any) -> None
     with raw(store) as connection:
         connection.execute(sa.text(f"DELETE FROM samples WHERE dataset_id = {evaluation.dataset_id} AND position = 3"))
     faults = list(store.check())
-    assert any(f"evaluation {evaluation.id} (net on val) lacks some of the 4 samples" in fault for fault in faults)
+    assert any(
+        f"photos (evaluation {evaluation.id} (net on val)" in fault and "are 3; 4 belong to it" in fault
+        for fault in faults
+    )
 
 
 @pytest.mark.parametrize("lost", [0, 2, 3])

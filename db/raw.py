@@ -1,0 +1,131 @@
+"""Rows as they lie in the database, read so that a value that nobody can read is told instead of raised.
+
+SQLite stores any value in any column, and a damaged page may hold anything. Postgres checks what it stores.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from testbed.db.tables import UtcDateTime
+
+
+class RawRow(NamedTuple):
+    """A row.
+
+    Attributes:
+        values: Column → value, of the type that the table says; without the columns in ``bad``.
+        bad: Column → what is wrong with its value.
+    """
+
+    values: dict[str, Any]
+    bad: dict[str, str]
+
+
+def raw_rows(
+    session: Session, table: type[Any], leave_out: Sequence[str] = ("payload",), **where: Any
+) -> Iterator[RawRow]:
+    """The rows of a table; all of them, read from its first page to its last, unless some are asked for.
+
+    Args:
+        session: A transaction.
+        table: A class of `tables`.
+        leave_out: Columns that are not read.
+        where: One column and its value: only these rows.
+
+    Raises:
+        StoreError: In the middle, if the rest cannot be read.
+    """
+    columns = [column for column in table.__table__.columns if column.name not in leave_out]
+    on_sqlite = session.get_bind().dialect.name == "sqlite"
+    names = ", ".join(f'"{column.name}"' for column in columns)
+    statement = f"SELECT {names} FROM {table.__tablename__}"
+    if where:
+        statement += "".join(f' WHERE "{name}" = {int(value)}' for name, value in where.items())
+    elif on_sqlite:
+        statement += " NOT INDEXED"  # an index that is damaged would hide rows
+    with _bytes_for_text(session, on_sqlite):
+        for row in session.connection().exec_driver_sql(statement):
+            values, bad = {}, {}
+            for column, value in zip(columns, row, strict=True):
+                try:
+                    values[column.name] = _decoded(column, value) if on_sqlite else value
+                except (ValueError, RecursionError) as error:
+                    bad[column.name] = str(error)
+            yield RawRow(values, bad)
+
+
+@contextmanager
+def _bytes_for_text(session: Session, on_sqlite: bool) -> Iterator[None]:
+    """SQLite hands out text as bytes meanwhile: text that is no UTF-8 would end the reading."""
+    if not on_sqlite:
+        yield
+        return
+    driver: Any = session.connection().connection.driver_connection
+    driver.text_factory = bytes
+    try:
+        yield
+    finally:
+        driver.text_factory = str
+
+
+def _decoded(column: sa.Column[Any], value: Any) -> Any:
+    """The value of a column of SQLite.
+
+    Raises:
+        ValueError: If it is none; says what was found.
+    """
+    if value is None:
+        if not column.nullable:
+            raise ValueError("is empty")
+        return None
+    kind = column.type
+    if isinstance(kind, sa.Boolean):
+        if value not in (0, 1):
+            raise ValueError(f"is neither 0 nor 1: {_shown(value)}")
+        return bool(value)
+    if isinstance(kind, sa.Integer):
+        return _typed(value, int, "a whole number")
+    if isinstance(kind, sa.Double):
+        return _typed(value, (int, float), "a number")
+    if isinstance(kind, sa.LargeBinary):
+        return _typed(value, bytes, "bytes")
+    text = _text(value)
+    if isinstance(kind, UtcDateTime):
+        try:
+            return datetime.fromisoformat(text)
+        except ValueError:
+            raise ValueError(f"is no time: {_shown(text)}") from None
+    if isinstance(kind, sa.JSON):
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise ValueError(f"is no JSON ({error})") from None
+    return text
+
+
+def _typed(value: Any, kinds: Any, noun: str) -> Any:
+    if not isinstance(value, kinds):
+        raise ValueError(f"is not {noun}: {_shown(value)}")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, bytes):
+        return str(value)  # SQLite keeps a number in a column of JSON as a number
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise ValueError(f"is no text in UTF-8: {_shown(value)}") from None
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,0 +1,186 @@
+"""The actions of ``db.py`` that keep a store whole: check, repair, copy, salvage and upgrade it."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from testbed.console.options import EXIT_ERROR
+from testbed.console.output import count, print_json
+
+if TYPE_CHECKING:
+    from testbed.db.damage import Fault
+    from testbed.db.repair import Repaired
+    from testbed.db.store import Store
+    from testbed.entities import Evaluation
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        "--check", is_flag=True, help="Look for damage: verify every checksum and digest, find what is incomplete."
+    ),
+    click.option(
+        "--deep",
+        is_flag=True,
+        help="With --check and --repair: also compute all scores and metrics again from the stored outputs.",
+    ),
+    click.option(
+        "--repair",
+        is_flag=True,
+        help="Drop what --check finds damaged, with the scores that depend on it, and say which commands compute it"
+        " again. Make a --backup first.",
+    ),
+    click.option(
+        "--backup", type=click.Path(path_type=Path), metavar="FILE", help="Copy a SQLite store, also while it is used."
+    ),
+    click.option(
+        "--salvage",
+        type=click.Path(path_type=Path),
+        metavar="NEW",
+        help="Copy what can be read of a damaged SQLite store to a new one, and repair that.",
+    ),
+    click.option("--upgrade", is_flag=True, help="Upgrade the store to this version's schema."),
+)
+
+
+def upkeep_options(function: F) -> F:
+    """The options of these actions."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def check(given: dict[str, Any]) -> int:
+    """Prints a line for each fault."""
+    from testbed.db.store import Store
+
+    with Store.open(given["db_url"]) as store:
+        faults = [_line(fault) for fault in _faults(store, given)]
+    if given["as_json"]:
+        print_json({"ok": not faults, "faults": faults})
+    else:
+        for fault in faults:
+            click.echo(fault)
+        told = f"{count(len(faults), 'fault')} found; --repair drops what is damaged"
+        click.echo(told if faults else "the store is sound", err=bool(faults))
+    return EXIT_ERROR if faults else 0
+
+
+def repair(given: dict[str, Any]) -> int:
+    """Repairs the store, and prints what was done and what is to be run."""
+    from testbed.db.store import Store
+
+    with Store.open(given["db_url"], "write") as store:
+        return _repair(store, given)
+
+
+def salvage(given: dict[str, Any]) -> int:
+    """Copies what can be read to a new store, and repairs that."""
+    from testbed.db.salvage import salvage as copy
+    from testbed.db.store import Store
+
+    rows, lost = copy(given["db_url"], given["salvage"])
+    if lost:
+        click.echo(
+            f"note: rows of {', '.join(lost)} are lost; db.py --repair --deep --db-url {given['salvage']} finds the"
+            " evaluations that lack scores or metrics",
+            err=True,
+        )
+    with Store.open(str(given["salvage"]), "write") as store:
+        if not given["as_json"]:
+            click.echo(f"{count(rows, 'row')} copied to {given['salvage']}")
+        return _repair(store, given)
+
+
+def backup(given: dict[str, Any]) -> int:
+    """Copies a SQLite store."""
+    from testbed.db.salvage import backup as copy
+
+    copy(given["db_url"], given["backup"])
+    click.echo(f"the store is copied to {given['backup']}; outputs at a --payload-url are not in it")
+    return 0
+
+
+def upgrade(given: dict[str, Any]) -> int:
+    """Upgrades the schema."""
+    from testbed.db.store import upgrade as to_head
+
+    before, after = to_head(given["db_url"])
+    said = "already up to date" if before == after else f"upgraded from {before}"
+    click.echo(f"the store has schema version {after}; {said}")
+    return 0
+
+
+def _line(fault: Fault) -> str:
+    return f"{fault.text}; {fault.lasts}" if fault.lasts else fault.text
+
+
+def _faults(store: Store, given: dict[str, Any]) -> Iterable[Fault]:
+    yield from store.faults()
+    if not given["deep"]:
+        return
+    from testbed.registry import registry
+    from testbed.runner.deep_check import deep_faults
+
+    skipped: Counter[str] = Counter()
+    registry.load(given["plugins"])
+    yield from deep_faults(store, registry, lambda _, why: skipped.update([why]))
+    for why, number in skipped.most_common():
+        click.echo(f"note: {count(number, 'evaluation')} not scored again: {why}", err=True)
+
+
+def _repair(store: Store, given: dict[str, Any]) -> int:
+    store.reindex()
+    done = store.repair(lambda: _faults(store, given))
+    left = [_line(fault) for fault in done.left]
+    commands = _commands(done)
+    if given["as_json"]:
+        print_json({"ok": not left, "repaired": [each.text for each in done.done], "left": left, "commands": commands})
+        return EXIT_ERROR if left else 0
+    for fault in done.done:
+        click.echo(f"repaired: {fault.text}")
+    for line in left:
+        click.echo(f"not repaired: {line}")
+    for evaluation in done.hidden:
+        click.echo(f"removed: evaluation {evaluation.id} ({evaluation.model} on {evaluation.eval_setting})")
+    if commands:
+        click.echo("What is lacking now is computed by (with the same --db-url and --plugin):")
+        for command in commands:
+            click.echo(f"  {command}")
+    told = "nothing to repair" if not done.done else f"{count(len(done.done), 'fault')} repaired"
+    click.echo(f"{told}; {count(len(left), 'fault')} left" if left else told)
+    return EXIT_ERROR if left else 0
+
+
+def _commands(done: Repaired) -> list[str]:
+    """The commands that compute what a repair dropped, one for each setting."""
+    runs: dict[tuple[str, ...], list[str]] = {}
+    imports: list[str] = []
+    for each in [*done.again, *done.hidden]:
+        if each.origin == "imported":
+            imports.append(f"python db.py --import-results {shlex.quote(each.source or 'FILE')}")
+        else:
+            runs.setdefault((each.eval_setting, *_options(each)), []).append(each.model)
+    told = [
+        shlex.join(["python", "eval.py", "--models", *dict.fromkeys(models), "--eval-settings", *words])
+        for words, models in sorted(runs.items())
+    ]
+    return [*told, *dict.fromkeys(imports)]
+
+
+def _options(evaluation: Evaluation) -> list[str]:
+    words = []
+    if evaluation.sample_limit is not None:
+        words += ["--limit", str(evaluation.sample_limit)]
+    if evaluation.dtype not in (None, "float32"):
+        words += ["--dtype", str(evaluation.dtype)]
+    return [*words, "--random-weights"] if evaluation.random_weights else words
+
+
+ACTIONS = {"backup": backup, "repair": repair, "check": check}

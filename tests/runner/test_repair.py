@@ -1,0 +1,114 @@
+"""After damage and ``--repair``, the runs that it names compute what was lost, and nothing else."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+from test_golden_identities import SCORED, golden_catalog, numbers
+
+from testbed.db.store import Store, upgrade
+from testbed.graph.options import RunOptions
+from testbed.registry import Catalog
+from testbed.runner.deep_check import deep_faults
+from testbed.runner.run import run
+
+TOWERS = "(SELECT id FROM models WHERE name = 'towers')"
+SHOWN = f"(SELECT id FROM evaluations WHERE model_id = {TOWERS} AND eval_setting_id = (SELECT id FROM eval_settings"
+NOISY = f"{SHOWN} WHERE name = 'shown-noisy'))"
+IMAGES = f"{SHOWN} WHERE name = 'described.image_embeddings'))"
+
+
+@pytest.fixture
+def lab(root: Path, tmp_path: Path) -> Path:
+    """A store of small cells of all kinds."""
+    path = Path(shutil.copy(root / "tests" / "assets" / "golden_store_0004.db", tmp_path / "store.db"))
+    upgrade(str(path))
+    return path
+
+
+def damage(path: Path, statement: str) -> None:
+    connection = sqlite3.connect(path)
+    with connection:
+        assert connection.execute(statement).rowcount
+    connection.close()
+
+
+def _close(one: float | None, other: float | None) -> bool:
+    return one == other or (one is not None and other is not None and math.isclose(one, other, rel_tol=1e-5))
+
+
+def all_faults(path: Path, catalog: Catalog) -> list[str]:
+    with Store.open(str(path)) as store:
+        deep = [fault.text for fault in deep_faults(store, catalog, lambda evaluation, why: pytest.fail(why))]
+        return [*store.check(), *deep]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"UPDATE output_chunks SET payload = zeroblob(length(payload)) WHERE evaluation_id = {NOISY}",
+        f"DELETE FROM output_chunks WHERE evaluation_id = {NOISY}",
+        f"UPDATE output_chunks SET shape = '[' WHERE evaluation_id = {IMAGES}",
+        f"UPDATE scores SET payload = zeroblob(length(payload)) WHERE evaluation_id = {NOISY}",
+        f"DELETE FROM metrics WHERE evaluation_id = {NOISY}",
+        f"UPDATE samples SET target = '9' WHERE dataset_id = (SELECT dataset_id FROM evaluations WHERE id = {NOISY})",
+        f"DELETE FROM samples WHERE dataset_id = (SELECT dataset_id FROM evaluations WHERE id = {IMAGES})",
+        f"UPDATE evaluations SET fingerprint = 'another' WHERE id = {NOISY}",
+        f"UPDATE evaluations SET identity = '{{' WHERE id = {IMAGES}",
+        "UPDATE definitions SET content = '{}' WHERE kind = 'view'",
+        "UPDATE item_values SET payload = zeroblob(length(payload))",
+    ],
+)
+def test_a_run_completes_what_a_repair_dropped(lab: Path, statement: str) -> None:
+    catalog = golden_catalog()
+    with Store.open(str(lab)) as store:
+        before = numbers(store)
+    damage(lab, statement)
+    with Store.open(str(lab), "write") as store:
+        repaired = store.repair()
+    assert repaired.done
+    assert not repaired.left
+    options = RunOptions(db_url=str(lab), executor="inline", data_workers=0)
+    report = run(catalog, options, catalog.model_names(), [*catalog.eval_setting_names(), *SCORED])
+    assert not report.of("failed")
+    with Store.open(str(lab)) as store:
+        after = numbers(store)
+        assert after.keys() == before.keys()
+        assert all(after[key][1] == before[key][1] and _close(after[key][0], before[key][0]) for key in before)
+    assert all_faults(lab, catalog) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "named"),
+    [
+        (f"UPDATE metrics SET value = value + 0.125 WHERE evaluation_id = {NOISY} AND name = 'top1'", "top1"),
+        (f"UPDATE metrics SET stderr = 0.7 WHERE evaluation_id = {NOISY} AND name = 'top1'", "top1"),
+        (f"UPDATE metrics SET n = 7 WHERE evaluation_id = {NOISY} AND name = 'top1'", "top1"),
+        (f"UPDATE metrics SET unit = 'x' WHERE evaluation_id = {NOISY} AND name = 'top1'", "top1"),
+        (f"UPDATE metrics SET name = 'top9' WHERE evaluation_id = {NOISY} AND name = 'top1'", "top1"),
+        (f"UPDATE metrics SET scorer = 'x@1' WHERE evaluation_id = {NOISY}", "missing"),
+        (f"DELETE FROM metrics WHERE evaluation_id = {NOISY} AND name = 'top1'", "top1"),
+        (f"UPDATE scores SET name = 'other' WHERE evaluation_id = {NOISY} AND name = 'top1'", "the score top1"),
+        (f"DELETE FROM scores WHERE evaluation_id = {NOISY} AND name = 'top1'", "the score top1"),
+    ],
+)
+def test_a_deep_check_computes_scores_and_metrics_again(lab: Path, statement: str, named: str) -> None:
+    catalog = golden_catalog()
+    damage(lab, statement)
+    assert any("(towers on shown-noisy)" in fault and named in fault for fault in all_faults(lab, catalog))
+    with Store.open(str(lab), "write") as store:
+        store.repair(lambda: deep_faults(store, catalog, lambda evaluation, why: None))
+        (evaluation,) = store.evaluations(["towers"], ["shown-noisy"])
+        assert (evaluation.status, store.metrics(evaluation.id)) == ("failed", [])
+
+
+def test_the_metrics_of_a_changed_definition_are_no_fault(lab: Path) -> None:
+    left_out: list[str] = []
+    with Store.open(str(lab)) as store:
+        assert list(deep_faults(store, Catalog(), lambda evaluation, why: left_out.append(why))) == []
+    assert left_out
+    assert "--plugin" in left_out[0]
