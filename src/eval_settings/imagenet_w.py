@@ -10,13 +10,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import MissingExtraError
-from testbed.eval_settings.base.imagenet import SIZES, SettingFamily, imagenet_setting
-from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.eval_settings.imagenet import VAL
+from testbed.eval_settings.base.imagenet import SIZES, ImageNetDataset, imagenet_setting
 from testbed.registry import registry
 
 if TYPE_CHECKING:
     import torch
+
+    from testbed.data.source import ImageSource
 
 NAME = "imagenet-w"
 PACKAGE = "imagenet_w"
@@ -39,21 +39,29 @@ def _writer(side: int) -> Any:
     return AddWatermark(side)
 
 
-def imagenet_w() -> EvalSetting:
-    """The setting.
+class WatermarkedVal(ImageNetDataset):
+    """ImageNet's validation set, for whose watermark a package is needed."""
 
-    Raises:
-        MissingExtraError: If the package is not installed.
-    """
-    if importlib.util.find_spec(PACKAGE) is None:
-        raise MissingExtraError("imagenet-w", "watermark", NAME)
-    return imagenet_setting(
+    def __init__(self) -> None:
+        super().__init__("val")
+
+    def open(self) -> ImageSource:
+        """The images, without the watermark.
+
+        Raises:
+            MissingExtraError: If the package is not installed.
+        """
+        if importlib.util.find_spec(PACKAGE) is None:
+            raise MissingExtraError("imagenet-w", "watermark", NAME)
+        return super().open()
+
+
+registry.add_eval_setting(
+    imagenet_setting(
         NAME,
-        VAL,
+        WatermarkedVal(),
         SIZES["val"],
         perturbation_fn_cpu=watermark,
         description="val under the watermark of ImageNet-W, after the model's own transform",
     )
-
-
-registry.add_eval_setting_family(SettingFamily(NAME, {NAME: imagenet_w}))
+)

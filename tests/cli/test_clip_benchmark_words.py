@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from click.testing import CliRunner
 from testbed.cli.clip_benchmark_words import HINTS
 from testbed.cli.eval import command
 from testbed.cli.task_options import as_captioners
-from testbed.errors import MissingExtraError
+from testbed.errors import DataError, MissingExtraError
 from testbed.registry import registry
 from testbed.registry.select import select
 
@@ -93,15 +94,16 @@ class AddWatermark:
 
 
 def test_imagenet_w_is_val_under_the_watermark_of_its_package(tmp_path: Path, monkeypatch) -> None:
-    from testbed.eval_settings.imagenet_w import imagenet_w
-
-    if "imagenet_w" not in sys.modules:
+    monkeypatch.setenv("TESTBED_DATA", str(tmp_path))
+    setting = registry.get_eval_setting("imagenet-w")
+    assert setting.dataset.spec() == registry.get_eval_setting("val").dataset.spec()
+    if importlib.util.find_spec("imagenet_w") is None:
         with pytest.raises(MissingExtraError, match=r"pip install 'testbed\[watermark\]'"):
-            imagenet_w()
+            setting.dataset.open()
     (tmp_path / "imagenet_w").mkdir()
     (tmp_path / "imagenet_w" / "__init__.py").write_text(WATERMARK)
     monkeypatch.syspath_prepend(tmp_path)
-    setting = imagenet_w()
-    assert setting.dataset is registry.get_eval_setting("val").dataset
+    with pytest.raises(DataError, match="val does not exist"):
+        setting.dataset.open()
     assert setting.perturbation_fn_cpu(torch.zeros(3, 6, 8)).unique().tolist() == [6]
     sys.modules.pop("imagenet_w", None)
