@@ -73,7 +73,12 @@ def test_a_run_completes_what_a_repair_dropped(lab: Path, statement: str) -> Non
     assert repaired.done
     assert not repaired.left
     options = RunOptions(db_url=str(lab), executor="inline", data_workers=0)
-    report = run(catalog, options, catalog.model_names(), [*catalog.eval_setting_names(), *SCORED])
+    everything = [*catalog.eval_setting_names(), *SCORED]
+    report = run(catalog, options, catalog.model_names(), everything)
+    # Another testbed filled this store: what was fitted on lost embeddings can be checked when these are there again.
+    if report.of("failed"):
+        assert all("--trust reuses them" in outcome.reason for outcome in report.of("failed"))
+        report = run(catalog, options, catalog.model_names(), everything)
     assert not report.of("failed")
     with Store.open(str(lab)) as store:
         after = numbers(store)
