@@ -90,17 +90,20 @@ class Registry(Generic[T]):
         self._add(name, lambda: item, source or caller_source(lambda module: module.startswith("testbed.registry")))
         return item
 
-    def add_made(self, name: str, make: Callable[[], T], source: Source) -> None:
+    def add_made(self, name: str, make: Callable[[], T], source: Source, instead_of: str = "") -> None:
         """Registers one definition that depends on the active `Inputs`.
 
         Args:
             name: Its name.
             make: Gives the definition each time that it is asked for; see `testbed.inputs.once_for_inputs`.
             source: Where it was written.
+            instead_of: A file whose definition of that name, if there is one, is replaced.
 
         Raises:
             DuplicateNameError: As `add`.
         """
+        if name in self._items and self._sources[name].file == instead_of:
+            del self._items[name], self._sources[name]
         self._add(name, make, source)
 
     def _add(self, name: str, item: Callable[[], T], source: Source) -> None:

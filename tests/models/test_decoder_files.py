@@ -15,6 +15,7 @@ from testbed.identity import digest
 from testbed.inputs import ENV_CLIP_CC_BASE, Inputs, using
 from testbed.models.base.decoder_file import from_config
 from testbed.models.model_base import LoadOptions
+from testbed.registry import registry
 from testbed.registry.catalog import Catalog
 
 CPU = LoadOptions("cpu")
@@ -300,3 +301,18 @@ def test_a_decoder_computes_attention_and_keeps_weights_as_its_file_says(tiny, t
     low = today(tmp_path, "nvembed", "torch_dtype: bfloat16", path=tiny).load(CPU)
     assert {each.dtype for each in low.encoder.network.parameters()} == {torch.bfloat16}
     assert low.options.dtype == "bfloat16"
+
+
+@pytest.mark.parametrize("name", ["gte-Qwen2-7B-instruct", "KaLM-Embedding-Gemma3-12B-2511", "Qwen3-Embedding-8B"])
+def test_a_file_with_the_name_of_a_known_decoder_takes_its_place(tmp_path, name):
+    before = registry.load().models.snapshot()
+    try:
+        text = f"embedding_model: {{name: {name}, type: qwen, max_length: 77}}\n"
+        path = write(tmp_path, text)
+        model = registry.load([path]).get_model(name)
+        assert (model.max_length, model.instruction) == (77, "")
+        assert registry.models.source(name) == str(path)
+        with pytest.raises(DuplicateNameError, match=f"two models are named '{name}'"):
+            registry.load([write(tmp_path, text, "other.yaml")])
+    finally:
+        registry.models.restore(before)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from testbed.data.sets.clip_cc_config import ClipCcConfig, Decoder, read_config
 from testbed.errors import DefinitionError
 from testbed.inputs import once_for_inputs
+from testbed.models import sentence_transformers_models
 from testbed.models.base.decoder_kinds import ALIASES, KALM, KALM_HUB, KINDS
 from testbed.models.base.folder_encoder import FolderEncoder, decoder, sentence_encoder
 from testbed.models.base.hub_folder import HubFolder, trusted_by_user
@@ -37,6 +38,8 @@ TYPES = (*KINDS, *ALIASES, KALM, SENTENCES, MINILM)
 def register(path: Path, catalog: Catalog) -> FolderEncoder:
     """Registers the decoder of a configuration file under its name.
 
+    CLIP-CC-Bench's files have the names of decoders that testbed knows, too: the file's then takes the place of ours.
+
     Raises:
         DefinitionError: If the file is invalid.
         DuplicateNameError: If another model has this name.
@@ -44,7 +47,7 @@ def register(path: Path, catalog: Catalog) -> FolderEncoder:
     # The folder of its weights, and whether code in it may run, depend on the inputs.
     make = once_for_inputs(partial(from_config, read_config(path)))
     made = make()
-    catalog.models.add_made(made.name, make, Source(str(path), 0))
+    catalog.models.add_made(made.name, make, Source(str(path), 0), instead_of=sentence_transformers_models.__file__)
     return made
 
 
