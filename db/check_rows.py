@@ -73,7 +73,7 @@ def _check_list(known: Known, dataset_id: int, rows: list[dict[str, Any]]) -> It
     samples = [SampleInfo(*(row[field] for field in fields)) for row in rows]
     if len({sample.id for sample in samples}) != len(samples):
         yield known.samples(dataset_id, "have two of one name")
-    elif dataset.get("fingerprint") not in _fingerprints(samples):
+    elif not any(dataset.get("fingerprint") == each for each in _fingerprints(samples)):
         yield known.samples(dataset_id, "are not those of its fingerprint: an id, a digest or a target was changed")
 
 
@@ -92,9 +92,9 @@ def _fingerprints(samples: list[SampleInfo]) -> Iterator[str]:
 
 def check_definitions(known: Known, session: Session) -> Iterator[Fault]:
     """Definitions are what their digest says, and nothing refers to one that is not there."""
-    for key, row in known.definitions.items():
-        if "content" in row and key not in _digests(row["content"]):
-            yield known.definition(key, "was changed: its content is not that of its digest")
+    for name, row in known.definitions.items():
+        if "content" in row and name not in _digests(row["content"]):
+            yield known.definition(name, "was changed: its content is not that of its digest")
     for key, evaluation in known.evaluations.items():
         if not known.is_complete(key):
             continue  # its run stores them
