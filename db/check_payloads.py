@@ -43,6 +43,7 @@ def _check_chunk(known: Known, session: Session, row: dict[str, Any]) -> Iterato
     if row["start"] < 0 or row["count"] < 0 or (size is not None and row["start"] + row["count"] > size):
         yield known.chunk(row, f"the evaluation has {size} samples")
         return
+    data: bytes | str
     if row["uri"]:
         try:
             data: bytes | str = payloads.read_uri(row["uri"])
