@@ -46,7 +46,7 @@ def _check_chunk(known: Known, session: Session, row: dict[str, Any]) -> Iterato
     data: bytes | str
     if row["uri"]:
         try:
-            data: bytes | str = payloads.read_uri(row["uri"])
+            data = payloads.read_uri(row["uri"])
         except CorruptOutputError as error:  # the place may be back tomorrow
             text = f"{known.cell(row['evaluation_id'])}, {row['kind']}, samples from {row['start']}: {error}"
             yield Fault(text, lasts="bring the file back, or remove the evaluation and run it again")
