@@ -9,6 +9,7 @@ import numpy as np
 
 from testbed.db.store import Store
 from testbed.entities import CellRecord, DatasetInfo, Evaluation, Metric, SampleInfo, Score
+from testbed.identity import digest
 
 SCORER = "caption_similarity@1"
 SCORED, MISSING, EMPTY, ERROR = 0, 1, 2, 3
@@ -52,9 +53,9 @@ def put_scored(
         view: How it was scored: by which version of the decoder, say.
     """
     samples = [SampleInfo(name, f"content of {name}", [f"Reference of {name}."]) for name in rows]
-    info = DatasetInfo("captions", f"{list(rows)}", samples)
+    info = DatasetInfo("captions", digest(list(rows)), samples)
     record = CellRecord(
-        *(model, setting, f"{model} {setting} {sorted(rows.items(), key=str)}"),
+        *(model, setting, digest([model, setting, sorted(rows.items(), key=str)])),
         size=len(samples),
         sample_limit=sample_limit,
         dtype="float32",

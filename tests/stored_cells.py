@@ -9,6 +9,7 @@ import numpy as np
 
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo, Score
+from testbed.identity import digest
 from testbed.metrics.classification_scores import score_classes
 from testbed.tasks.classification import viewed_logits
 
@@ -37,10 +38,10 @@ def put(
     identity: bool = True,
 ) -> Evaluation:
     """A complete evaluation; a row of NaN among its logits is a sample that could not be read."""
-    info = DatasetInfo("photos", f"{[each.id for each in samples]} {class_names} {setting}", samples, class_names)
+    info = DatasetInfo("photos", digest([[each.id for each in samples], class_names, setting]), samples, class_names)
     known: dict[str, Any] = {"view": view or {"metric": {"scorer": "classification@2"}}, "forward": forward or {}}
     record = CellRecord(
-        *(model, setting, f"{model} {setting} {len(samples)}"),
+        *(model, setting, digest([model, setting, len(samples)])),
         size=len(samples),
         dtype="float32",
         identity=known if identity else None,

@@ -9,6 +9,7 @@ import pytest
 
 from testbed.db.store import Store
 from testbed.entities import CellRecord, DatasetInfo, Metric, SampleInfo, Score
+from testbed.identity import digest
 from testbed.metrics.paired import compare, holm
 
 
@@ -16,8 +17,8 @@ def put(store, model, setting, scores, samples=None, name="top1"):
     """A complete evaluation with the score of each sample; None stands for a sample without one."""
     ids = samples if samples is not None else [f"{number}.png" for number in range(len(scores))]
     infos = [SampleInfo(each, f"content of {each}", 0) for each in ids]
-    dataset = store.ensure_dataset(DatasetInfo(setting, f"{setting} {ids}", infos))
-    record = CellRecord(model, setting, f"{model} {setting}", size=len(ids), dtype="float32")
+    dataset = store.ensure_dataset(DatasetInfo(setting, digest([setting, ids]), infos))
+    record = CellRecord(model, setting, digest([model, setting]), size=len(ids), dtype="float32")
     evaluation = store.begin(record, dataset, {}, {})
     values = np.array([np.nan if each is None else each for each in scores], dtype=np.float32)
     store.complete(evaluation.id, [Score(name, values, "test@1")], [Metric(name, float(np.nanmean(values)))])
