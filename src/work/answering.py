@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from testbed import reading
 from testbed.calls import reason_of
 from testbed.data.perturbation import sample_seed
 from testbed.data.reader import seed_everything
@@ -69,7 +70,8 @@ class Answerer:
 
     def _ask_one(self, loaded: Any, message: Message) -> Generation | Exception:
         try:
-            answer: Generation | Exception = loaded.generate([message], self.config)[0]
+            with reading.watch(reading.model(self.model)):
+                answer: Generation | Exception = loaded.generate([message], self.config)[0]
             return answer
         except Exception as error:
             return error
@@ -78,7 +80,8 @@ class Answerer:
         if len(messages) <= 1:
             return [self._output(message, self._ask_one(loaded, message)) for message in messages]
         try:
-            answers = loaded.generate(messages, self.config)
+            with reading.watch(reading.model(self.model)):
+                answers = loaded.generate(messages, self.config)
             return [self._output(message, each) for message, each in zip(messages, answers, strict=True)]
         except Exception as error:
             if is_device_error(error):

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from testbed import reading
 from testbed.calls import reason_of
 from testbed.graph.ops import TextEmbeddings
 from testbed.graph.passes import Pass, Shard
@@ -50,7 +51,7 @@ class TextKernel(ShardKernel):
         done = 0
         while done < len(texts) and not (parts and self.context.stopping()):
             piece = texts[done : done + size]
-            with torch.no_grad():
+            with torch.no_grad(), reading.watch(reading.model(self.model)):
                 values = embed_texts(loaded, piece, self.language).to("cpu")
             if values.ndim != 2 or len(values) != len(piece):
                 raise ValueError(f"embeddings [{len(piece)}, D] were expected, got {list(values.shape)}")

@@ -172,7 +172,12 @@ def test_the_store_is_sound_before(lab: Path, db: Any) -> None:
     assert db("--check", "--db-url", lab) == (0, "the store is sound\n")
 
 
-@pytest.mark.parametrize(("statement", "named"), DAMAGES, ids=[statement[:70] for statement, _ in DAMAGES])
+REPAIRABLE = [each for each in DAMAGES if "DROP" not in each[0] and "uri" not in each[0]]
+
+
+@pytest.mark.parametrize(
+    ("statement", "named"), [each for each in DAMAGES if each not in REPAIRABLE], ids=lambda value: value[:70]
+)
 def test_check_names_what_was_damaged(lab: Path, db: Any, statement: str, named: str) -> None:
     damage(lab, statement)
     code, said = db("--check", "--db-url", lab)
@@ -180,16 +185,13 @@ def test_check_names_what_was_damaged(lab: Path, db: Any, statement: str, named:
     assert named in said or re.search(named, said)
 
 
-@pytest.mark.parametrize(
-    ("statement", "named"),
-    [each for each in DAMAGES if "DROP" not in each[0] and "uri" not in each[0]],
-    ids=lambda value: value[:70],
-)
+@pytest.mark.parametrize(("statement", "named"), REPAIRABLE, ids=lambda value: value[:70])
 def test_a_repaired_store_is_sound(lab: Path, db: Any, statement: str, named: str) -> None:
     damage(lab, statement)
     code, said = db("--repair", "--db-url", lab)
     assert code == 0, said
     assert "repaired: " in said
+    assert named in said or re.search(named, said)  # as --check names it
     assert db("--check", "--db-url", lab) == (0, "the store is sound\n")
     assert db("--list-models-db", "--db-url", lab)[0] == 0
     assert db("--rename-model", "net", "other", "--db-url", lab)[0] == 0
@@ -218,7 +220,7 @@ def test_flipped_bits_anywhere_in_the_file_give_lines_and_never_a_traceback(whol
     draw = random.Random(5)
     told = silent = 0
     path = tmp_path / "flipped.db"
-    for _ in range(150):
+    for _ in range(60):
         changed = bytearray(data)
         for place in (draw.randrange(len(data)) for _ in range(3)):
             changed[place] ^= 1 << draw.randrange(8)
@@ -231,8 +233,8 @@ def test_flipped_bits_anywhere_in_the_file_give_lines_and_never_a_traceback(whol
         assert all("\n" not in fault for fault in faults)
         told += bool(faults)
         silent += not faults and content(path) != before
-    assert told > 100
-    assert silent < 10, "only what has neither a checksum nor a rule may change unnoticed"
+    assert told > 40
+    assert silent < 4, "only what has neither a checksum nor a rule may change unnoticed"
 
 
 @pytest.mark.parametrize("table", ["output_chunks", "scores", "artifacts", "item_values"])
