@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
+import pytest
 from cli_world import LOGREG, WORLD_CELLS, eval_inline
 
 from testbed.db.store import Store
@@ -145,3 +150,20 @@ def test_help_and_usage(program):
     assert "--eval-settings NAME..." in program("eval.py", "--help").stdout
     assert "--models" in program("eval.py", "--eval-settings", "digits", code=2).stderr
     assert "bfloat16" in program("eval.py", *LOGREG, "--dtype", "int8", code=2).stderr
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_output_to_a_full_disk_is_told_in_a_line_and_loses_no_result(root: Path, tmp_path: Path, more) -> None:
+    words = [*WORLD_CELLS, "--executor", "inline", "--limit", "10", "--db-url", str(tmp_path / "store.db"), *more]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, str(root / "eval.py"), *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "WORLD_MARKS": str(tmp_path)},
+        )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1] == "Error: the output cannot be written: No space left on device"
