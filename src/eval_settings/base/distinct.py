@@ -3,42 +3,23 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from testbed.eval_settings.base.setting import EvalSetting
-
-if TYPE_CHECKING:
-    from testbed.registry.catalog import Catalog
+from testbed.eval_settings.base.suffixed import Suffixed
 
 SUFFIX = ".distinct"
 
 
-class DistinctSamples:
+class DistinctSamples(Suffixed):
     """The settings with the distinct samples of all settings of a catalog."""
 
-    name = "distinct samples"
+    name, suffix = "distinct samples", SUFFIX
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._settings = catalog.eval_settings
-
-    def names(self) -> Iterable[str]:
-        """None are listed; they are derived from the other names."""
-        return ()
-
-    def canonical(self, name: str) -> str | None:
-        """The name, if what comes before the suffix is a setting (that is no such setting itself)."""
-        base = name.removesuffix(SUFFIX)
-        if base == name or base.endswith(SUFFIX):
-            return None
-        known = self._settings.canonical(base)
-        return None if known is None else known + SUFFIX
-
-    def build(self, name: str) -> EvalSetting:
-        """The setting: in all but its samples that before the suffix, random numbers included."""
-        setting = copy.copy(self._settings.get(name.removesuffix(SUFFIX)))
-        setting.samples = replace(setting.samples, distinct=True)
-        setting.description = f"the distinct samples of {setting.name}"
-        setting.name, setting.parent_eval_setting = name, None
-        return setting
+    def make(self, setting: EvalSetting) -> EvalSetting:
+        """The setting: in all but its samples the other one, random numbers included."""
+        made = copy.copy(setting)
+        made.samples = replace(setting.samples, distinct=True)
+        made.name, made.parent_eval_setting = setting.name + SUFFIX, None
+        made.description = f"the distinct samples of {setting.name}"
+        return made

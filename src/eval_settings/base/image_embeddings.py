@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
 from testbed.eval_settings.base.setting import EvalSetting
-
-if TYPE_CHECKING:
-    from testbed.registry.catalog import Catalog
+from testbed.eval_settings.base.suffixed import Suffixed
 
 SUFFIX = ".image_embeddings"  # of the names of these settings
 
@@ -35,26 +30,11 @@ def images_of(setting: EvalSetting) -> EvalSetting:
     )
 
 
-class ImageEmbeddings:
+class ImageEmbeddings(Suffixed):
     """The image-embedding settings of all settings of a catalog."""
 
-    name = "image embeddings"
+    name, suffix = "image embeddings", SUFFIX
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._settings = catalog.eval_settings
-
-    def names(self) -> Iterable[str]:
-        """None are listed; they are derived from the other names."""
-        return ()
-
-    def canonical(self, name: str) -> str | None:
-        """The name, if what comes before the suffix is a setting (that is no such setting itself)."""
-        base = name.removesuffix(SUFFIX)
-        if base == name or base.endswith(SUFFIX):
-            return None
-        known = self._settings.canonical(base)
-        return None if known is None else known + SUFFIX
-
-    def build(self, name: str) -> EvalSetting:
-        """The setting."""
-        return images_of(self._settings.get(name.removesuffix(SUFFIX)))
+    def make(self, setting: EvalSetting) -> EvalSetting:
+        """See `images_of`."""
+        return images_of(setting)
