@@ -67,6 +67,7 @@ def run_plugin(path: Path) -> ModuleType:
         return sys.modules[name]
     spec = _spec(name, path)
     module = importlib.util.module_from_spec(spec)
+    sys.modules.pop(name, None)  # of an earlier run, else it would stay if this one fails
     with _none_left_behind():
         sys.modules[name] = module
         assert spec.loader is not None

@@ -112,7 +112,8 @@ class EvalSetting:
         class_sublist: Classes to which the logits are restricted, in this order; targets index into this list.
         full_targets: With a ``class_sublist``: whether targets are classes of the full data set instead of indices into
             the list. All samples must be of classes in the list; choose them by ``idx_subsample_list``.
-        idx_subsample_list: Positions of the data set to use; ``size`` is then their number.
+        idx_subsample_list: Positions of the data set to use; a repeated one counts as often. Their number counts if
+            ``size`` is another.
         parent_eval_setting: The name of the setting whose samples and perturbation this one shares; its stored outputs
             serve this one too.
         transform: Applied to the PIL image before the model's own transform.
