@@ -54,7 +54,7 @@ class Generations(Op):
             "task": setting.task,
             **image_spec(setting, seed),
             "prompt": setting.task_options.get("prompt"),
-            "generation": vars(self.config),
+            "generation": self.config.spec(),
         }
         function = getattr(self.message, "__func__", self.message)
         if sourcecode.is_own_function(function):
@@ -96,4 +96,4 @@ class Answers(ItemOp):
     def node(self, model_identity: str, definition: ModelDefinition, seed: int) -> str:
         """Model, how text is generated, and the seed where it is sampled."""
         sampling = seed if self.config.temperature > 0 else None
-        return digest([model_identity, "answers", vars(self.config), sampling, ANSWER_REVISION])
+        return digest([model_identity, "answers", self.config.spec(), sampling, ANSWER_REVISION])

@@ -7,7 +7,7 @@ unless stated.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -26,14 +26,23 @@ class Message:
     """The input of a generative model: texts and images, interleaved.
 
     Attributes:
-        parts: Texts (str) and images (tensors [3, H, W] in [0, 1], or paths), in order.
+        parts: Texts (str) and images (RGB images of PIL, or `Picture`), in order.
         role: The speaker: ``"user"``, ``"assistant"`` or ``"system"``.
         sample: The id of its sample, for models that replay recorded answers.
+        history: What was said before, in order; user and assistant take turns.
+        data_set: The name of the data set, for models that depend on it (VLMEvalKit's ``dataset`` argument).
     """
 
     parts: Sequence[Any]
     role: str = "user"
     sample: str = ""
+    history: Sequence[Message] = ()
+    data_set: str = ""
+
+    @property
+    def turns(self) -> Sequence[Message]:
+        """The whole conversation, this message last."""
+        return (*self.history, self)
 
 
 @dataclass(frozen=True)
@@ -44,11 +53,31 @@ class GenerationConfig:
         max_new_tokens: The maximum number of tokens to generate.
         temperature: 0 always takes the most likely token.
         stop: Strings at which generation ends.
+        top_p: Samples from the most likely tokens that have this probability together; 1 for all.
+        top_k: Samples from so many of the most likely tokens; 0 for all.
+        num_beams: The beams of a beam search; 1 for none.
+        repetition_penalty: Divides the scores of tokens that were generated before; 1 for none (CTRL, arXiv
+            1909.05858).
+        presence_penalty: Is subtracted from the scores of tokens that were generated before; 0 for none.
+        system: The system prompt.
     """
 
     max_new_tokens: int = 128
     temperature: float = 0.0
     stop: tuple[str, ...] = ()
+    top_p: float = 1.0
+    top_k: int = 0
+    num_beams: int = 1
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    system: str = ""
+
+    def spec(self) -> dict[str, Any]:
+        """What is part of an identity: the first three fields, and others that are not at their defaults."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        always = ("max_new_tokens", "temperature", "stop")
+        usual = {each.name: each.default for each in fields(self) if each.name not in always}
+        return {name: value for name, value in given.items() if name in always or value != usual[name]}
 
 
 NO_ANSWER = "missing"  # a finish reason
@@ -62,6 +91,8 @@ class Generation:
     Attributes:
         text: The text, without the prompt.
         finish_reason: ``"stop"``, ``"length"``, ``"missing"`` (there is no answer), or ``"error: …"``.
+        extra: What else is stored with the text, as plain JSON values: numbers of tokens, the name of the served model,
+            the reasoning that came apart from the text.
     """
 
     text: str

@@ -57,7 +57,8 @@ class GenerationTask(Task):
 
 def output_of(generation: Generation) -> dict[str, Any]:
     """A generation as stored."""
-    return {"text": generation.text, "finish_reason": generation.finish_reason}
+    stored = {"text": generation.text, "finish_reason": generation.finish_reason}
+    return {**stored, "extra": generation.extra} if generation.extra else stored
 
 
 def failure(reason: str) -> dict[str, Any]:

@@ -1,0 +1,104 @@
+"""Rows of tables: what a question is made of, with its pictures as the bytes that they are."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from testbed.data.decode import decode_bytes
+from testbed.data.source import ImageSource
+from testbed.errors import SampleError
+from testbed.identity import digest_bytes
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+# How the files of each format begin.
+_FORMATS = {
+    b"\xff\xd8\xff": "image/jpeg",
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"GIF8": "image/gif",
+    b"BM": "image/bmp",
+    b"II*\x00": "image/tiff",
+    b"MM\x00*": "image/tiff",
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An encoded picture, such as the bytes of a JPEG file. It is decoded only where its pixels are needed.
+
+    Attributes:
+        data: The bytes.
+        name: What messages call it.
+    """
+
+    data: bytes = field(repr=False)
+    name: str = "picture"
+
+    @property
+    def digest(self) -> str:
+        """A digest of the bytes."""
+        return digest_bytes(self.data)
+
+    @property
+    def mime(self) -> str:
+        """The media type, by how the bytes begin.
+
+        Raises:
+            SampleError: If they begin like no known image format.
+        """
+        if self.data[:4] == b"RIFF" and self.data[8:12] == b"WEBP":
+            return "image/webp"
+        for start, mime in _FORMATS.items():
+            if self.data.startswith(start):
+                return mime
+        raise SampleError(f"{self.name} is not an image in a known format")
+
+    def image(self) -> Image.Image:
+        """The RGB image.
+
+        Raises:
+            SampleError: If it cannot be decoded.
+        """
+        return decode_bytes(self.data, self.name)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table.
+
+    Attributes:
+        index: Its name, unique in the table.
+        columns: The text of each other column, without pictures; an empty cell is left out.
+        pictures: Its pictures, in order.
+    """
+
+    index: str
+    columns: Mapping[str, str]
+    pictures: Sequence[Picture] = ()
+
+
+class RowSource(ImageSource):
+    """Samples that are rows of a table. The target of a sample is the dictionary of its columns."""
+
+    @abstractmethod
+    def row(self, position: int) -> Row:
+        """The row at a position.
+
+        Raises:
+            SampleError: If this row or one of its pictures cannot be read.
+        """
+
+    def image(self, position: int) -> Image.Image:
+        """The first picture of a row, decoded.
+
+        Raises:
+            SampleError: If it has none that can be read.
+        """
+        row = self.row(position)
+        if not row.pictures:
+            raise SampleError(f"{row.index} has no picture")
+        return row.pictures[0].image()
