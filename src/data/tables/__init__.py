@@ -1,0 +1,1 @@
+"""Tables of questions: their files, their rows, and recorded answers to them."""
