@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -77,11 +78,6 @@ def warm_python() -> Iterator[WarmPython]:
     python.close()
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """How many processes run tests: one more than there are processors, since some tests wait."""
-    return len(os.sched_getaffinity(0)) + 1
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests go first, so that no process is left with one when the others are done."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
@@ -117,6 +113,14 @@ def postgres_template(postgres_url: str) -> Iterator[str]:
         yield url.partition("?")[0].rpartition("/")[2]
 
 
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite file with the schema in it, to be copied: much faster than migrating anew."""
+    path = tmp_path_factory.mktemp("template") / "store.db"
+    Store.create(f"sqlite:///{path}").close()
+    return path
+
+
 @pytest.fixture(params=BACKENDS)
 def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The URL of a database that holds nothing, on each backend."""
@@ -131,9 +135,8 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The URL of an empty store, on each backend."""
     if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path / 'store.db'}"
-        Store.create(url).close()
-        yield url
+        template = request.getfixturevalue("sqlite_template")
+        yield f"sqlite:///{shutil.copy(template, tmp_path / 'store.db')}"
     else:
         template = request.getfixturevalue("postgres_template")
         with postgres_server.database(request.getfixturevalue("postgres_url"), template) as url:
@@ -148,9 +151,9 @@ def store(store_url: str) -> Iterator[Store]:
 
 
 @pytest.fixture
-def sqlite_store(tmp_path: Path) -> Iterator[Store]:
+def sqlite_store(tmp_path: Path, sqlite_template: Path) -> Iterator[Store]:
     """An empty SQLite store, for tests of what does not depend on the backend."""
-    with Store.create(f"sqlite:///{tmp_path / 'store.db'}") as opened:
+    with Store.open(f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'store.db')}", "write") as opened:
         yield opened
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.image_embeddings import SUFFIX
+from testbed.graph.message_ops import Generations, Prompt, RowAnswers
 from testbed.graph.nodes import Items, One, Op, OutputsOf, Rows
-from testbed.graph.ops import Answers, Generations, TextEmbeddings
+from testbed.graph.ops import Answers, TextEmbeddings
 from testbed.models.base.capability import GenerationConfig, Message
 
 if TYPE_CHECKING:
@@ -64,7 +65,18 @@ class Graph:
             message: Makes the message from the setting, the sample's id and its RGB image (None if it has none).
             config: How text is generated.
         """
-        return Rows(Generations(message, config or GenerationConfig()))
+        return Rows(Generations(config or GenerationConfig(), message))
+
+    def row_answers(self, prompt: Prompt, config: GenerationConfig, data_set: str, forced: bool = False) -> Rows:
+        """The model's answer to each row of a table.
+
+        Args:
+            prompt: Makes the turns of the user from a `Row`: a list of lists of texts and `Picture`.
+            config: How text is generated.
+            data_set: The name of the data set, which models with prompts of their own are told.
+            forced: Whether these take this prompt all the same.
+        """
+        return Rows(RowAnswers(config, prompt, data_set, forced))
 
     def outputs_of(self, setting: str) -> OutputsOf:
         """What the model under test said, or computed, on another setting, which must have these samples."""

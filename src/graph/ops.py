@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from testbed import sourcecode
 from testbed.data.decode import DECODER
-from testbed.graph.nodes import ItemOp, Op, Reads
+from testbed.graph.nodes import ItemOp, Reads
 from testbed.graph.texts import text_language
 from testbed.identity import digest
-from testbed.models.base.capability import EMBED_TEXT, GENERATE, GenerationConfig, Message
+from testbed.models.base.capability import EMBED_TEXT, GENERATE, GenerationConfig
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.models.model_base import ModelDefinition
 
-TEXT = "text"  # the kind of generated rows: for each sample {"text": str or None, "finish_reason": str}
 TEXT_REVISION = 1  # of how texts are embedded; raised when the same texts get other embeddings
 ANSWER_REVISION = 1  # of how messages are sent; raised when the same messages get other answers
 
@@ -30,38 +27,6 @@ def image_spec(setting: EvalSetting, seed: int) -> dict[str, Any]:
         spec["perturbation_gpu"] = setting.perturbation_fn_gpu
         spec["noise"] = [setting.perturbation.noise_key, seed]
     return spec
-
-
-@dataclass(frozen=True)
-class Generations(Op):
-    """The answer of a generative model for each sample.
-
-    Attributes:
-        message: Makes the message from the setting, the sample's id and its image.
-        config: How text is generated.
-    """
-
-    message: Callable[[EvalSetting, str, Any], Message]
-    config: GenerationConfig
-    kind = TEXT
-    reads = Reads.MESSAGES
-
-    def spec(
-        self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
-    ) -> dict[str, Any]:
-        """The pixels, the prompt, and how text is generated."""
-        spec = {
-            "task": setting.task,
-            **image_spec(setting, seed),
-            "prompt": setting.task_options.get("prompt"),
-            "generation": self.config.spec(),
-        }
-        function = getattr(self.message, "__func__", self.message)
-        if sourcecode.is_own_function(function):
-            spec["message"] = function
-        if self.config.temperature > 0:
-            spec["sampling"] = seed
-        return spec
 
 
 @dataclass(frozen=True)

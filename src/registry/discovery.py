@@ -25,6 +25,7 @@ ROOMS = ("testbed.models", "testbed.eval_settings")
 FAMILIES = (
     "testbed.eval_settings.base.distinct:DistinctSamples",
     "testbed.eval_settings.base.image_embeddings:ImageEmbeddings",
+    "testbed.eval_settings.base.perturbed:Perturbed",
     "testbed.eval_settings.base.scored:ScoredSettings",
 )
 ENTRY_POINT_GROUP = "testbed.plugins"

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
-from testbed.data.source import ImageSource
 from testbed.entities import Chunk
-from testbed.errors import RunError, SampleError, UnreachedError
-from testbed.graph.ops import TEXT, Generations
+from testbed.errors import SampleError, UnreachedError
+from testbed.graph.message_ops import TEXT, MessageOp
 from testbed.graph.passes import Pass, PassCell, Shard
 from testbed.inputs import active, use_in_this_thread
 from testbed.models.base.capability import Message
-from testbed.work.answering import Answerer
+from testbed.tasks.parts.generation import is_answer
+from testbed.work.answering import Answerer, Output
 from testbed.work.context import Context
 from testbed.work.kernel import Counted, Done, Event, ShardKernel, StrictError
 from testbed.work.perturb import perturbed
 
-READERS = 2  # threads that prefetch the images of the next batch
+READERS = 2  # threads that read for the next batch
 
 
 class MessageKernel(ShardKernel):
@@ -29,7 +30,7 @@ class MessageKernel(ShardKernel):
         self.cell: PassCell = one_pass.cells[0]
         self.setting = context.catalog.get_eval_setting(self.cell.setting)
         op = context.rows(self.cell).op
-        assert isinstance(op, Generations)
+        assert isinstance(op, MessageOp)
         self.op = op
         self.answerer = Answerer(self.cell.model, op.config, one_pass.batch_size, context.options.seed)
         self._loaded: Any = None
@@ -50,10 +51,10 @@ class MessageKernel(ShardKernel):
         errors: dict[int, str] = {}
         unreached: dict[int, str] = {}
         done = 0
-        for size, places, messages in self._batches(shard, errors):
+        for size, places, conversations in self._batches(shard, errors):
             if errors and self.context.options.strict:
                 raise StrictError(f"{next(iter(errors.values()))} (--strict stops the run)")
-            for place, output in zip(places, self.answerer.answer(loaded, messages), strict=True):
+            for place, output in zip(places, self._answers(loaded, conversations), strict=True):
                 if isinstance(output, UnreachedError):
                     unreached[place] = str(output)
                 else:
@@ -86,51 +87,84 @@ class MessageKernel(ShardKernel):
             self._loaded = loaded
         return self._loaded
 
+    # Answers ------------------------------------------------------------------------------------------------------
+
+    def _answers(self, loaded: Any, conversations: Sequence[Sequence[Message]]) -> list[Output]:
+        """The output for each conversation: the answer to its last turn, and those before."""
+        outputs = self.answerer.answer(loaded, [turns[0] for turns in conversations])
+        said = [[output] for output in outputs]
+        for number in range(1, max(map(len, conversations), default=0)):
+            going = [
+                place
+                for place, turns in enumerate(conversations)
+                if number < len(turns) and isinstance(outputs[place], dict) and is_answer(outputs[place])
+            ]
+            messages = [_in_turn(conversations[place], said[place]) for place in going]
+            for place, output in zip(going, self.answerer.answer(loaded, messages), strict=True):
+                outputs[place] = output
+                said[place].append(output)
+        return [
+            {**output, "turns": [each["text"] for each in before[:-1]]}  # type: ignore[index]
+            if isinstance(output, dict) and len(before) > 1
+            else output
+            for output, before in zip(outputs, said, strict=True)
+        ]
+
     # Reading ------------------------------------------------------------------------------------------------------
 
-    def _batches(self, shard: Shard, errors: dict[int, str]) -> Iterator[tuple[int, list[int], list[Message]]]:
-        """The size of each batch, its places that can be read, and their messages.
+    def _batches(
+        self, shard: Shard, errors: dict[int, str]
+    ) -> Iterator[tuple[int, list[int], list[Sequence[Message]]]]:
+        """The size of each batch, its places that can be read, and their conversations.
 
-        The images of the next one are read meanwhile.
+        What is read for the next one is read meanwhile.
         """
         positions = shard.positions
         parts = [
             positions[start : start + self.answerer.size] for start in range(0, len(positions), self.answerer.size)
         ]
-        ahead = [self._readers.submit(self._image, place) for place in parts[0]] if parts else []
+        ahead = [self._readers.submit(self._read, place) for place in parts[0]] if parts else []
         for number, part in enumerate(parts):
             now = ahead
             following = parts[number + 1] if number + 1 < len(parts) else ()
-            ahead = [self._readers.submit(self._image, place) for place in following]
-            places, messages = [], []
+            ahead = [self._readers.submit(self._read, place) for place in following]
+            places, conversations = [], []
             for place, future in zip(part, now, strict=True):
                 try:
-                    messages.append(self._message(place, future.result()))
+                    conversations.append(self._turns(place, future.result()))
                     places.append(place)
                 except SampleError as error:
                     errors[place] = str(error)
-            yield len(part), places, messages
+            yield len(part), places, conversations
 
-    def _image(self, place: int) -> Any | None:
-        """The transformed image of a sample; None for a model without image input."""
-        source = self.one_pass.source
-        if not getattr(self._loaded.definition, "sees_images", True):
-            return None
-        if not isinstance(source, ImageSource):
-            if self.setting.perturbation:
-                raise RunError(f"{self.setting.name} perturbs images, but its data set has none")
-            return None
-        image = source.image(self.one_pass.positions[place])
-        return image if self.setting.transform is None else self.setting.transform(image)
+    def _read(self, place: int) -> Any:
+        sees_images = getattr(self._loaded.definition, "sees_images", True)
+        return self.op.read(self.one_pass.source, self.one_pass.positions[place], self.setting, sees_images)
 
-    def _message(self, place: int, image: Any | None) -> Message:
-        """The message for a sample. Perturbs images here, because only one thread may seed the random generators."""
+    def _turns(self, place: int, content: Any) -> Sequence[Message]:
+        """What is said to the model. Perturbs images here, because only one thread may seed the random generators."""
         source = self.one_pass.source
         assert source is not None
         sample = source.ids[self.one_pass.positions[place]]
-        if image is not None and self.setting.perturbation:
-            image = perturbed(image, self.setting, sample, self.context.device, self.context.options.seed)
-        return self.op.message(self.setting, sample, image)
+        if self.setting.perturbation and getattr(self._loaded.definition, "sees_images", True):
+            content = self.op.changed(content, sample, self._perturbed)
+        turns = self.op.turns(self.setting, self._loaded, sample, content)
+        if not turns:
+            raise SampleError(f"{sample}: the prompt of {self.setting.name} makes no message of this row")
+        return turns
+
+    def _perturbed(self, image: Any, key: str) -> Any:
+        return perturbed(image, self.setting, key, self.context.device, self.context.options.seed)
+
+
+def _in_turn(turns: Sequence[Message], said: Sequence[Any]) -> Message:
+    """The next turn of a conversation, with what was said before."""
+    history = [
+        each
+        for turn, output in zip(turns, said, strict=False)
+        for each in (turn, Message([output["text"]], "assistant", turn.sample))
+    ]
+    return replace(turns[len(said)], history=tuple(history))
 
 
 def runs(places: Sequence[int], apart: Collection[int]) -> list[tuple[int, int]]:

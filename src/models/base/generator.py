@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from testbed.data.rows import Picture, Row
 from testbed.errors import DefinitionError, RunError
 from testbed.models.base.capability import GENERATE, Generation, GenerationConfig, Message
 from testbed.models.base.definition import LoadOptions, ModelDefinition
@@ -25,6 +26,10 @@ class Generator(ModelDefinition):
             gradients, at the precision of the run (torch.autocast).
         eval_batch_size: The number of messages per batch; if ``resource`` is ``"network"``, each call gets one message,
             and so many calls run at the same time, in threads.
+        generation: Fields of `GenerationConfig` that the model is used with, such as ``max_new_tokens``; settings may
+            say otherwise.
+        prompt: The model's own prompt for questions: takes a `Row` and the name of the data set, returns the turns of
+            the user (lists of texts and `Picture`), or None for the data set's prompt.
         **options: See `ModelDefinition`; ``random_loader`` returns such an object too.
 
     Attributes:
@@ -35,16 +40,26 @@ class Generator(ModelDefinition):
     sees_images = True
 
     def __init__(
-        self, name: str, generator_loader: Callable[[], Any], eval_batch_size: int = 16, **options: Any
+        self,
+        name: str,
+        generator_loader: Callable[[], Any],
+        eval_batch_size: int = 16,
+        *,
+        generation: Mapping[str, Any] | None = None,
+        prompt: Callable[[Row, str], Sequence[Sequence[str | Picture]] | None] | None = None,
+        **options: Any,
     ) -> None:
         super().__init__(name, options.pop("transform", None), eval_batch_size, **options)
         if not callable(generator_loader):
             raise DefinitionError(f"model {name!r}: generator_loader must be a function without arguments")
         self.generator_loader = generator_loader
+        self.generation = dict(generation or {})
+        self.prompt = prompt
 
     def spec(self) -> dict[str, Any]:
-        """What determines the answers besides the weights."""
-        return {
+        """What determines the answers besides the weights, and how text is generated."""
+        own = {"prompt": self.prompt} if self.prompt is not None else {}
+        return own | {
             "arch": self.arch,
             "transform": self.transform,
             "normalization": self.normalization,
@@ -77,6 +92,11 @@ class LoadedGenerator:
                 f" not {type(generator).__name__}"
             )
         self.generator = generator
+
+    def prompt_for(self, row: Row, data_set: str) -> Sequence[Sequence[str | Picture]] | None:
+        """The model's own turns of the user for a row; None if it takes the data set's prompt."""
+        prompt = getattr(self.definition, "prompt", None)
+        return None if prompt is None else prompt(row, data_set)
 
     def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation | Exception]:
         """One generation for each message, in their order; an exception for a message without an answer.

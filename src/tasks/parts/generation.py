@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
-class GenerationTask(Task):
-    """A model receives messages and answers in text."""
-
-    options = frozenset({"prompt", "generation"})
+class TextTask(Task):
+    """A model answers in text."""
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
         """``"generate"``.
@@ -39,6 +37,12 @@ class GenerationTask(Task):
             raise UnsupportedError(f"the perturbation of {setting.name} needs targets; {self.name} has none")
         require(model, {GENERATE}, setting)
         return GENERATE
+
+
+class GenerationTask(TextTask):
+    """A model receives a message for each sample, made from its image, and answers in text."""
+
+    options = frozenset({"prompt", "generation"})
 
     def build(self, graph: Graph) -> Built:
         """The model's answers; text is generated as the setting's task option ``generation`` says."""

@@ -1,0 +1,205 @@
+"""Prompts: what the user says for a row of a table. The texts are VLMEvalKit's, since published numbers depend on them.
+
+A prompt takes a `Row` and gives the turns of the user: lists of texts and pictures, in order. A row without pictures
+gives texts alone, so that a model without eyes can be asked too.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from testbed.answers.lists import as_list
+from testbed.data.rows import Picture, Row
+from testbed.errors import SampleError
+
+Turn = list[str | Picture]
+
+SINGLE_WORD = "\nAnswer the question using a single word or phrase."
+_SELECT = "Please select the correct answer from the options above. \n"
+_DESCRIBE = (
+    "Please describe this image in general. Directly provide the description, do not include prefix like"
+    ' "This image depicts". '
+)
+_DIRECTLY = "Answer directly with the option letter from the given choices. "
+_LAST_LINE = (
+    "The last line of your response should be of the following format: 'Answer: $LETTER' (without quotes) where LETTER"
+    " is one of the options. Think step by step before answering. "
+)
+_IN_THE_IMAGE = "Answer the following multiple-choice question in the image. "
+_REAL_WORLD = (
+    "Select the best answer to the above multiple-choice question based on the image. Respond with only the letter"
+    " (A, B, C, D, or E) of the correct option. \nThe best answer is:"
+)
+_REAL_WORLD_CN = "根据图像选择上述多项选择题的最佳答案。只需回答正确选项的字母（A, B, C, D 或 E）。\n最佳答案为："
+_HERE = "<ImageHere>"
+
+
+def options_of(columns: Mapping[str, str]) -> dict[str, str]:
+    """The options of a multiple-choice question: letter → text."""
+    return {letter: columns[letter] for letter in string.ascii_uppercase if letter in columns}
+
+
+def question(row: Row, ending: str = "") -> list[Turn]:
+    """The pictures, then the question.
+
+    Args:
+        row: The row.
+        ending: What is said after the question.
+    """
+    return [[*row.pictures, _column(row, "question") + ending]]
+
+
+short_answer = partial(question, ending=SINGLE_WORD)
+yes_or_no = partial(question, ending="\nPlease answer yes or no.")
+in_its_language = partial(
+    question, ending="\nAnswer the question using a word or phrase in the language of the question."
+)
+a_number = partial(
+    question, ending=" Note that: answer with a number directly e.g. 3. Do not include any additional text."
+)
+
+
+def description(row: Row) -> list[Turn]:
+    """The pictures, then the question if there is one, else the request to describe them."""
+    return [[*row.pictures, row.columns.get("question", _DESCRIBE)]]
+
+
+def multiple_choice(row: Row, ending: str = _SELECT) -> list[Turn]:
+    """The pictures, then hint, question and options.
+
+    Args:
+        row: The row.
+        ending: What is said after the options.
+    """
+    return [[*row.pictures, _choices(row, ending)]]
+
+
+def multiple_choice_placed(row: Row, ending: str = _SELECT) -> list[Turn]:
+    """`multiple_choice` with the pictures where the text has ``<image 1>``, ``<image 2>``, …, as in MMMU.
+
+    Args:
+        row: The row.
+        ending: What is said after the options.
+
+    Raises:
+        SampleError: If the text names a picture that the row does not have.
+    """
+    return [_placed(row, _choices(row, ending))]
+
+
+mmmu_pro = partial(multiple_choice_placed, ending=_DIRECTLY)
+mmmu_pro_cot = partial(multiple_choice_placed, ending=f"Answer the following multiple-choice question. {_LAST_LINE}")
+
+
+def question_in_the_image(row: Row, ending: str = _DIRECTLY) -> list[Turn]:
+    """The picture that holds question and options, as in MMMU-Pro's vision setting."""
+    return [[*row.pictures, _IN_THE_IMAGE + ending]]
+
+
+question_in_the_image_cot = partial(question_in_the_image, ending=_LAST_LINE)
+
+
+def several_pictures(row: Row) -> list[Turn]:
+    """Question and options with the pictures where the text has ``<image>``, in their order, as in MUIRBench."""
+    options = "\n".join(f"{letter}. {text}" for letter, text in options_of(row.columns).items())
+    text = f"{_column(row, 'question')}\n"
+    if options:
+        text += f"{options}\nAnswer with the option's letter from the given choices directly."
+    turn: Turn = []
+    for number, part in enumerate(text.split("<image>")):
+        if 0 < number <= len(row.pictures):
+            turn.append(row.pictures[number - 1])
+        if part:
+            turn.append(part)
+    return [turn]
+
+
+def real_world(row: Row, ending: str = _REAL_WORLD) -> list[Turn]:
+    """The pictures, the question and the column ``multi-choice options``, as in MME-RealWorld."""
+    text = f"{_column(row, 'question')} {_column(row, 'multi-choice options')}\n{ending}"
+    return [[*row.pictures, text]]
+
+
+real_world_chinese = partial(real_world, ending=_REAL_WORLD_CN)
+
+
+def column(row: Row, name: str = "prompt") -> list[Turn]:
+    """The pictures, then the text of a column, as in CV-Bench.
+
+    Args:
+        row: The row.
+        name: The column.
+    """
+    return [[*row.pictures, _column(row, name)]]
+
+
+def conversation(row: Row) -> list[Turn]:
+    """Several turns: the column ``question`` is a list; each ``<ImageHere>`` stands for the next picture.
+
+    Raises:
+        SampleError: If the questions name more pictures than the row has.
+    """
+    questions = as_list(_column(row, "question"))
+    pictures = iter(row.pictures)
+    turns: list[Turn] = []
+    for text in questions:
+        turn: Turn = []
+        first, *others = text.split(_HERE)
+        if first:
+            turn.append(first)
+        for part in others:
+            picture = next(pictures, None)
+            if picture is not None:
+                turn.append(picture)
+            elif row.pictures:
+                raise SampleError(f"{row.index}: its questions name more pictures than the {len(row.pictures)} it has")
+            if part:
+                turn.append(part)
+        turns.append(turn)
+    if row.pictures and _HERE not in "".join(questions):
+        turns[0] = [*row.pictures, *turns[0]]
+    return turns
+
+
+def _choices(row: Row, ending: str) -> str:
+    options = options_of(row.columns)
+    hint = f"Hint: {row.columns['hint']}\n" if "hint" in row.columns else ""
+    text = f"{hint}Question: {_column(row, 'question')}\n"
+    if not options:
+        return text
+    listed = "".join(f"{letter}. {option}\n" for letter, option in options.items())
+    return f"{text}Options:\n{listed}{ending}"
+
+
+def _placed(row: Row, text: str) -> Turn:
+    parts = re.split(r"<image (\d+)>", text)
+    if len(parts) == 1:
+        return [*row.pictures, text]
+    turn: Turn = []
+    for place, part in enumerate(parts):
+        if place % 2 == 0:
+            if part:
+                turn.append(part)
+        elif row.pictures:
+            turn.append(_picture(row, int(part)))
+    return turn
+
+
+def _picture(row: Row, number: int) -> Picture:
+    if not 1 <= number <= len(row.pictures):
+        raise SampleError(f"{row.index}: its text names <image {number}>, but it has {len(row.pictures)} pictures")
+    return row.pictures[number - 1]
+
+
+def _column(row: Row, name: str) -> str:
+    if name not in row.columns:
+        raise SampleError(f"{row.index}: its column {name!r} is empty")
+    return row.columns[name]
+
+
+def texts_of(turns: Sequence[Sequence[str | Picture]]) -> list[str]:
+    """The texts of turns, a picture as ``<image>``, for people to read."""
+    return ["".join(part if isinstance(part, str) else "<image>" for part in turn) for turn in turns]

@@ -1,0 +1,125 @@
+"""Benchmarks that are tables of questions: how each is asked, scored and reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from testbed.answers import prompts
+
+CIRCULAR = ("mmbench", "ccbench", "circular", "mmcr")  # in the names of sets whose rows are asked in rotations
+
+
+@dataclass(frozen=True)
+class Questions:
+    """How a table is asked, scored and reported.
+
+    Attributes:
+        prompt: Makes the turns of the user from a row.
+        scoring: How an answer is scored; a name in `testbed.answers.scorings.SCORINGS`.
+        report: What is reported; a name in `testbed.answers.reports.REPORTS`.
+        table: The name of the table's file, if it is not that of the set.
+        generation: Fields of `GenerationConfig` that the benchmark asks for.
+    """
+
+    prompt: Callable[..., Any]
+    scoring: str = "multiple_choice"
+    report: str = "accuracy"
+    table: str = ""
+    generation: Mapping[str, Any] = field(default_factory=dict)
+
+
+CHOICE = Questions(prompts.multiple_choice)
+ROTATED = Questions(prompts.multiple_choice, report="circular")
+YES_NO = Questions(prompts.question, "yes_no", "accuracy")
+CAPTIONS = Questions(prompts.description, "caption", "captions")
+MMMU = Questions(prompts.multiple_choice_placed, "mmmu", "mmmu")
+
+
+def _short(scoring: str, report: str = "vqa") -> Questions:
+    return Questions(prompts.short_answer, scoring, report)
+
+
+def _pro(prompt: Callable[..., Any], table: str, cot: bool = False) -> Questions:
+    return Questions(prompt, "mmmu_pro_cot" if cot else "mmmu_pro", "accuracy", table)
+
+
+def _real_world(prompt: Callable[..., Any]) -> Questions:
+    return Questions(prompt, "mme_realworld", "mme_realworld")
+
+
+# By the names that VLMEvalKit gives them.
+BENCHMARKS: dict[str, Questions] = {
+    "MMMU_DEV_VAL": MMMU,
+    "MMMU_Pro_10c": _pro(prompts.mmmu_pro, ""),
+    "MMMU_Pro_10c_COT": _pro(prompts.mmmu_pro_cot, "MMMU_Pro_10c", cot=True),
+    "MMMU_Pro_V": _pro(prompts.question_in_the_image, ""),
+    "MMMU_Pro_V_COT": _pro(prompts.question_in_the_image_cot, "MMMU_Pro_V", cot=True),
+    "MMStar": CHOICE,
+    "AI2D_TEST": CHOICE,
+    "AI2D_TEST_NO_MASK": CHOICE,
+    "RealWorldQA": CHOICE,
+    "BLINK": CHOICE,
+    "MUIRBench": Questions(prompts.several_pictures),
+    "SEEDBench_IMG": CHOICE,
+    "SEEDBench2": CHOICE,
+    "SEEDBench2_Plus": CHOICE,
+    "ScienceQA_TEST": CHOICE,
+    "ScienceQA_VAL": CHOICE,
+    "VStarBench": CHOICE,
+    "HRBench4K": Questions(prompts.multiple_choice, report="hr_bench"),
+    "HRBench8K": Questions(prompts.multiple_choice, report="hr_bench"),
+    "MMVP": Questions(prompts.multiple_choice, report="mmvp"),
+    "CV-Bench-2D": Questions(prompts.column, report="cv_bench_2d"),
+    "CV-Bench-3D": Questions(prompts.column),
+    "MME": Questions(prompts.question, "yes_no", "mme"),
+    "POPE": Questions(prompts.question, "yes_no", "pope"),
+    "HallusionBench": Questions(prompts.question, "yes_no", "hallusion"),
+    "AMBER": Questions(prompts.yes_or_no, "yes_no", "accuracy"),
+    "VSR-zeroshot": YES_NO,
+    "TextVQA_VAL": _short("vqa_accuracy"),
+    "ChartQA_TEST": _short("relaxed"),
+    "DocVQA_VAL": _short("anls"),
+    "InfoVQA_VAL": _short("anls"),
+    "OCRVQA_TEST": _short("exact"),
+    "OCRVQA_TESTCORE": _short("exact"),
+    "GQA_TestDev_Balanced": _short("exact"),
+    "OCRBench": Questions(prompts.question, "ocrbench", "ocrbench"),
+    "CountBenchQA": Questions(prompts.a_number, "number"),
+    "MTVQA_TEST": Questions(prompts.in_its_language, "contains", "mtvqa"),
+    "COCO_VAL": CAPTIONS,
+    "MME-RealWorld": _real_world(prompts.real_world),
+    "MME-RealWorld-Lite": _real_world(prompts.real_world),
+    "MME-RealWorld-CN": _real_world(prompts.real_world_chinese),
+}
+# Classes of VLMEvalKit that ask or score as the kinds of above do → the kind.
+_PROMPTS = {"ImageMCQDataset": prompts.multiple_choice, "ImageVQADataset": prompts.short_answer}
+_KINDS = {("MCQ", "ImageMCQDataset"): CHOICE, ("Y/N", "ImageYORNDataset"): YES_NO}
+
+
+def questions_of(name: str, kind: str = "", prompt: str = "", score: str = "") -> Questions | None:
+    """How the set of a name is asked, scored and reported; None if that takes what rules alone cannot do.
+
+    Args:
+        name: VLMEvalKit's name of the set.
+        kind: Its ``TYPE`` there.
+        prompt: The class that makes its prompts there.
+        score: The class that scores it there.
+    """
+    if name in BENCHMARKS:
+        return BENCHMARKS[name]
+    found = _KINDS.get((kind, score)) if prompt == score else None
+    if found is CHOICE and any(word in name.lower() for word in CIRCULAR):
+        return ROTATED
+    return MMMU if found is CHOICE and "MMMU" in name else found
+
+
+def questions_by_columns(columns: list[str]) -> Questions:
+    """How a table of an unknown name is asked: multiple choice if it has the options A and B, else a short answer."""
+    return CHOICE if {"A", "B"} <= set(columns) else _short("exact")
+
+
+def listed() -> Iterator[str]:
+    """The names of the benchmarks with rules of their own."""
+    return iter(BENCHMARKS)
