@@ -122,15 +122,8 @@ def wait_until(condition, seconds=120, process=None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--cpu-processes", "2", "--batch-size", "7"),
-        ("--workers", "2", "--batch-size", "256", "--no-shared-pass"),
-    ],
-    ids=" ".join,
-)
-def test_results_do_not_depend_on_processes_workers_or_batches(bench, reference, arguments):
+def test_results_do_not_depend_on_processes_workers_or_batches(bench, reference):
+    arguments = ("--cpu-processes", "2", "--workers", "2", "--batch-size", "7", "--no-shared-pass")
     models, settings = ["world-plain", "world-lambda"], ["world", "world-dark", "world-grain"]
     bench.run("--models", *models, "--eval-settings", *settings, *arguments)
     for model in models:
