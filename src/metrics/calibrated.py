@@ -1,12 +1,12 @@
 """Scores of a judge, corrected with a few labels of people, with intervals that say how far to trust them.
 
-N samples have a judge's verdict; people labelled some of them too. Arrays are float [N]: 1 is right, 0 wrong, and scores
-between are allowed where a function says so. NaN is "none": a sample without a label, or an unreadable verdict, which is
-left out and never counted as wrong or as right.
+N samples have a judge's verdict; people labelled some of them too. Arrays are float [N] of scores: 1 is right, 0 is
+wrong. NaN is "none": a sample without a label, or an unreadable verdict, which is left out and never counted as wrong
+or as right.
 
-Which estimate to take: `post_stratified` or `prediction_powered` if labels were drawn at random from the samples, whatever
-the judge does; `rogan_gladen` if they were chosen by their truth or come from another set, and only if the judge errs
-there as often as here.
+Which estimate to take: `post_stratified` (verdicts of 0 and 1) or `prediction_powered` (any scores) if labels were
+drawn at random from the samples, whatever the judge does; `rogan_gladen` if they were chosen by their truth or come
+from another set, and only if the judge errs there as often as here.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ def prediction_powered(
 ) -> Estimate:
     """Prediction-powered inference with a tuned weight (PPI++; Angelopoulos, Duchi & Zrnic, arXiv 2311.01453).
 
-    With n samples that have a label Y and a verdict f, M that have only a verdict, and the judge's weight λ, the mean is
-    λ·(mean of the M verdicts) + the mean of Y − λf, and its variance λ²·var(f)/M + var(Y − λf)/n. λ = 0 is the mean of
-    the labels alone, λ = 1 plain PPI (arXiv 2301.09633). By default λ = cov(Y, f) / ((1 + n/M)·var f), kept in [0, 1],
-    which is asymptotically never worse than the labels alone. It assumes nothing of the judge, only that the labelled
-    samples were drawn at random. The variances are those of the package ppi-python: with n in the denominator, and
-    n − 1 in var f over all verdicts.
+    With n samples that have a label Y and a verdict f, M that have only a verdict, and the judge's weight λ, the mean
+    is λ·(mean of the M verdicts) + the mean of Y − λf, and its variance λ²·var(f)/M + var(Y − λf)/n. λ = 0 is the mean
+    of the labels alone, λ = 1 plain PPI (arXiv 2301.09633). By default λ = cov(Y, f) / ((1 + n/M)·var f), kept in
+    [0, 1], which is asymptotically never worse than the labels alone. It assumes nothing of the judge, only that the
+    labelled samples were drawn at random. The variances are those of the package ppi-python: with n in the
+    denominator, and n − 1 in var f over all verdicts.
 
     Args:
         labels: Float array [N]; NaN where there is no label. A label of a sample without a verdict does not count.
@@ -155,7 +155,9 @@ def post_stratified(labels: Array, verdicts: Array, confidence: float = LEVEL) -
     given, judged, rest = _parts(labels, verdicts)
     everything = np.concatenate([judged, rest])
     if not all(np.isin(values, (0, 1)).all() for values in (given, everything)):
-        raise DataError("post-stratification needs labels and verdicts of 0 and 1; for scores between, use ppi")
+        raise DataError(
+            "post-stratification needs labels and verdicts of 0 and 1; other scores need prediction-powered inference"
+        )
     n, share = len(everything), float(everything.mean())
     value, variance = _stratified(given, judged, share, n, added=0)
     centre, widened = _stratified(given, judged, share, n, added=1)
@@ -195,7 +197,7 @@ def rogan_gladen(
     if specificity + sensitivity <= 1:
         raise DataError(
             f"the judge is no better than chance: specificity {specificity:.3g} + sensitivity {sensitivity:.3g} is not"
-            " above 1; use ppi, or another judge"
+            " above 1; use prediction-powered inference, or another judge"
         )
     z = _z(confidence)
     value = _corrected(share, specificity, sensitivity)
@@ -309,7 +311,7 @@ def _stratified(labels: Array, judged: Array, share: float, n: int, added: int) 
         own = labels[judged == verdict]
         if not len(own):
             if weight > 0:
-                raise DataError(f"no sample with the verdict {verdict} has a label; label some, or use ppi")
+                raise DataError(f"no sample with the verdict {verdict} has a label; label some")
             means.append(0.0)
             continue
         size = len(own) + 2 * added
