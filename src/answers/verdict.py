@@ -14,7 +14,8 @@ class Verdict:
         extracted: What was read in the answer: the letter of an option, ``"Yes"`` or ``"No"``, a number or a text as it
             was compared. None if nothing could be read: the answer is *unparsed* and counts as wrong.
         score: How right it is, in [0, 1].
-        method: The rule that read it, such as ``"letter"`` or ``"option text"``; ``"none"`` if none did.
+        method: The rule that read it, such as ``"letter"``, ``"answer is"`` or ``"option text"``; ``"none"`` if none
+            did.
     """
 
     extracted: str | None
@@ -32,9 +33,12 @@ class Answered:
             is left out.
         verdicts: Of each answer; None where there is no answer (missing, or an error), which is not scored.
         texts: The answers; None where there is none.
+        groups: What several rows share, such as their picture, for standard errors; None for a row by itself. Without
+            it, rows with the same ``image_path``, else the same ``video``, are a group.
     """
 
     ids: Sequence[str]
     columns: Sequence[Mapping[str, str]]
     verdicts: Sequence[Verdict | None]
     texts: Sequence[str | None]
+    groups: Sequence[str | None] | None = None

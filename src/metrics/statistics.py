@@ -61,6 +61,37 @@ def clustered_mean_and_stderr(
     return mean, math.sqrt(number / (number - 1) * float(np.square(deviations).sum())) / n
 
 
+def ratio_and_stderr(
+    numerators: np.ndarray[Any, Any], denominators: np.ndarray[Any, Any], clusters: np.ndarray[Any, Any]
+) -> tuple[float | None, float | None]:
+    """A ratio of two sums over samples that come in clusters, and its standard error.
+
+    With the ratio r = Σ a / Σ b, and for each of G clusters the sum e of its a − r b, the standard error is
+    √(G / (G − 1) · Σ e²) / Σ b (Cochran 1977, chapter 6). With b = 1 it is that of `clustered_mean_and_stderr`.
+
+    Args:
+        numerators: Array [n] of numbers or booleans, a; they count only where b is above 0.
+        denominators: Array [n] of numbers that are not negative, b.
+        clusters: Array [n]: what tells the clusters apart.
+
+    Returns:
+        (ratio, standard error); both None if the denominators add up to 0, the standard error None for one cluster.
+    """
+    above, below = np.asarray(numerators, dtype=np.float64), np.asarray(denominators, dtype=np.float64)
+    counted = below > 0
+    above, below = above[counted], below[counted]
+    total = float(below.sum())
+    if total == 0:
+        return None, None
+    ratio = float(above.sum()) / total
+    _, place = np.unique(np.asarray(clusters)[counted], return_inverse=True)
+    sums = np.bincount(place, weights=above - ratio * below)
+    number = len(sums)
+    if number == 1:
+        return ratio, None
+    return ratio, math.sqrt(number / (number - 1) * float(np.square(sums).sum())) / total
+
+
 def wilson(value: Any, n: Any, confidence: float = 0.95) -> tuple[Array, Array]:
     """Wilson's interval of a rate (1927): of all rates those that a score test would not reject.
 

@@ -1,0 +1,181 @@
+"""Reports of multiple-choice benchmarks."""
+
+from __future__ import annotations
+
+from testbed.answers.reports.scored import (
+    Scored,
+    by_columns,
+    mean,
+    mean_of_means,
+    slice_name,
+    sliced,
+    values_of,
+)
+from testbed.answers.verdict import Answered
+from testbed.entities import Metric
+from testbed.errors import DataError
+
+ACCURACY = "accuracy"
+SPLIT, CATEGORY, ABILITY = "split", "category", "l2-category"
+
+_ROTATION = 1_000_000  # a rotated question has the index of its base row and a multiple of this
+
+
+def accuracy(answered: Answered, scorer: str, name: str = ACCURACY) -> list[Metric]:
+    """The share of right answers: over all, by split, l2-category and category, and by these within each split.
+
+    Rows that share a picture are a cluster of the standard error.
+    """
+    rows = Scored.of(answered)
+    metrics = [mean(rows, name, scorer), *by_columns(rows, name, scorer, (SPLIT, ABILITY, CATEGORY))]
+    splits = values_of(rows.labels(SPLIT))
+    for split in splits if len(splits) > 1 else ():
+        own = rows.where(rows.labels(SPLIT), split)
+        metrics += by_columns(own, name, scorer, (ABILITY, CATEGORY), SPLIT, split)
+    return metrics
+
+
+def mmmu(answered: Answered, scorer: str) -> list[Metric]:
+    """MMMU (arXiv 2311.16502): accuracy on the validation split, by subject (category) and group (l2-category).
+
+    Of a table without that split, all rows count. VLMEvalKit's table also has the development split, which is given
+    as a slice.
+    """
+    rows = Scored.of(answered)
+    splits = rows.labels(SPLIT)
+    reported = rows.where(splits, "validation") if "validation" in splits else rows
+    return [
+        mean(reported, ACCURACY, scorer),
+        *by_columns(rows, ACCURACY, scorer, (SPLIT,)),
+        *by_columns(reported, ACCURACY, scorer, (ABILITY, CATEGORY)),
+    ]
+
+
+def circular(answered: Answered, scorer: str) -> list[Metric]:
+    """Questions that are asked again with their options rotated (MMBench, arXiv 2307.06281): three scores.
+
+    - ``circular``: a question is right if all its rotations are. One with a rotation without an answer does not count.
+    - ``vanilla_base``: the questions as they are, without rotations.
+    - ``vanilla_all``: every rotation as a question of its own.
+
+    The base row of a rotation is ``g_index``, else the index modulo 1,000,000; rows whose base row is missing count in
+    ``vanilla_all`` alone. A part of a set may lack rotations: compare the numbers of samples.
+
+    Raises:
+        DataError: If an index is not a whole number.
+    """
+    rows = Scored.of(answered)
+    bases = [_base(row_id, columns.get("g_index")) for row_id, columns in zip(rows.ids, rows.columns, strict=True)]
+    own = [_whole(row_id) for row_id in rows.ids]
+    first = {number: place for place, number in enumerate(own) if number == bases[place]}
+    together = [place for place, base in enumerate(bases) if base in first]
+    together.sort(key=lambda place: own[place] != bases[place])  # base rows first: groups have their columns
+    rows = rows.clustered(bases)
+    groups = rows.take(together).all_right([bases[place] for place in together])
+    base_rows = rows.take(first.values())
+    metrics = []
+    for name, part in (("circular", groups), ("vanilla_base", base_rows), ("vanilla_all", rows)):
+        metrics.append(mean(part, name, scorer))
+        metrics += by_columns(part, name, scorer, (SPLIT, ABILITY, CATEGORY))
+    return metrics
+
+
+def _base(row_id: str, given: str | None) -> int:
+    return _whole(row_id) % _ROTATION if given is None else _whole(given)
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise DataError(
+            f"a table of rotated questions has the index {text!r}; expected a whole number (the base row's, and a"
+            " multiple of 1,000,000)"
+        ) from None
+
+
+def mmvp(answered: Answered, scorer: str) -> list[Metric]:
+    """MMVP (arXiv 2401.06209): ``both_right``, the share of pairs of rows with both right, and ``accuracy`` of rows.
+
+    A pair is two rows with the same question, one after the other; a row without its other half is in no pair.
+    VLMEvalKit calls these Overall and Average.
+    """
+    rows = Scored.of(answered)
+    questions = rows.labels("question")
+    keys: list[int | None] = [None] * len(rows)
+    place = 0
+    while place + 1 < len(rows):
+        if questions[place] is not None and questions[place] == questions[place + 1]:
+            keys[place] = keys[place + 1] = place
+            place += 1
+        place += 1
+    return [mean(rows.all_right(keys), "both_right", scorer), mean(rows, ACCURACY, scorer)]
+
+
+def cv_bench_2d(answered: Answered, scorer: str) -> list[Metric]:
+    """CV-Bench's 2D half (arXiv 2406.16860): ``mean_over_sources`` of the accuracies of COCO and ADE20K.
+
+    Also the accuracy of all rows, by source and category.
+    """
+    rows = Scored.of(answered)
+    return [
+        mean_of_means(rows, "mean_over_sources", scorer, rows.labels("source")),
+        mean(rows, ACCURACY, scorer),
+        *by_columns(rows, ACCURACY, scorer, ("source", CATEGORY)),
+    ]
+
+
+def hr_bench(answered: Answered, scorer: str) -> list[Metric]:
+    """HR-Bench (arXiv 2408.15556): ``mean_over_cycles`` of the options' order, over all and by category.
+
+    A cycle without rows of a category is left out of that category's mean; VLMEvalKit counts it as 0. The cycles ask
+    the same questions: where no pictures are known, rows with the same question are a cluster of the standard error.
+    """
+    rows = Scored.of(answered)
+    rows = rows.clustered(rows.labels("question"))
+    cycle, name = "cycle_category", "mean_over_cycles"
+    metrics = [mean_of_means(rows, name, scorer, rows.labels(cycle)), mean(rows, ACCURACY, scorer)]
+    for category in values_of(rows.labels(CATEGORY)):
+        own = rows.where(rows.labels(CATEGORY), category)
+        metrics.append(mean_of_means(own, name, scorer, own.labels(cycle), slice_name(CATEGORY, category)))
+    return metrics + by_columns(rows, ACCURACY, scorer, (cycle,))
+
+
+def mme_realworld(answered: Answered, scorer: str) -> list[Metric]:
+    """MME-RealWorld (arXiv 2408.13257): accuracy over all, by task, sub-task and kind of question.
+
+    ``category`` is ``TASK/SUB-TASK``. The kind is ``l2-category`` in lower case, of attributes without its last part.
+    """
+    rows = Scored.of(answered)
+    tasks = [each and each.split("/")[0] for each in rows.labels(CATEGORY)]
+    kinds = [
+        category and kind and f"{category}/{_kind(kind)}"
+        for category, kind in zip(rows.labels(CATEGORY), rows.labels(ABILITY), strict=True)
+    ]
+    return [
+        mean(rows, ACCURACY, scorer),
+        *sliced(rows, ACCURACY, scorer, "task", tasks),
+        *sliced(rows, ACCURACY, scorer, "sub-task", rows.labels(CATEGORY)),
+        *sliced(rows, ACCURACY, scorer, "kind", kinds),
+    ]
+
+
+def _kind(ability: str) -> str:
+    lower = ability.lower()
+    return f"{lower.split('/')[0]}/attribute" if "attribute" in lower else lower
+
+
+def video_mme(answered: Answered, scorer: str) -> list[Metric]:
+    """Video-MME (arXiv 2405.21075): accuracy over all, by duration, domain, sub-category and kind of task.
+
+    The last three also within each duration. Questions of one video are a cluster of the standard error. A question
+    without an answer does not count; an answer in which nothing can be read is wrong, as in VLMEvalKit, whose score −1
+    for it is never given.
+    """
+    rows = Scored.of(answered)
+    parts = ("domain", "sub_category", "task_type")
+    metrics = [mean(rows, ACCURACY, scorer), *by_columns(rows, ACCURACY, scorer, ("duration", *parts))]
+    for duration in values_of(rows.labels("duration")):
+        own = rows.where(rows.labels("duration"), duration)
+        metrics += by_columns(own, ACCURACY, scorer, parts, "duration", duration)
+    return metrics

@@ -1,0 +1,105 @@
+"""Reports of benchmarks whose answers are numbers, words or phrases."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+import numpy as np
+
+from testbed.answers.reports.choice import ABILITY, ACCURACY, CATEGORY, SPLIT
+from testbed.answers.reports.scored import Labels, Scored, by_columns, mean, slice_name, sliced, values_of
+from testbed.answers.verdict import Answered
+from testbed.entities import OVERALL, Metric
+
+OCR_GROUPS = {
+    "Regular Text Recognition": "Text Recognition",
+    "Irregular Text Recognition": "Text Recognition",
+    "Artistic Text Recognition": "Text Recognition",
+    "Handwriting Recognition": "Text Recognition",
+    "Digit String Recognition": "Text Recognition",
+    "Non-Semantic Text Recognition": "Text Recognition",
+    "Scene Text-centric VQA": "Scene Text-centric VQA",
+    "Doc-oriented VQA": "Doc-oriented VQA",
+    "Key Information Extraction": "Key Information Extraction",
+    "Handwritten Mathematical Expression Recognition": "Handwritten Mathematical Expression Recognition",
+}
+
+# What a verdict's method begins with if no rule of ours read the answer.
+JUDGED = ("judge", "replay", "human")
+
+
+def vqa(answered: Answered, scorer: str, name: str = ACCURACY) -> list[Metric]:
+    """The mean score: over all, by split, l2-category and category.
+
+    VLMEvalKit gives either splits or categories.
+    """
+    rows = Scored.of(answered)
+    return [mean(rows, name, scorer), *by_columns(rows, name, scorer, (SPLIT, ABILITY, CATEGORY))]
+
+
+def anls(answered: Answered, scorer: str) -> list[Metric]:
+    """As `vqa`, of scores that are normalised Levenshtein similarities (DocVQA, arXiv 2007.00398): ``anls``."""
+    return vqa(answered, scorer, "anls")
+
+
+def mtvqa(answered: Answered, scorer: str) -> list[Metric]:
+    """MTVQA (arXiv 2405.11985): accuracy over all rows and by language, which is the column ``category``."""
+    rows = Scored.of(answered)
+    return [mean(rows, ACCURACY, scorer), *sliced(rows, ACCURACY, scorer, "language", rows.labels(CATEGORY))]
+
+
+def ocrbench(answered: Answered, scorer: str) -> list[Metric]:
+    """OCRBench (arXiv 2305.07895): ``score`` in points, one for each right answer of 1,000, and ``accuracy``.
+
+    Over all, by the ten categories and in their five groups. VLMEvalKit's normalised score is ``score`` / 10, whatever
+    the number of questions; the accuracy of a part of the set is that of the questions that were asked.
+    """
+    rows = Scored.of(answered)
+    categories = rows.labels(CATEGORY)
+    metrics = _points(rows, scorer, OVERALL)
+    for what, labels in (("group", [OCR_GROUPS.get(each or "") for each in categories]), (CATEGORY, categories)):
+        for label in values_of(labels):
+            metrics += _points(rows.where(labels, label), scorer, slice_name(what, label))
+    return metrics
+
+
+def _points(rows: Scored, scorer: str, part: str) -> list[Metric]:
+    share = mean(rows, ACCURACY, scorer, part)
+    total = None if share.value is None else float(np.nansum(rows.scores))
+    stderr = None if share.stderr is None or share.n is None else share.stderr * share.n
+    return [Metric("score", total, share.n, stderr, slice=part, unit="points", scorer=scorer), share]
+
+
+def math_vista(answered: Answered, scorer: str) -> list[Metric]:
+    """MathVista (arXiv 2310.02255): ``accuracy`` and ``prefetch``, over all, by task and by skill.
+
+    ``prefetch`` is the share of answers that rules could read, so that no judge was asked. A question counts in each of
+    its skills, which ``skills`` lists; a cell that is no list is one skill. VLMEvalKit has one row for a task and a
+    skill of the same name.
+    """
+    rows = Scored.of(answered)
+    by_rule = [
+        np.nan if each is None else float(each.extracted is not None and not each.method.startswith(JUDGED))
+        for each in answered.verdicts
+    ]
+    prefetch = replace(rows, scores=np.array(by_rule, dtype=np.float64))
+    skills = [_skills(cell) for cell in rows.labels("skills")]
+    metrics = []
+    for name, scored in ((ACCURACY, rows), ("prefetch", prefetch)):
+        metrics.append(mean(scored, name, scorer))
+        metrics += by_columns(scored, name, scorer, ("task",))
+        for skill in values_of([each for own in skills for each in own]):
+            has: Labels = [skill if skill in own else None for own in skills]
+            metrics += sliced(scored, name, scorer, "skill", has)
+    return metrics
+
+
+def _skills(cell: str | None) -> list[str]:
+    if cell is None:
+        return []
+    try:
+        listed = ast.literal_eval(cell)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return [cell]
+    return [str(each) for each in listed] if isinstance(listed, list | tuple) else [cell]

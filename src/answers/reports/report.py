@@ -1,0 +1,152 @@
+"""All reports by name, and what every report has besides: how much could be read, cut off, or read differently."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from testbed.answers.reports import choice, free_text, yes_no
+from testbed.answers.reports.scored import Array, Scored, mean
+from testbed.answers.reports.we_math import we_math
+from testbed.answers.verdict import Answered, Verdict
+from testbed.entities import Metric
+from testbed.errors import unknown_name
+
+VERSION = 1  # of all reports; raised when numbers change
+CUT_OFF = "length"  # the finish reason of an answer that reached the longest allowed
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a benchmark reports.
+
+    Attributes:
+        compute: From answered questions and the name of the scorer to the metrics.
+        primary: The metric that a table shows, of all rows.
+        published: The names that VLMEvalKit gives to the metrics, where they differ.
+    """
+
+    compute: Callable[[Answered, str], list[Metric]]
+    primary: str
+    published: Mapping[str, str]
+
+
+REPORTS: Mapping[str, Report] = {
+    "accuracy": Report(choice.accuracy, "accuracy", {"accuracy": "Overall"}),
+    "anls": Report(free_text.anls, "anls", {"anls": "Overall"}),
+    "circular": Report(choice.circular, "circular", {"circular": "Overall"}),
+    "cv_bench_2d": Report(choice.cv_bench_2d, "mean_over_sources", {"mean_over_sources": "Overall"}),
+    "hallusion": Report(yes_no.hallusion, "average", {"aacc": "aAcc", "facc": "fAcc", "qacc": "qAcc"}),
+    "hr_bench": Report(choice.hr_bench, "mean_over_cycles", {"mean_over_cycles": "Average"}),
+    "math_vista": Report(free_text.math_vista, "accuracy", {"accuracy": "acc", "prefetch": "prefetch_rate"}),
+    "mme": Report(yes_no.mme, "total", {}),
+    "mme_realworld": Report(choice.mme_realworld, "accuracy", {"accuracy": "Overall"}),
+    "mmmu": Report(choice.mmmu, "accuracy", {"accuracy": "Overall"}),
+    "mmvp": Report(choice.mmvp, "both_right", {"both_right": "Overall", "accuracy": "Average"}),
+    "mtvqa": Report(free_text.mtvqa, "accuracy", {"accuracy": "Average"}),
+    "ocrbench": Report(free_text.ocrbench, "score", {"score": "Final Score"}),
+    "pope": Report(yes_no.pope, "f1", {"f1": "Overall", "accuracy": "acc"}),
+    "video_mme": Report(choice.video_mme, "accuracy", {"accuracy": "overall"}),
+    "vqa": Report(free_text.vqa, "accuracy", {"accuracy": "Overall"}),
+    "we_math": Report(
+        we_math,
+        "score_strict",
+        {
+            "score_strict": "Score (Strict)",
+            "score_loose": "Score (Loose)",
+            "insufficient_knowledge": "InsufficientKnowledge (Strict)",
+            "inadequate_generalization": "InadequateGeneralization (Strict)",
+            "complete_mastery_strict": "CompleteMastery (Strict)",
+            "complete_mastery_loose": "CompleteMastery (Loose)",
+            "rote_memorization_strict": "RoteMemorization (Strict)",
+            "rote_memorization_loose": "RoteMemorization (Loose)",
+        },
+    ),
+}
+
+# What VLMEvalKit calls the abilities of MMBench.
+PUBLISHED_ABILITIES: Mapping[str, str] = {
+    "coarse_perception": "CP",
+    "finegrained_perception (instance-level)": "FP-S",
+    "finegrained_perception (cross-instance)": "FP-C",
+    "logic_reasoning": "LR",
+    "relation_reasoning": "RR",
+    "attribute_reasoning": "AR",
+}
+
+
+def report(
+    name: str,
+    answered: Answered,
+    scorer: str,
+    *,
+    finish_reasons: Sequence[str | None] | None = None,
+    other_verdicts: Sequence[Verdict | None] | None = None,
+    expected: Array | None = None,
+) -> list[Metric]:
+    """The metrics of a report, and those of `extras`.
+
+    Args:
+        name: A key of `REPORTS`.
+        answered: The answered questions.
+        scorer: What computed the metrics, with its version.
+        finish_reasons: See `extras`, as for the rest.
+        other_verdicts: See there.
+        expected: See there.
+
+    Raises:
+        UnknownNameError: If there is no such report.
+        DataError: If the rows lack what the report needs.
+    """
+    if name not in REPORTS:
+        raise unknown_name("report", name, sorted(REPORTS), "testbed.answers.reports", f"{__name__}.REPORTS")
+    more = extras(answered, scorer, finish_reasons=finish_reasons, other_verdicts=other_verdicts, expected=expected)
+    return REPORTS[name].compute(answered, scorer) + more
+
+
+def extras(
+    answered: Answered,
+    scorer: str,
+    *,
+    finish_reasons: Sequence[str | None] | None = None,
+    other_verdicts: Sequence[Verdict | None] | None = None,
+    expected: Array | None = None,
+) -> list[Metric]:
+    """What a reader should know of any score.
+
+    - ``coverage``: the share of the rows with an answer; the others count nowhere.
+    - ``unparsed``: the share of the answers in which nothing could be read.
+    - ``cut_off``: the share of the answers that reached the longest length allowed.
+    - ``rules_differ``: the share of the answers that other rules score differently.
+    - ``expected_of_draw``: the mean score if an option is drawn at random where nothing could be read.
+
+    Args:
+        answered: The n answered questions.
+        scorer: What computed the metrics.
+        finish_reasons: For each row why the answer ended; None where it is not known. Without it there is no
+            ``cut_off``.
+        other_verdicts: What other rules say of each answer. Without it there is no ``rules_differ``.
+        expected: Float array [n]: the score to expect of each answer with a draw; NaN for none. Without it there is no
+            ``expected_of_draw``.
+    """
+    rows, verdicts = Scored.of(answered), answered.verdicts
+    there = [each is not None for each in verdicts]
+    unparsed = [np.nan if each is None else float(each.extracted is None) for each in verdicts]
+    found: dict[str, Sequence[float] | Array] = {"coverage": [float(each) for each in there], "unparsed": unparsed}
+    if finish_reasons is not None:
+        found["cut_off"] = [
+            float(reason == CUT_OFF) if has and reason is not None else np.nan
+            for has, reason in zip(there, finish_reasons, strict=True)
+        ]
+    if other_verdicts is not None:
+        found["rules_differ"] = [
+            np.nan if one is None or other is None else float(one.score != other.score)
+            for one, other in zip(verdicts, other_verdicts, strict=True)
+        ]
+    if expected is not None:
+        found["expected_of_draw"] = np.where(there, np.asarray(expected, dtype=np.float64), np.nan)
+    return [
+        mean(replace(rows, scores=np.asarray(values, dtype=np.float64)), name, scorer) for name, values in found.items()
+    ]

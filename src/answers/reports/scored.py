@@ -1,0 +1,172 @@
+"""Scores of rows as arrays, and means over parts and groups of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from testbed.answers.verdict import Answered
+from testbed.entities import OVERALL, Metric
+from testbed.metrics.statistics import clustered_mean_and_stderr
+
+Array = np.ndarray[Any, Any]
+Labels = Sequence[str | None]
+
+_GROUPS = ("image_path", "video")  # columns that say what rows share; the first that is there counts
+_LONGEST = 256  # characters of a slice
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Rows, or groups of rows, with their scores. All parts have the same length n.
+
+    Attributes:
+        ids: The index of each row.
+        columns: The columns of each row.
+        scores: Float array [n] in [0, 1]; NaN where there is no answer, which does not count.
+        extracted: What was read in each answer; None if nothing was.
+        clusters: Integer array [n], the same number for rows that share a picture, for standard errors.
+    """
+
+    ids: Sequence[str]
+    columns: Sequence[Mapping[str, str]]
+    scores: Array
+    extracted: Sequence[str | None]
+    clusters: Array
+
+    @classmethod
+    def of(cls, answered: Answered) -> Scored:
+        """The rows of a set."""
+        verdicts = answered.verdicts
+        return cls(
+            ids=answered.ids,
+            columns=answered.columns,
+            scores=np.array([np.nan if each is None else each.score for each in verdicts], dtype=np.float64),
+            extracted=[None if each is None else each.extracted for each in verdicts],
+            clusters=_clusters(answered),
+        )
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def counted(self) -> Array:
+        """Which rows count: boolean array [n]."""
+        return ~np.isnan(self.scores)
+
+    def labels(self, column: str) -> Labels:
+        """The cells of a column; None where it is empty."""
+        return [each.get(column) for each in self.columns]
+
+    def take(self, positions: Iterable[int]) -> Scored:
+        """The rows at some positions, in this order; a row may be taken several times."""
+        places = np.fromiter(positions, dtype=np.int64)
+        return Scored(
+            ids=[self.ids[place] for place in places],
+            columns=[self.columns[place] for place in places],
+            scores=self.scores[places],
+            extracted=[self.extracted[place] for place in places],
+            clusters=self.clusters[places],
+        )
+
+    def clustered(self, keys: Sequence[Hashable]) -> Scored:
+        """With the rows of the same key as clusters, unless it is known which rows share a picture."""
+        return self if len(set(self.clusters.tolist())) < len(self) else replace(self, clusters=_numbered(keys))
+
+    def where(self, labels: Labels, label: str) -> Scored:
+        """The rows with a label."""
+        return self.take(place for place, each in enumerate(labels) if each == label)
+
+    def all_right(self, keys: Sequence[Hashable | None]) -> Scored:
+        """The groups of rows with the same key: 1 if all are right, else 0, NaN if one has no answer.
+
+        Each has the id, the columns and the cluster of its first row.
+
+        Args:
+            keys: The group of each row; None for a row in no group.
+        """
+        groups: dict[Hashable, list[int]] = {}
+        for place, key in enumerate(keys):
+            if key is not None:
+                groups.setdefault(key, []).append(place)
+        members = list(groups.values())
+        right = [np.nan if np.isnan(self.scores[each]).any() else (self.scores[each] == 1).all() for each in members]
+        firsts = self.take(each[0] for each in members)
+        return replace(firsts, scores=np.array(right, dtype=np.float64), extracted=[None] * len(members))
+
+
+def _clusters(answered: Answered) -> Array:
+    groups = answered.groups
+    if groups is None:
+        column = next((each for each in _GROUPS if any(each in row for row in answered.columns)), None)
+        groups = [None if column is None else row.get(column) for row in answered.columns]
+    return _numbered([place if group is None else group for place, group in enumerate(groups)])
+
+
+def _numbered(keys: Sequence[Hashable]) -> Array:
+    """The same number for the same key: integer array [n]."""
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return np.array([numbers[key] for key in keys], dtype=np.int64)
+
+
+def values_of(labels: Labels) -> list[str]:
+    """The different labels, by name."""
+    return sorted({label for label in labels if label is not None})
+
+
+def slice_name(*parts: str) -> str:
+    """``WHAT/NAME``, as the slice of a metric; of several, one in the other."""
+    return "/".join(parts)[:_LONGEST]
+
+
+def mean(rows: Scored, name: str, scorer: str, part: str = OVERALL) -> Metric:
+    """The mean score of rows; None without an answer."""
+    counted = rows.counted
+    value, stderr = clustered_mean_and_stderr(rows.scores[counted], rows.clusters[counted])
+    return Metric(name, value, int(counted.sum()), stderr, slice=part, scorer=scorer)
+
+
+def sliced(rows: Scored, name: str, scorer: str, what: str, labels: Labels, *within: str) -> list[Metric]:
+    """The mean of the rows with each label.
+
+    Args:
+        rows: The rows.
+        name: Of the metric.
+        scorer: What computed it.
+        what: What the labels are, such as ``category``.
+        labels: The label of each row; None for a row without one.
+        within: The slice that the rows are, if they are a part of a set.
+    """
+    return [
+        mean(rows.where(labels, label), name, scorer, slice_name(*within, what, label)) for label in values_of(labels)
+    ]
+
+
+def by_columns(rows: Scored, name: str, scorer: str, columns: Sequence[str], *within: str) -> list[Metric]:
+    """`sliced` by each of the columns that are there."""
+    return [metric for column in columns for metric in sliced(rows, name, scorer, column, rows.labels(column), *within)]
+
+
+def mean_of_means(rows: Scored, name: str, scorer: str, labels: Labels, part: str = OVERALL) -> Metric:
+    """The mean of the means of rows with the same label, each label weighing the same; rows without one do not count.
+
+    The standard error is clustered: √(G / (G − 1) · Σ e²), with e the sum of the weighted deviations of a cluster's
+    scores from their label's mean, for G clusters. None if a label has a single row.
+    """
+    kept = rows.take(place for place, label in enumerate(labels) if label is not None and rows.counted[place])
+    if not len(kept):
+        return Metric(name, None, 0, slice=part, scorer=scorer)
+    names = [label for label, counts in zip(labels, rows.counted, strict=True) if label is not None and counts]
+    _, place = np.unique(names, return_inverse=True)
+    sizes = np.bincount(place)
+    means = np.bincount(place, weights=kept.scores) / sizes
+    weighted = (kept.scores - means[place]) / (sizes[place] * len(sizes))
+    _, cluster = np.unique(kept.clusters, return_inverse=True)
+    sums = np.bincount(cluster, weights=weighted)
+    stderr = None
+    if sizes.min() > 1 and len(sums) > 1:
+        stderr = float(np.sqrt(len(sums) / (len(sums) - 1) * np.square(sums).sum()))
+    return Metric(name, float(means.mean()), len(kept), stderr, slice=part, scorer=scorer)

@@ -1,0 +1,91 @@
+"""The report of We-Math (arXiv 2407.01284): what a model lacks where it fails at problems of several steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from testbed.answers.reports.choice import ACCURACY
+from testbed.answers.reports.scored import Array, Scored, mean, slice_name
+from testbed.answers.verdict import Answered
+from testbed.entities import Metric
+from testbed.metrics.statistics import mean_and_stderr, ratio_and_stderr
+
+_STEPS = (2, 3)
+
+
+@dataclass(frozen=True)
+class _Problems:
+    """Problems of several steps that have an answer to each question, as boolean arrays."""
+
+    all_steps: Array
+    any_step: Array
+    whole: Array
+
+
+def we_math(answered: Answered, scorer: str) -> list[Metric]:
+    """We-Math's four dimensions of problems with two and three steps, strict and loose.
+
+    A problem is right as a whole or not, and so is each of its steps (``key`` is ``2steps_1``, …, ``2steps_multi``;
+    ``ID`` names the problem):
+
+    - ``insufficient_knowledge`` (IK): a step is wrong, and the whole.
+    - ``inadequate_generalization`` (IG): all steps are right, the whole is wrong.
+    - ``complete_mastery`` (CM): the whole and all steps are right; loose: the whole and any step.
+    - ``rote_memorization`` (RM): the whole is right, but a step wrong; loose: all steps wrong. As a share of RM + CM.
+    - ``score``: (N − IG / 2 − RM − IK) / N for N problems.
+
+    The names of the last three end with ``_strict`` and ``_loose``; the others are the same for both. ``accuracy`` has
+    the slices ``steps/1`` (each single step), ``steps/2`` and ``steps/3`` (the whole). VLMEvalKit always divides by
+    525, the number of problems in the set; here N counts those with all answers. Its RM fails where RM + CM is 0; here
+    it is None.
+    """
+    rows = Scored.of(answered)
+    keys = rows.labels("key")
+    found = _problems(rows)
+    generalization = found.all_steps & ~found.whole
+    metrics = []
+    for kind, mastered in (("strict", found.all_steps & found.whole), ("loose", found.any_step & found.whole)):
+        memorized = found.whole & ~mastered
+        value, stderr = ratio_and_stderr(memorized, memorized | mastered, np.arange(len(mastered)))
+        size = int((memorized | mastered).sum())
+        metrics += [
+            _share(f"score_{kind}", mastered + 0.5 * generalization, scorer),
+            _share(f"complete_mastery_{kind}", mastered, scorer),
+            Metric(f"rote_memorization_{kind}", value, size, stderr, scorer=scorer),
+        ]
+    metrics += [
+        _share("insufficient_knowledge", ~found.all_steps & ~found.whole, scorer),
+        _share("inadequate_generalization", generalization, scorer),
+        mean(rows, ACCURACY, scorer),
+    ]
+    steps = [None if key is None else "1" if not key.endswith("_multi") else key[:1] for key in keys]
+    parts = [(each, rows.where(steps, each)) for each in ("1", *map(str, _STEPS))]
+    return metrics + [mean(own, ACCURACY, scorer, slice_name("steps", each)) for each, own in parts]
+
+
+def _problems(rows: Scored) -> _Problems:
+    scores = {
+        (columns.get("key"), columns.get("ID", columns.get("id"))): score == 1
+        for columns, score in zip(rows.columns, rows.scores, strict=True)
+        if not np.isnan(score)
+    }
+    steps: list[list[bool]] = []
+    whole: list[bool] = []
+    for number in _STEPS:
+        wanted = [f"{number}steps_{step}" for step in (*range(1, number + 1), "multi")]
+        for name in dict.fromkeys(problem for key, problem in scores if key == wanted[-1]):
+            if all((key, name) in scores for key in wanted):
+                steps.append([bool(scores[key, name]) for key in wanted[:-1]])
+                whole.append(bool(scores[wanted[-1], name]))
+    return _Problems(
+        all_steps=np.array([all(each) for each in steps], dtype=bool),
+        any_step=np.array([any(each) for each in steps], dtype=bool),
+        whole=np.array(whole, dtype=bool),
+    )
+
+
+def _share(name: str, values: Array, scorer: str) -> Metric:
+    value, stderr = mean_and_stderr(values)
+    return Metric(name, value, len(values), stderr, scorer=scorer)

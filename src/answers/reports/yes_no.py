@@ -1,0 +1,166 @@
+"""Reports of benchmarks whose answers are yes or no."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from testbed.answers.reports.choice import ABILITY, ACCURACY, CATEGORY
+from testbed.answers.reports.scored import Array, Scored, mean, slice_name, values_of
+from testbed.answers.verdict import Answered
+from testbed.entities import OVERALL, Metric
+from testbed.errors import DataError
+from testbed.metrics.statistics import mean_and_stderr, ratio_and_stderr
+
+PERCEPTION = ("OCR", "artwork", "celebrity", "color", "count", "existence", "landmark", "position", "posters", "scene")
+REASONING = ("code_reasoning", "commonsense_reasoning", "numerical_calculation", "text_translation")
+
+_SUMS = (("perception", PERCEPTION), ("reasoning", REASONING), ("total", (*PERCEPTION, *REASONING)))
+_POINTS = "points"
+_PLUS = "accuracy_plus"
+
+
+def mme(answered: Answered, scorer: str) -> list[Metric]:
+    """MME (arXiv 2306.13394): points by category, and their sums ``perception``, ``reasoning`` and ``total``.
+
+    Each category has ``accuracy`` of questions, ``accuracy_plus``, the share of pictures whose questions are all right,
+    and ``score``: the sum of both in percent, at most 200 points. Perception has ten categories (at most 2,000 points),
+    reasoning four (800). One without answers adds nothing, and is named by the metric ``missing`` with its slice. A
+    picture with one question, or one that has no answer, does not count in ``accuracy_plus``.
+
+    Raises:
+        DataError: If it is not known which rows share a picture.
+    """
+    rows = Scored.of(answered)
+    if len(rows) and answered.groups is None and not any("image_path" in each for each in rows.columns):
+        raise DataError("MME counts pictures with all questions right, but the table has no column image_path")
+    metrics = [mean(rows, ACCURACY, scorer), mean(_pictures(rows), _PLUS, scorer)]
+    scores: dict[str, Metric] = {}
+    for category in values_of(rows.labels(CATEGORY)):
+        part = slice_name(CATEGORY, category)
+        own = rows.where(rows.labels(CATEGORY), category)
+        single, plus = mean(own, ACCURACY, scorer, part), mean(_pictures(own), _PLUS, scorer, part)
+        scores[category] = _points(own, single, plus)
+        metrics += [single, plus, scores[category]]
+    sums = [_sum(name, [scores.get(each) for each in wanted], scorer) for name, wanted in _SUMS]
+    missing = [each for each in (*PERCEPTION, *REASONING) if each not in scores or scores[each].value is None]
+    gaps = [Metric("missing", 1.0, 0, slice=slice_name(CATEGORY, each), unit="", scorer=scorer) for each in missing]
+    return [*sums, *metrics, *gaps]
+
+
+def _pictures(rows: Scored) -> Scored:
+    """The pictures with more than one question."""
+    keys = list(zip(rows.labels(CATEGORY), rows.clusters.tolist(), strict=True))
+    questions = Counter(keys)
+    return rows.all_right([key if questions[key] > 1 else None for key in keys])
+
+
+def _points(rows: Scored, single: Metric, plus: Metric) -> Metric:
+    """The points of a category; the standard error is that of the pictures' points, which all weigh the same."""
+    value = None if single.value is None or plus.value is None else 100 * (single.value + plus.value)
+    points = []
+    for cluster in np.unique(rows.clusters):
+        own = rows.scores[rows.clusters == cluster]
+        if len(own) > 1 and not np.isnan(own).any():
+            points.append(100 * (own.mean() + (own == 1).all()))
+    _, stderr = mean_and_stderr(np.array(points))
+    return Metric("score", value, single.n, stderr, single.slice, _POINTS, single.scorer)
+
+
+def _sum(name: str, parts: Sequence[Metric | None], scorer: str) -> Metric:
+    """The sum of categories, which are independent; None if all are missing."""
+    known = [each for each in parts if each is not None and each.value is not None]
+    value = sum(each.value or 0.0 for each in known) if known else None
+    errors = [each.stderr for each in known if each.stderr is not None]
+    stderr = math.sqrt(sum(error**2 for error in errors)) if known and len(errors) == len(known) else None
+    return Metric(name, value, sum(each.n or 0 for each in known), stderr, unit=_POINTS, scorer=scorer)
+
+
+def pope(answered: Answered, scorer: str) -> list[Metric]:
+    """POPE (arXiv 2305.10355): accuracy, precision, recall and F1 of "yes", and the share of answers "yes".
+
+    Over all and by category. A row with several categories, separated by commas, counts once in each, and as often over
+    all; its repetitions are a cluster of the standard error, as are rows that share a picture. An answer in which
+    neither yes nor no can be read is not a yes for precision, recall and F1, and wrong for accuracy. Where a share has
+    no rows (precision of a model that never says yes), it is None; VLMEvalKit gives 0.
+    """
+    rows = Scored.of(answered)
+    repeated: list[int] = []
+    categories: list[str | None] = []
+    for place, cell in enumerate(rows.labels(CATEGORY)):
+        own = [None] if cell is None else [each.strip() for each in cell.split(",")]
+        repeated += [place] * len(own)
+        categories += own
+    rows = rows.take(repeated)
+    metrics = _yes(rows, scorer, OVERALL)
+    for category in values_of(categories):
+        metrics += _yes(rows.where(categories, category), scorer, slice_name(CATEGORY, category))
+    return metrics
+
+
+def _yes(rows: Scored, scorer: str, part: str) -> list[Metric]:
+    rows = rows.take(np.flatnonzero(rows.counted))
+    true, said = (
+        np.array([each is not None and each.strip().lower() == "yes" for each in texts], dtype=bool)
+        for texts in (rows.labels("answer"), rows.extracted)
+    )
+    ones = np.ones(len(rows))
+    shares: tuple[tuple[str, Array, Array], ...] = (
+        ("f1", 2 * (true & said), true.astype(int) + said),
+        ("precision", true & said, said),
+        ("recall", true & said, true),
+        ("yes_share", said, ones),
+    )
+    metrics = [mean(rows, ACCURACY, scorer, part)]
+    for name, above, below in shares:
+        value, stderr = ratio_and_stderr(above, below, rows.clusters)
+        metrics.append(Metric(name, value, int((below > 0).sum()), stderr, slice=part, scorer=scorer))
+    return metrics
+
+
+def hallusion(answered: Answered, scorer: str) -> list[Metric]:
+    """HallusionBench (arXiv 2310.14566): ``aacc``, ``facc``, ``qacc`` and their mean ``average``.
+
+    aAcc is the share of right answers; fAcc that of figures whose questions are all right; qAcc that of questions that
+    are right for all figures. A figure or question with a row without an answer does not count. Over all, by category
+    and l2-category. Figures and questions are numbered in the index, whose parts 4 to 6 between underscores are set,
+    figure and question; VLMEvalKit has no mean, which leader boards use.
+
+    Raises:
+        DataError: If an index has fewer parts.
+    """
+    rows = Scored.of(answered)
+    metrics = _hallusion(rows, scorer, OVERALL)
+    for column in (CATEGORY, ABILITY):
+        labels = rows.labels(column)
+        for label in values_of(labels):
+            metrics += _hallusion(rows.where(labels, label), scorer, slice_name(column, label))
+    return metrics
+
+
+def _hallusion(rows: Scored, scorer: str, part: str) -> list[Metric]:
+    numbers = [_numbers(each) for each in rows.ids]
+    topics = rows.labels(ABILITY)
+    figures = [(topic, own[0], own[1]) for topic, own in zip(topics, numbers, strict=True)]
+    questions = [(topic, own[0], own[2]) for topic, own in zip(topics, numbers, strict=True)]
+    three = [
+        mean(rows, "aacc", scorer, part),
+        mean(rows.all_right(figures), "facc", scorer, part),
+        mean(rows.all_right(questions), "qacc", scorer, part),
+    ]
+    known = [each.value for each in three if each.value is not None]
+    average = sum(known) / 3 if len(known) == 3 else None
+    return [Metric("average", average, three[0].n, slice=part, scorer=scorer), *three]
+
+
+def _numbers(row_id: str) -> tuple[str, str, str]:
+    parts = row_id.split("_")
+    if len(parts) < 6:
+        raise DataError(
+            f"HallusionBench has the index {row_id!r}; expected six parts between underscores, the last three of them"
+            " set, figure and question"
+        )
+    return parts[3], parts[4], parts[5]

@@ -1,0 +1,249 @@
+"""A judge corrected with labels: numbers of published code, by hand, and how often intervals hold the truth."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from testbed.errors import DataError
+from testbed.metrics.calibrated import (
+    cost_of_effective_label,
+    effective_labels,
+    labels_alone,
+    labels_by_truth,
+    paired_difference,
+    post_stratified,
+    prediction_powered,
+    rogan_gladen,
+    rogan_gladen_of,
+)
+
+NAN = math.nan
+
+
+def judged(seed=0, size=1000, share=0.7, sensitivity=0.9, false_alarms=0.3, labelled=200):
+    """Truths, the verdicts of a judge, and labels of the first samples."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random(size) < share
+    verdicts = np.where(truth, rng.random(size) < sensitivity, rng.random(size) < false_alarms).astype(float)
+    labels = np.where(np.arange(size) < labelled, truth, NAN)
+    return truth.astype(float), verdicts, labels
+
+
+def digits(estimate, places=5):
+    return tuple(round(each, places) for each in (estimate.value, estimate.low, estimate.high))
+
+
+class TestPredictionPowered:
+    # Values of ppi-python 0.2.3 on the same arrays.
+
+    def test_the_arrays_are_those_of_the_published_numbers(self):
+        truth, verdicts, labels = judged()
+        assert (truth.mean(), verdicts.mean(), np.nanmean(labels)) == (0.678, 0.701, 0.635)
+
+    def test_the_tuned_weight_and_its_interval(self):
+        _, verdicts, labels = judged()
+        found = prediction_powered(labels, verdicts)
+        assert digits(found) == (0.63248, 0.57626, 0.68870)
+        assert round(found.power, 3) == 0.505
+        assert round(found.high - found.low, 3) == 0.112
+        assert (found.n, found.labels) == (1000, 200)
+
+    def test_a_weight_of_one_is_plain_ppi(self):
+        _, verdicts, labels = judged()
+        assert digits(prediction_powered(labels, verdicts, power=1)) == (0.63000, 0.56388, 0.69612)
+
+    def test_a_weight_of_zero_is_the_labels_alone(self):
+        _, verdicts, labels = judged()
+        found = prediction_powered(labels, verdicts, power=0)
+        alone = labels_alone(labels)
+        assert digits(alone, 4) == (0.635, 0.5681, 0.7019)
+        assert found.value == alone.value
+        assert found.stderr == pytest.approx(alone.stderr * math.sqrt(199 / 200))  # n, where the other has n − 1
+
+    def test_a_judge_that_never_differs_from_itself_has_no_weight(self):
+        labels = np.array([1.0, 0, 1, NAN, NAN])
+        found = prediction_powered(labels, np.ones(5))
+        assert found.power == 0
+        assert found.value == pytest.approx(2 / 3)
+
+    def test_a_judge_that_says_the_opposite_has_no_weight(self):
+        truth, _, labels = judged()
+        assert prediction_powered(labels, 1 - truth).power == 0
+
+    def test_with_a_label_for_every_sample_the_judge_does_not_matter(self):
+        truth, verdicts, _ = judged()
+        found = prediction_powered(truth, verdicts)
+        assert (found.value, found.n, found.labels, found.power) == (truth.mean(), 1000, 1000, 0)
+
+    def test_scores_between_0_and_1(self):
+        labels = np.array([0.2, 0.8, 0.5, NAN, NAN, NAN])
+        verdicts = np.array([0.3, 0.9, 0.3, 0.5, 0.7, 0.6])
+        found = prediction_powered(labels, verdicts, power=1)
+        assert found.value == pytest.approx(0.6)  # 0.6, and the mean of −0.1, −0.1 and 0.2
+
+    def test_unreadable_verdicts_are_left_out(self):
+        _, verdicts, labels = judged()
+        more = prediction_powered(np.append(labels, [1, NAN]), np.append(verdicts, [NAN, NAN]))
+        assert more == prediction_powered(labels, verdicts)
+
+    def test_one_label_has_no_interval(self):
+        found = prediction_powered(np.array([1.0, NAN, NAN]), np.array([1.0, 0, 1]))
+        assert (found.stderr, found.low, found.high) == (None, None, None)
+
+    @pytest.mark.parametrize("labels", [[NAN, NAN], [NAN, 1.0]])
+    def test_without_a_labelled_verdict_the_error_says_what_there_is(self, labels):
+        with pytest.raises(DataError, match=r"no sample has both a label and a verdict"):
+            prediction_powered(np.array(labels), np.array([1.0, NAN]))
+
+    def test_the_interval_stays_within_the_possible(self):
+        found = prediction_powered(np.array([1.0, 1, 1, 0.9, NAN]), np.array([1.0, 0, 1, 1, 1]))
+        assert found.high == 1
+
+
+class TestRoganGladen:
+    @pytest.mark.parametrize(
+        ("given", "expected"),
+        [
+            ((0.4, 0.7, 0.9, 1000, 200, 200), (0.166667, 0.056351, 0.262733)),
+            ((0.82, 0.9, 0.95, 1000, 50, 150), (0.847059, 0.799003, 0.898555)),
+        ],
+    )
+    def test_published_intervals(self, given, expected):
+        assert digits(rogan_gladen(*given), 6) == expected
+
+    def test_on_labelled_samples(self):
+        _, verdicts, labels = judged()
+        found = rogan_gladen_of(labels, verdicts)
+        assert digits(found) == (0.62624, 0.51641, 0.73048)
+        assert round(found.high - found.low, 3) == 0.214
+
+    def test_a_perfect_judge_needs_no_correction(self):
+        assert rogan_gladen(0.3, 1, 1, 1000, 100, 100).value == pytest.approx(0.3)
+
+    def test_more_wrong_verdicts_than_the_judge_makes_are_cut(self):
+        assert rogan_gladen(0.05, 0.9, 0.9, 100, 50, 50).value == 0  # (0.05 + 0.9 − 1) < 0
+
+    def test_a_judge_no_better_than_chance(self):
+        with pytest.raises(DataError, match=r"no better than chance: specificity 0\.4 \+ sensitivity 0\.6"):
+            rogan_gladen(0.5, 0.4, 0.6, 100, 50, 50)
+
+    def test_too_few_labels_to_tell_the_judge_from_chance(self):
+        found = rogan_gladen(0.5, 0, 1.0 + 1e-9, 100, 5, 0)
+        assert found.low is None
+
+    def test_labels_of_one_kind(self):
+        with pytest.raises(DataError, match="there are 2, 0 and 1"):
+            rogan_gladen_of(np.array([1, 1, NAN]), np.array([1.0, 1, 1]))
+
+    def test_whom_to_label(self):
+        assert labels_by_truth(200, 0.4, 0.7, 0.9, pilot=10) == (136, 64)
+
+    @pytest.mark.parametrize(("share", "expected"), [(0, (10, 0)), (1, (0, 10))])
+    def test_whom_to_label_if_all_verdicts_are_the_same(self, share, expected):
+        assert labels_by_truth(10, share, 0.9, 0.9, pilot=10) == expected
+
+
+class TestPostStratified:
+    def test_by_hand(self):
+        # Verdicts: 6 of 10 are 1. Labels where the verdict is 1: 1, 1, 0; where it is 0: 0, 1, 0, 0.
+        verdicts = np.array([1, 1, 1, 0, 0, 0, 0, 1, 1, 1], dtype=float)
+        labels = np.array([1, 1, 0, 0, 1, 0, 0, NAN, NAN, NAN])
+        found = post_stratified(labels, verdicts)
+        assert found.value == pytest.approx(0.6 * 2 / 3 + 0.4 * 1 / 4)
+        variance = 0.36 * (2 / 9) / 3 + 0.16 * (3 / 16) / 4 + (2 / 3 - 1 / 4) ** 2 * 0.24 / 10
+        assert found.stderr == pytest.approx(math.sqrt(variance))
+        # The interval: 3 of 5 and 2 of 6 right.
+        centre = 0.6 * 0.6 + 0.4 / 3
+        widened = 0.36 * 0.24 / 5 + 0.16 * (2 / 9) / 6 + (0.6 - 1 / 3) ** 2 * 0.24 / 10
+        half = 1.959964 * math.sqrt(widened) / (centre * (1 - centre))
+        ends = [1 / (1 + math.exp(-(math.log(centre / (1 - centre)) + sign * half))) for sign in (-1, 1)]
+        assert [found.low, found.high] == pytest.approx(ends, abs=1e-6)
+
+    def test_no_errors_among_few_labels_still_have_an_interval(self):
+        found = post_stratified(np.array([1.0, 1, 1, NAN, NAN]), np.ones(5))
+        assert found.value == 1
+        assert 0.2 < found.low < 0.8
+        assert found.high == 1
+
+    def test_labels_may_be_drawn_more_often_in_one_stratum(self):
+        truth, verdicts, _ = judged(size=100_000, labelled=0)
+        rng = np.random.default_rng(3)
+        drawn = rng.random(len(truth)) < np.where(verdicts == 0, 0.2, 0.02)
+        found = post_stratified(np.where(drawn, truth, NAN), verdicts)
+        assert abs(found.value - truth.mean()) < 3 * found.stderr
+        assert abs(np.nanmean(np.where(drawn, truth, NAN)) - truth.mean()) > 0.2  # which the labels alone are not
+
+    def test_a_stratum_without_labels(self):
+        with pytest.raises(DataError, match="no sample with the verdict 0 has a label"):
+            post_stratified(np.array([1.0, NAN]), np.array([1.0, 0]))
+
+    def test_scores_between_0_and_1(self):
+        with pytest.raises(DataError, match="labels and verdicts of 0 and 1"):
+            post_stratified(np.array([1.0, NAN]), np.array([0.5, 0]))
+
+
+class TestPairs:
+    def test_a_judge_that_flatters_both_models_alike_does_no_harm(self):
+        rng = np.random.default_rng(5)
+        first, second = rng.random(2000) < 0.8, rng.random(2000) < 0.7
+        flattered = rng.random(2000) < 0.5  # the same questions, for both
+        drawn = np.arange(2000) < 150
+        labels = [np.where(drawn, each, NAN) for each in (first, second)]
+        verdicts = [(each | flattered).astype(float) for each in (first, second)]
+        found = paired_difference(labels[0], verdicts[0], labels[1], verdicts[1])
+        assert abs(found.value - (first.mean() - second.mean())) < 2 * found.stderr
+        alone = labels_alone(labels[0]).value - labels_alone(labels[1]).value
+        assert found.stderr < np.nanstd(labels[0] - labels[1]) / math.sqrt(150)
+        assert abs(alone - 0.1) < 0.2
+
+    def test_differences_may_be_negative(self):
+        first, second = np.array([0.0, 0, 0, 1, NAN]), np.array([1.0, 1, 1, 1, NAN])
+        found = paired_difference(first, np.append(first[:4], 0), second, np.append(second[:4], 1))
+        assert found.value < -0.7
+        assert found.low >= -1
+
+    def test_the_same_model_twice_differs_by_nothing(self):
+        _, verdicts, labels = judged()
+        found = paired_difference(labels, verdicts, labels, verdicts)
+        assert (found.value, found.stderr, found.low, found.high) == (0, 0, 0, 0)
+
+
+def test_effective_labels():
+    assert effective_labels(100, 0.6) == pytest.approx(156.25)
+    assert effective_labels(100, 0) == 100
+    assert effective_labels(100, 1) == math.inf
+
+
+def test_what_an_effective_label_costs():
+    # ρ² = 0.36, γ = 0.01: 1 − 0.36 + 0.0036 + 2·√(0.01·0.36·0.64)
+    assert cost_of_effective_label(2.0, 0.02, 0.6) == pytest.approx(2 * (0.64 + 0.0036 + 2 * math.sqrt(0.002304)))
+    assert cost_of_effective_label(2.0, 0.02, 0.0) == 2.0  # a useless judge is not bought
+
+
+def test_labels_alone_need_a_label():
+    with pytest.raises(DataError, match="no sample has a label"):
+        labels_alone(np.array([NAN]))
+
+
+@pytest.mark.parametrize("method", [prediction_powered, post_stratified, rogan_gladen_of, labels_alone])
+def test_nineteen_of_twenty_intervals_hold_the_truth(method):
+    held = 0
+    for seed in range(600):
+        _, verdicts, labels = judged(seed=seed, size=600, labelled=120)
+        found = method(labels) if method is labels_alone else method(labels, verdicts)
+        held += found.low <= 0.7 <= found.high
+    assert 0.93 <= held / 600 <= 0.98
+
+
+def test_the_judge_alone_is_far_off_and_labels_alone_are_less_precise():
+    judge, widths = [], {prediction_powered: [], labels_alone: []}
+    for seed in range(100):
+        _, verdicts, labels = judged(seed=seed, size=600, sensitivity=0.95, false_alarms=0.2, labelled=120)
+        judge.append(verdicts.mean())
+        widths[prediction_powered].append(prediction_powered(labels, verdicts).stderr)
+        widths[labels_alone].append(labels_alone(labels).stderr)
+    assert abs(np.mean(judge) - 0.7) > 0.02
+    assert np.mean(widths[prediction_powered]) < 0.85 * np.mean(widths[labels_alone])
