@@ -128,7 +128,7 @@ class Cell:
         partly: For a cell that is run, stored evaluations that have the outputs of some of its samples.
         inputs: Embeddings of images that it is computed from or scored with, by role.
         items: Items that it is scored with, in order.
-        judge: The judge, for a setting with one.
+        judges: The judges: one for most settings that have any, several for a panel.
         files: The source files of its definitions.
         older: A stored evaluation with the same names whose identity has an older scheme.
         owned: Whether ``--override`` recomputes it: it was asked for, or embeds the images of what was.
@@ -149,7 +149,7 @@ class Cell:
     partly: list[Evaluation] = field(default_factory=list)
     inputs: dict[str, Edge] = field(default_factory=dict)
     items: list[ItemNode] = field(default_factory=list)
-    judge: OpenedModel | None = None
+    judges: Sequence[OpenedModel] = ()
     files: set[str] = field(default_factory=set)
     older: Evaluation | None = None
     owned: bool = False

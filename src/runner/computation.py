@@ -217,7 +217,7 @@ class Computation:
             return self._suspects
         plan = self.report.plan
         cells = [cell for cell in (*plan.cells, *plan.needed()) if cell.owned]
-        judges = {cell.judge.definition.name for cell in cells if cell.judge is not None}
+        judges = {judge.definition.name for cell in cells for judge in cell.judges}
         return frozenset({cell.model for cell in cells} | judges)
 
     # What workers tell --------------------------------------------------------------------------------------------

@@ -123,7 +123,7 @@ def _adoptable(cell: Cell, older: Evaluation) -> bool:
     Evaluations computed from stored embeddings or scored by a model are recomputed from these.
     """
     opened = cell.opened_setting
-    if opened is None or cell.inputs or cell.rows is None or cell.judge is not None:
+    if opened is None or cell.inputs or cell.rows is None or cell.judges:
         return False
     return (older.identity or {}).get("samples") == opened.dataset.fingerprint
 

@@ -97,7 +97,7 @@ class Identifier:
         }
         if model.identity is None:
             cell.reason = "weights not downloaded yet"
-        elif cell.judge is not None and cell.judge.identity is None:
+        elif any(judge.identity is None for judge in cell.judges):
             cell.reason = "weights of the judge not downloaded yet"
         else:
             cell.forward = forward_fingerprint(model.identity, self.options.dtype, forward)
@@ -148,18 +148,16 @@ class Identifier:
         assert cell.built is not None
         if setting.scoring is None:
             return {}
-        cell.judge = self._open(setting.scoring.by)
+        cell.judges = [self._open(name) for name in setting.scoring.judges]
+        first = cell.judges[0]  # the others are in the items that they answer
         described: dict[str, Any] = {
-            "model": {
-                "spec": cell.judge.description,
-                "weights": cell.judge.weights.id if cell.judge.weights else None,
-            },
+            "model": {"spec": first.description, "weights": first.weights.id if first.weights else None},
             "dtype": self.options.dtype,
             "encoder": None,
             "images": None,
         }
         for role, each in cell.built.inputs.items():
-            if isinstance(each, OutputsOf) and each.by and cell.judge.identity is not None:
+            if isinstance(each, OutputsOf) and each.by and first.identity is not None:
                 described[role] = self._images_of(each.by, each.samples).forward
         judged = [each for each in cell.items if each.items.by]
         return {SCORED_BY: {**described, **as_recorded(judged, texts="encoder")}}

@@ -202,7 +202,7 @@ class Planner:
                 return
             self._settle(cell.source)
             cell.source = cell.source.holder
-            if cell.judge is not None:
+            if cell.judges:
                 cell.action = Action.SCORE
 
     # What is stored -----------------------------------------------------------------------------------------------

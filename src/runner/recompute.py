@@ -154,7 +154,7 @@ class Recomputation:
             there, key=lambda place: hashlib.sha256(f"{opened.dataset.fingerprint}/{place}".encode()).digest()
         )
         places = set(ranked[:number])
-        if cell.rows is None and cell.judge is None:  # an instance may be of several images
+        if cell.rows is None and not cell.judges:  # an instance may be of several images
             samples = opened.dataset.samples
             groups = {samples[place].group for place in places} - {None}
             places |= {place for place in there if samples[place].group in groups}
@@ -256,7 +256,7 @@ class Recomputation:
         if known:
             return dict(zip(known, self.store.read_texts(node.node, known), strict=True))
         opened = cell.opened_setting
-        if cell.judge is not None or opened is None:
+        if cell.judges or opened is None:
             return {}
         everything = requests_from(cell, node)
         whole = stored_array(self.store, cell.model_identity, everything, opened.setting.language)

@@ -114,8 +114,7 @@ class Records:
 def _owners(cell: Cell) -> set[str]:
     """The owners of the reads that this cell depends on."""
     owners = {reading.model(cell.model), reading.setting(cell.setting)}
-    if cell.judge is not None:
-        owners.add(reading.model(cell.judge.definition.name))
+    owners.update(reading.model(judge.definition.name) for judge in cell.judges)
     if cell.built is not None and isinstance(cell.built.outputs, OutputsOf):
         owners.add(reading.setting(cell.built.outputs.samples))
     return owners

@@ -140,8 +140,7 @@ class Trust:
         self.store.add_certificates([(doubt.evaluation.id, certificate) for doubt, certificate in results])
         for doubt in [doubt for doubt, certificate in results if not certificate.equal]:
             self._suspects.add(doubt.cell.model)
-            if doubt.cell.judge is not None:
-                self._suspects.add(doubt.cell.judge.definition.name)
+            self._suspects.update(judge.definition.name for judge in doubt.cell.judges)
         self._note_records(results, doubts)
         changed = [self._apply(doubt, certificate) for doubt, certificate in results]
         return any(changed)
@@ -238,7 +237,7 @@ def _metrics_in_doubt(doubt: Doubt) -> bool:
 
 
 def _costs_money(cell: Cell) -> bool:
-    models = [cell.opened_model, cell.judge]
+    models = [cell.opened_model, *cell.judges]
     return any(each.definition.costs_money for each in models if each is not None)
 
 

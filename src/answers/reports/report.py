@@ -15,6 +15,7 @@ from testbed.entities import Metric
 from testbed.errors import unknown_name
 
 VERSION = 1  # of all reports; raised when numbers change
+VERSION = 1  # of all reports; raised when numbers change
 CUT_OFF = "length"  # the finish reason of an answer that reached the longest allowed
 
 

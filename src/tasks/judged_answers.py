@@ -1,0 +1,211 @@
+"""Answers judged by models: rules first, then one judge, or several that form a panel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from testbed.answers.judging import JUDGINGS, VERSION, Judging, judging_of
+from testbed.answers.reports.report import VERSION as REPORT_VERSION
+from testbed.answers.reports.report import report
+from testbed.answers.scorings import RULES
+from testbed.answers.verdict import Answered, Verdict
+from testbed.entities import Metric, Score
+from testbed.errors import DefinitionError
+from testbed.graph.nodes import Built
+from testbed.metrics.judges import krippendorff_alpha, majority
+from testbed.metrics.statistics import mean_and_stderr
+from testbed.models.base.capability import GenerationConfig, Message
+from testbed.tasks.captioning import require_some
+from testbed.tasks.parts.generation import is_answer, texts_and_status
+from testbed.tasks.question_answering import QuestionAnswering, blank, columns_of, named, score_array, verdicts_of
+from testbed.tasks.question_answering import task as question_answering
+from testbed.tasks.task_base import Task
+
+if TYPE_CHECKING:
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.graph.build import Graph
+    from testbed.graph.values import Values
+    from testbed.models.model_base import ModelDefinition
+
+    Array = np.ndarray[Any, Any]
+
+SCORER = "judged_answers@1"
+MAX_NEW_TOKENS = 1024  # of a verdict; judges that reason need some
+ROLE = "verdicts"
+
+
+class JudgedAnswers(Task):
+    """Stored answers, which rules read first; judges say what rules leave open.
+
+    The further task option ``judging`` is a name in `JUDGINGS`; by default that of the setting's ``scoring``.
+    """
+
+    name = "judged_answers"
+    options = QuestionAnswering.options | {"judging"}
+    scorer = SCORER
+
+    def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
+        """As question answering: what the model under test must be able to do."""
+        return question_answering.route(model, setting)
+
+    def build(self, graph: Graph) -> Built:
+        """The answers, and each judge's replies."""
+        config = GenerationConfig(max_new_tokens=MAX_NEW_TOKENS)
+        replies = {
+            _role(number): graph.answers(self.messages, by=judge, config=config)
+            for number, judge in enumerate(_judges(graph.setting))
+        }
+        return Built(graph.outputs_of(graph.judged), replies)
+
+    def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
+        """How answers are read, judged and reported."""
+        scoring, chosen, rules = named(setting)
+        kind = _kind(setting)
+        return {
+            "scorer": SCORER,
+            "scoring": [scoring, RULES[rules]],
+            "report": [chosen, REPORT_VERSION],
+            "judging": [kind, VERSION, JUDGINGS[kind].when],
+        }
+
+    def messages(self, setting: EvalSetting, values: Values) -> list[Message]:
+        """What the judges are asked, each once."""
+        asked = _Asked(setting, values)
+        return [Message([question]) for question in dict.fromkeys(asked.questions.values())]
+
+    def score(
+        self, values: Values, setting: EvalSetting, model: ModelDefinition | None
+    ) -> tuple[list[Score], list[Metric]]:
+        """The benchmark's report from the verdicts of rules and judges.
+
+        A panel's verdict is that of most of its judges, of which more than half must have a readable one. What no
+        judge says readably is not scored.
+
+        Returns:
+            The scores ``status``, ``score``, ``rule_score`` and, for each judge, ``verdict`` (NaN where it was not
+            asked or cannot be read; numbered for a panel); the metrics of the report, ``judged`` (the share of answers
+            that judges were asked about), ``unread`` (of these, without a verdict), ``rules_alone`` (the mean score if
+            nobody were asked), ``bound_wrong`` and ``bound_right`` (if all that is without a verdict were wrong, or
+            right), ``alpha`` (Krippendorff's, of a panel) and ``empty``.
+        """
+        asked = _Asked(setting, values)
+        require_some(asked.status, values, setting)
+        judges = _judges(setting)
+        replies = [_read(asked, values, _role(number)) for number in range(len(judges))]
+        each = np.array([[np.nan if found is None else found.score for found in of_judge] for of_judge in replies])
+        final = _final(asked, replies, each)
+        _, chosen, _ = named(setting)
+        answered = Answered([sample.id for sample in values.samples], asked.columns, final, asked.texts)
+        scores = [
+            Score("status", asked.status, SCORER),
+            Score("score", score_array(final), SCORER),
+            Score("rule_score", score_array(asked.by_rules), SCORER),
+            *(
+                Score(f"verdict.{number + 1}" if len(judges) > 1 else "verdict", row, SCORER)
+                for number, row in enumerate(each)
+            ),
+        ]
+        metrics = [*report(chosen, answered, SCORER), *_trust(asked, final, each)]
+        return scores, [*metrics, blank(asked.status, SCORER)]
+
+
+class _Asked:
+    """What rules say of the answers to a setting, and what judges are asked.
+
+    Attributes:
+        texts: The answers; None where there is none.
+        status: Of each sample; see `texts_and_status`.
+        columns: Of each row.
+        by_rules: What rules say.
+        questions: Position → the question to the judges.
+    """
+
+    def __init__(self, setting: EvalSetting, values: Values) -> None:
+        scoring, _, rules = named(setting)
+        self.judging: Judging = JUDGINGS[_kind(setting)]
+        self.texts, self.status = texts_and_status(values.outputs)
+        self.columns = [columns_of(sample.target, setting.name) for sample in values.samples]
+        self.by_rules = verdicts_of(scoring, self.columns, self.texts, rules)
+        self.questions = {
+            place: self.judging.question(self.columns[place], text)
+            for place, (text, verdict) in enumerate(zip(self.texts, self.by_rules, strict=True))
+            if text and self.judging.asks(verdict)
+        }
+
+
+def _judges(setting: EvalSetting) -> list[str]:
+    """The judges of a setting: one, or those of a panel.
+
+    Raises:
+        DefinitionError: If it has none.
+    """
+    if setting.scoring is None:
+        raise DefinitionError(
+            f"{setting.name} has no judge; give it scoring=Scoring(of=…, by='name of a model'), or name it X@judge"
+        )
+    return setting.scoring.judges
+
+
+def _role(number: int) -> str:
+    return f"{ROLE}.{number}"
+
+
+def _kind(setting: EvalSetting) -> str:
+    kind = setting.task_options.get("judging") or judging_of(named(setting)[0])
+    if kind not in JUDGINGS:
+        raise DefinitionError(
+            f"{setting.name}: the task option 'judging' is {kind!r}; known: {', '.join(sorted(JUDGINGS))}"
+        )
+    return str(kind)
+
+
+def _read(asked: _Asked, values: Values, role: str) -> list[Verdict | None]:
+    """A judge's verdict on each sample; None where it was not asked or cannot be read."""
+    questions = list(dict.fromkeys(asked.questions.values()))
+    outputs = values.answers(role, [Message([question]) for question in questions])
+    replies = dict(zip(questions, outputs, strict=True))
+    found: list[Verdict | None] = [None] * len(asked.texts)
+    for place, question in asked.questions.items():
+        reply = replies[question]
+        if reply is not None and is_answer(reply):
+            found[place] = asked.judging.read(asked.columns[place], reply["text"])
+    return found
+
+
+def _final(asked: _Asked, replies: Sequence[Sequence[Verdict | None]], each: Array) -> list[Verdict | None]:
+    """What counts for each sample: the rules' verdict, or that of most judges; None where there is no verdict."""
+    most = majority(each, len(replies) // 2 + 1)
+    final = list(asked.by_rules)
+    for place in asked.questions:
+        agreeing = (of[place] for of in replies if of[place] is not None)
+        chosen = next((verdict for verdict in agreeing if verdict is not None and verdict.score == most[place]), None)
+        final[place] = chosen
+    return final
+
+
+def _trust(asked: _Asked, final: Sequence[Verdict | None], each: Array) -> list[Metric]:
+    """How far the judges were needed, and what their failures could change."""
+    answered = np.array([text is not None for text in asked.texts])
+    judged = np.array([place in asked.questions for place in range(len(final))])
+    scores = score_array(final)
+    lacking = judged & np.isnan(scores)
+    found = {
+        "judged": judged[answered].astype(np.float64),
+        "unread": lacking[judged].astype(np.float64),
+        "rules_alone": score_array(asked.by_rules)[answered],
+        "bound_wrong": np.where(lacking, 0.0, scores)[answered],
+        "bound_right": np.where(lacking, 1.0, scores)[answered],
+    }
+    metrics = []
+    for name, values in found.items():
+        mean, stderr = mean_and_stderr(values)
+        metrics.append(Metric(name, mean, len(values), stderr, scorer=SCORER))
+    if len(each) > 1:
+        metrics.append(Metric("alpha", krippendorff_alpha(each), int(judged.sum()), unit="", scorer=SCORER))
+    return metrics
+
+
+task = JudgedAnswers()

@@ -1,0 +1,174 @@
+"""Question answering: a model answers the rows of a table; rules, which can be chosen anew, read its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from testbed.answers.reports.report import REPORTS, VERSION, report
+from testbed.answers.scorings import RULES, SCORINGS, drawn
+from testbed.answers.verdict import Answered, Verdict
+from testbed.entities import Metric, Score
+from testbed.errors import DefinitionError
+from testbed.graph.nodes import Built
+from testbed.metrics.caption_status import shares
+from testbed.models.base.capability import GenerationConfig
+from testbed.tasks.captioning import require_some
+from testbed.tasks.parts.generation import TextTask, texts_and_status
+
+if TYPE_CHECKING:
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.graph.build import Graph
+    from testbed.graph.values import Values
+    from testbed.models.model_base import ModelDefinition
+
+Array = np.ndarray[Any, Any]
+
+SCORER = "question_answering@1"
+DEFAULT, PUBLISHED = "default", "vlmevalkit"
+MAX_NEW_TOKENS = 2048  # unless the setting or the model says otherwise
+
+
+class QuestionAnswering(TextTask):
+    """Answers to questions.
+
+    Task options:
+        prompt: Makes the turns of the user from a `Row`; see `testbed.answers.prompts`.
+        data_set: The name that models with prompts of their own are told; default the setting's.
+        forced: Whether these models take this prompt all the same.
+        generation: Fields of `GenerationConfig`. They come before what a model says of its own generation.
+        scoring: A name in `SCORINGS`.
+        report: A name in `REPORTS`.
+        rules: ``"default"`` or ``"vlmevalkit"``.
+    """
+
+    name = "question_answering"
+    options = frozenset({"prompt", "data_set", "forced", "generation", "scoring", "report", "rules"})
+    scorer = SCORER
+
+    def build(self, graph: Graph) -> Built:
+        """The answers."""
+        given = graph.setting.task_options
+        prompt = given.get("prompt")
+        if not callable(prompt):
+            raise DefinitionError(f"{graph.setting.name}: the task option 'prompt' must be a function of a row")
+        config = generation_config(graph.setting, graph.model)
+        data_set = str(given.get("data_set", graph.setting.name))
+        return Built(graph.row_answers(prompt, config, data_set, bool(given.get("forced"))))
+
+    def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
+        """How answers are read, scored and reported."""
+        scoring, chosen, rules = named(setting)
+        return {
+            "scorer": SCORER,
+            "scoring": [scoring, RULES[rules], RULES[_others(rules)]],
+            "report": [chosen, VERSION],
+        }
+
+    def score(
+        self, values: Values, setting: EvalSetting, model: ModelDefinition | None
+    ) -> tuple[list[Score], list[Metric]]:
+        """What the benchmark reports, and how far it can be trusted.
+
+        Answers that are missing, and errors, are not scored; blank and unparsed answers count as wrong.
+
+        Returns:
+            The scores ``status`` (0 an answer, 1 none, 2 a blank one, 3 an error), ``score`` (of each answer, in
+            [0, 1]) and ``parsed`` (1 if the rules could read it); the metrics of the report and those of
+            `testbed.answers.reports.report.extras`, and ``empty`` (the share of blank answers).
+        """
+        scoring, chosen, rules = named(setting)
+        texts, status = texts_and_status(values.outputs)
+        require_some(status, values, setting)
+        columns = [columns_of(sample.target, setting.name) for sample in values.samples]
+        verdicts, others = (verdicts_of(scoring, columns, texts, each) for each in (rules, _others(rules)))
+        answered = Answered([sample.id for sample in values.samples], columns, verdicts, texts)
+        metrics = report(
+            chosen,
+            answered,
+            SCORER,
+            finish_reasons=[None if value is None else value["finish_reason"] for value in values.outputs],
+            other_verdicts=others,
+            expected=_expected(columns, verdicts) if SCORINGS[scoring].draws else None,
+        )
+        return [Score("status", status, SCORER), *_scores(verdicts)], [*metrics, blank(status, SCORER)]
+
+
+def generation_config(setting: EvalSetting, model: ModelDefinition) -> GenerationConfig:
+    """How a model generates text for a setting.
+
+    Raises:
+        DefinitionError: If setting or model name a field that there is not.
+    """
+    known = {each.name for each in fields(GenerationConfig)}
+    config: dict[str, Any] = {"max_new_tokens": MAX_NEW_TOKENS}
+    for who, given in (
+        (model.name, getattr(model, "generation", None) or {}),
+        (setting.name, setting.task_options.get("generation", {})),
+    ):
+        unknown = sorted(set(given) - known)
+        if unknown:
+            raise DefinitionError(f"{who}: 'generation' has no {unknown[0]!r}; it has {', '.join(sorted(known))}")
+        config.update(given)
+    return GenerationConfig(**config)
+
+
+def columns_of(target: Any, what: str) -> dict[str, str]:
+    """The columns of a sample.
+
+    Raises:
+        DefinitionError: If the data set is no table.
+    """
+    if not isinstance(target, dict):
+        raise DefinitionError(f"{what} asks questions from a table; the targets of its data set are no rows")
+    return target
+
+
+def named(setting: EvalSetting) -> tuple[str, str, str]:
+    """The scoring, the report and the rules of a setting, checked."""
+    given = setting.task_options
+    found = (given.get("scoring", "multiple_choice"), given.get("report", "accuracy"), given.get("rules", DEFAULT))
+    for option, value, known in zip(("scoring", "report", "rules"), found, (SCORINGS, REPORTS, RULES), strict=True):
+        if value not in known:
+            raise DefinitionError(
+                f"{setting.name}: the task option {option!r} is {value!r}; known: {', '.join(sorted(known))}"
+            )
+    return found
+
+
+def verdicts_of(
+    scoring: str, columns: Sequence[Mapping[str, str]], texts: Sequence[str | None], rules: str
+) -> list[Verdict | None]:
+    """What rules say of each answer; None where there is none."""
+    read = SCORINGS[scoring]
+    return [None if text is None else read(row, text, rules) for row, text in zip(columns, texts, strict=True)]
+
+
+def _others(rules: str) -> str:
+    return PUBLISHED if rules == DEFAULT else DEFAULT
+
+
+def _expected(columns: Sequence[Mapping[str, str]], verdicts: Sequence[Verdict | None]) -> Array:
+    """The expected score of each answer if an option were drawn where none could be read."""
+    return np.array([np.nan if each is None else drawn(row, each) for row, each in zip(columns, verdicts, strict=True)])
+
+
+def _scores(verdicts: Sequence[Verdict | None]) -> list[Score]:
+    parsed = [np.nan if each is None else float(each.extracted is not None) for each in verdicts]
+    return [Score("score", score_array(verdicts), SCORER), Score("parsed", np.array(parsed), SCORER)]
+
+
+def score_array(verdicts: Sequence[Verdict | None]) -> Array:
+    """The score of each verdict, float array [n]; NaN for none."""
+    return np.array([np.nan if each is None else each.score for each in verdicts], dtype=np.float64)
+
+
+def blank(status: Array, scorer: str) -> Metric:
+    """``empty``: the share of blank answers."""
+    return next(each for each in shares(status, scorer) if each.name == "empty")
+
+
+task = QuestionAnswering()
