@@ -14,7 +14,8 @@ class Verdict:
         extracted: What was read in the answer: the letter of an option, ``"Yes"`` or ``"No"``, a number or a text as it
             was compared. None if nothing could be read: the answer is *unparsed* and counts as wrong.
         score: How right it is, in [0, 1].
-        method: The rule that read it, such as ``"letter"``, ``"answer is"`` or ``"option text"``; ``"none"`` if none did.
+        method: The rule that read it, such as ``"letter"``, ``"answer is"`` or ``"option text"``; ``"none"`` if none
+            did.
     """
 
     extracted: str | None
