@@ -1,7 +1,7 @@
 """Multiple choice, as the rules `default` read it.
 
-In order: the whole answer; what is marked as the answer; the last "answer is"; a line that is a letter; the only letter;
-the only option whose text is in a short answer. Whatever names two options is unparsed.
+In order: the whole answer; what is marked as the answer; the last "answer is"; a line that is a letter; the only
+letter; the only option whose text is in a short answer. Whatever names two options is unparsed.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ def _is_word(letter: str, after: str) -> bool:
 
 
 def _prominent(match: re.Match[str], text: str) -> bool:
-    """Whether a letter follows "option" or "is", stands in brackets, stars or quotes, or is among the last four words."""
+    """Whether a letter follows "option" or "is", is in brackets, stars or quotes, or is among the last four words."""
     before, after = text[: match.start()], text[match.end() :]
     if _KEYWORD.search(before) or before[-1:] + after[:1] in ("()", "[]", "**", "``", "''", '""'):
         return True

@@ -2,10 +2,11 @@
 
     python tests/assets/make_published_answers.py FOLDER_OF_VLMEVALKIT
 
-The file was made with VLMEvalKit at commit e8e78f0 (18 August 2026), VERBOSE unset, on pandas 2 and Python 3.11. Its functions
-ran as they are; the modules that they import but do not need (judges, images, downloads) were empty. Where VLMEvalKit would ask a
-judge and then draw an option at random, the file says that nothing was read. The answers are drawn from the forms below by
-seeded generators, 500 of each kind. The file was made once; it is not made again.
+The file was made with VLMEvalKit at commit e8e78f0 (18 August 2026), VERBOSE unset, with pandas 3.1.1, numpy 2.4.6 and
+Python 3.11.7. Its functions ran as they are; the modules that they import but do not need (judges, images, downloads)
+were empty. Where VLMEvalKit would ask a judge and then draw an option at random, the file says that nothing was read.
+The answers are drawn from the forms below by seeded generators, 500 of each kind. The file was made once; it is not
+made again.
 """
 
 from __future__ import annotations
@@ -38,39 +39,63 @@ OPTIONS = [
     ["$x^2$", "$2x$", "\\frac{x}{2}", "x"],
 ]
 CHOICES = """
-    {L}|({L})|{L}.|{L})|{L}:|**{L}**|"{L}"|'{L}'|`{L}`|{L}?|{L}/|{l}|({l})|{l}.|{L}. {t}|{L}: {t}|({L}) {t}|{L} {t}|{L}-{t}|{t}|{t}.
-    Answer: {L}|answer: {l}|Answer:{L}|Final Answer: {L}|**Answer: {L}**|**Answer:** {L}|Answer: {L}. {t}|Answer: {t}|Option {L}
-    The answer is {L}|The answer is {L}.|The answer is ({L}).|The answer is **{L}**.|the correct answer is {l}|The answer is {t}.
+    {L}|({L})|{L}.|{L})|{L}:|**{L}**|"{L}"|'{L}'|`{L}`|{L}?|{L}/|{l}|({l})|{l}.|{L}. {t}|{L}: {t}|({L}) {t}
+    {L} {t}|{L}-{t}|{t}|{t}.
+    Answer: {L}|answer: {l}|Answer:{L}|Final Answer: {L}|**Answer: {L}**|**Answer:** {L}|Answer: {L}. {t}
+    Answer: {t}|Option {L}
+    The answer is {L}|The answer is {L}.|The answer is ({L}).|The answer is **{L}**.|the correct answer is {l}
+    The answer is {t}.
     The answer is a {t}|The correct answer is **{L}**. Here is why: it is the only one that fits what the picture shows.
-    The answer is {L}. No, the answer is {M}.|The answer is not {L}.|The answer is {L} or {M}|{L} or {M}|{L} and {M}|{L}, {M}
-    I think it is {L}|I think it is the {t}|I would choose option {L}|I believe {L} is right|It is {L}, because of the {u} in it.
-    Option {L} is correct, since the {t} can be seen quite clearly in it|{L} is the correct answer, {M} is not.|Vitamin {L}|{t} {u}
-    \\boxed{{{L}}}|$\\boxed{{{L}}}$|\\text{{{L}}}|\\boxed{{{t}}}|{{"answer": "{L}"}}|<answer>{L}</answer>|<answer> {t} </answer>|答案：{L}
-    答案是{L}|正确答案是 {L} 。|选{L}|（{L}）|<think>Is it {M}?</think>{L}|<think>Could it be {M}, or {L}|Cannot determine the answer|Z|Z.
-    Sorry, I can't help with images of people yet. {L}|I can't process this file.|Failed to obtain answer via API.|E|nan||...
-    Failed to obtain answer via API. {t}|{L}. {t} {M}. {u}|Looking at the picture, we see the {t}, not the {u}.|A {t}|catalog of dogs
-    Best option: {L}|Best answer: {L}|The best answer is: {L}|The best option is {L}|The correct option is {L}|Option: {L}|because, {l}
-    Definitely {L}|Because it rains, {L}|#{L}|[{L}]|*{L}*|{L}!|{L};|!{L}|I see A dog and a man who walks it. {L}|{t} ({L})|{u} {t} {u}
-    Let me think about it step by step and look at all of the options again. Answer: {L}|Answer: ${L}|Answer: $LETTER|Answer: {L} {M}
+    The answer is {L}. No, the answer is {M}.|The answer is not {L}.|The answer is {L} or {M}|{L} or {M}
+    {L} and {M}|{L}, {M}
+    I think it is {L}|I think it is the {t}|I would choose option {L}|I believe {L} is right
+    It is {L}, because of the {u} in it.
+    Option {L} is correct, since the {t} can be seen quite clearly in it|{L} is the correct answer, {M} is not.
+    Vitamin {L}|{t} {u}
+    \\boxed{{{L}}}|$\\boxed{{{L}}}$|\\text{{{L}}}|\\boxed{{{t}}}|{{"answer": "{L}"}}|<answer>{L}</answer>
+    <answer> {t} </answer>|答案：{L}
+    答案是{L}|正确答案是 {L} 。|选{L}|（{L}）|<think>Is it {M}?</think>{L}|<think>Could it be {M}, or {L}
+    Cannot determine the answer|Z|Z.
+    Sorry, I can't help with images of people yet. {L}|I can't process this file.
+    Failed to obtain answer via API.|E|nan||...
+    Failed to obtain answer via API. {t}|{L}. {t} {M}. {u}|Looking at the picture, we see the {t}, not the {u}.
+    A {t}|catalog of dogs
+    Best option: {L}|Best answer: {L}|The best answer is: {L}|The best option is {L}|The correct option is {L}
+    Option: {L}|because, {l}
+    Definitely {L}|Because it rains, {L}|#{L}|[{L}]|*{L}*|{L}!|{L};|!{L}|I see A dog and a man who walks it. {L}
+    {t} ({L})|{u} {t} {u}
+    Let me think about it step by step and look at all of the options again. Answer: {L}|Answer: ${L}
+    Answer: $LETTER|Answer: {L} {M}
 """
 YES_NO = """
-    Yes|No|yes|no|YES|NO.|Yes.|yes!|No, there is not|Yes, there is|Yes, there is no {t}|No, yes|**Yes**|*No*|Answer:Yes|Answer: No|"Yes"
-    True|False|Y|n|Yes/No|yes-no|(yes)|[No]|{{Yes}}|`no`|<answer>Yes</answer>|There is no {t} in it|There is a {t}.|It is not|Unknown|Not sure
-    yes, 1,000 of them|no 1,000|1,000,no|no.|yes . no|noyes|yes_|_no_|no\\yes|yes\t|\nno\n|The answer is yes|The answer is "no".|answer=yes
-    Yes it is|No one|No-one is here|know|yesterday|eyes|nobody|I say yes; it is|I say yes ;it is|I say (yes)|I say yes?no|yes@home
-    Yes: it is|No: it is|no's|yes.no|yes.2|2.yes|Yes…|是|否|Oui|Sí, yes|Failed to obtain answer via API.|<think>No</think>Yes||nan
+    Yes|No|yes|no|YES|NO.|Yes.|yes!|No, there is not|Yes, there is|Yes, there is no {t}|No, yes|**Yes**|*No*
+    Answer:Yes|Answer: No|"Yes"
+    True|False|Y|n|Yes/No|yes-no|(yes)|[No]|{{Yes}}|`no`|<answer>Yes</answer>|There is no {t} in it
+    There is a {t}.|It is not|Unknown|Not sure
+    yes, 1,000 of them|no 1,000|1,000,no|no.|yes . no|noyes|yes_|_no_|no\\yes|yes\t|\\nno\\n|The answer is yes
+    The answer is "no".|answer=yes
+    Yes it is|No one|No-one is here|know|yesterday|eyes|nobody|I say yes; it is|I say yes ;it is|I say (yes)
+    I say yes?no|yes@home
+    Yes: it is|No: it is|no's|yes.no|yes.2|2.yes|Yes…|是|否|Oui|Sí, yes|Failed to obtain answer via API.
+    <think>No</think>Yes||nan
 """
 WORDS = """
-    {t}|{T}|the {t}|a {t}|{t}.|"{t}"|{t}, {u}|{u}|{t} {u}| {t} |{t}\n|{t}?|It is {t}|Answer: {t}|{t}s|**{t}**|{t}-{u}|{t}/{u}|{x}{t}
-    <answer>{t}</answer>|The {T}!|an {u}|{t}\t{u}|nan||({t})|{t} ;|1,000 {t}?|{t}'s|"{T}" and {u}|{t}.{t}|{t}. {u}. {t}.
+    {t}|{T}|the {t}|a {t}|{t}.|"{t}"|{t}, {u}|{u}|{t} {u}| {t} |{t}\\n|{t}?|It is {t}|Answer: {t}|{t}s|**{t}**
+    {t}-{u}|{t}/{u}|{x}{t}
+    <answer>{t}</answer>|The {T}!|an {u}|{t}\t{u}|nan||({t})|{t} ;|1,000 {t}?|{t}'s|"{T}" and {u}|{t}.{t}
+    {t}. {u}. {t}.
 """
 ANSWERS = """
-    stop|coca cola|3|three|none|10|ten|0|1,000|12.5|12|15%|dont|don't|cant stop|i'd've|wouldnt've|o'clock|yall'll|It's 5 o'clock
-    main st.|U.S.A.|new york|the beatles|a|an apple|2/5|2-5|abc|abd|abcdefgh|abcdefxy|straße|ÅNGSTRÖM|狗|东京 大学|hello world|hello  World
-    $4.50|4.5|http://a.b|don't walk|yes|no|somebody'd|somebodyd've|1 2 3|E = mc^2|\\frac{{1}}{{2}}|x ^ 2 + 1|a+b|(a, b)|;|!|.|'twas|hes
+    stop|coca cola|3|three|none|10|ten|0|1,000|12.5|12|15%|dont|don't|cant stop|i'd've|wouldnt've|o'clock
+    yall'll|It's 5 o'clock
+    main st.|U.S.A.|new york|the beatles|a|an apple|2/5|2-5|abc|abd|abcdefgh|abcdefxy|straße|ÅNGSTRÖM|狗|东京 大学
+    hello world|hello  World
+    $4.50|4.5|http://a.b|don't walk|yes|no|somebody'd|somebodyd've|1 2 3|E = mc^2|\\frac{{1}}{{2}}|x ^ 2 + 1|a+b
+    (a, b)|;|!|.|'twas|hes
 """
 NUMBERS = """
-    5|5.0|5%|0.05|0|0.0|-3|-3.1|1,000|1000|1040|1051|2010|2015|10%|0.1|10|1e3|$5|5.|5 %|.5|50%|nan|inf|-inf|1_000|٣|five|3.14|3.1416
+    5|5.0|5%|0.05|0|0.0|-3|-3.1|1,000|1000|1040|1051|2010|2015|10%|0.1|10|1e3|$5|5.|5 %|.5|50%|nan|inf|-inf
+    1_000|٣|five|3.14|3.1416
     Yes|yes|Blue|blue|blue.|0.95|1.05|1.0501|100|105|106|12 cm|1/2|%|-|95%|104.9%
 """
 
@@ -268,7 +293,8 @@ class Published:
     def module(self, name: str, path: str) -> Any:
         """A module from its file."""
         spec = importlib.util.spec_from_file_location(name, self.folder / "vlmeval" / path)
-        assert spec and spec.loader
+        assert spec is not None
+        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         spec.loader.exec_module(module)
