@@ -1,0 +1,277 @@
+"""Multiple choice, as the rules `default` read it.
+
+In order: the whole answer; what is marked as the answer; the last "answer is"; a line that is a letter; the only
+letter; the only option whose text is in a short answer. Whatever names two options is unparsed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from string import ascii_uppercase
+
+from testbed.answers.columns import listed, options, references, truth
+from testbed.answers.numbers import as_number, sole_number
+from testbed.answers.texts import ANSWER_IS, EDGES, comparable, final_text, marked, open_answer, places
+from testbed.answers.verdict import Verdict
+
+Found = tuple[str | None, str]
+
+_SEVERAL = "several"  # read where an answer names two options
+
+_STATED = re.compile(
+    rf"{ANSWER_IS}"
+    r"|\b(?:option|choice|selection)[*_`\"']*(?:\s+(?:is|would\s+be|should\s+be|must\s+be)\b|\s*[*_`]*[:=])\s*[*_`]*[:=]?\s*"
+    r"|\b(?:choose|select|pick|go\s+with)\s+|(?:故选|应选|选择|选项|选)\s*(?:是|为)?[:]?\s*",
+    re.IGNORECASE,
+)
+# "B is the correct answer"
+_REVERSED = re.compile(
+    r"(?<![\w'])([A-Z])[\"'*)\]]*\s+(?:is|would be|must be|seems|appears to be)\s+(?:the\s+)?(?:most\s+|only\s+)?"
+    r"(?:correct|right|best|answer|accurate|appropriate|true)\b"
+)
+_LEAD = re.compile(r"(?:(?:the\s+)?(?:option|choice|letter|answer|选项)\b\s*[:]?)?[\s\"'`*_({\[<$#\\]*", re.IGNORECASE)
+_HEAD = re.compile(r"([A-Za-z])(?![A-Za-z0-9_'])")
+_AND = re.compile(
+    r"[\s\"'`*_)}\]>$]*(?:\s|,|/|&|\bor\b|\band\b|或|和)\s*(?:option\s+)?[\"'`*_({\[<$]*([A-Z])(?![A-Za-z0-9_'])"
+)
+_LOWER_END = re.compile(r"[\"'`*_\]}>$]*(?:[).,;:!]|\s*$|\s*\n)")
+_LETTER = re.compile(r"(?<![\w.&+-])(?<!\w')([A-Z])(?![\w&+#]|-\w|\.\w|'\w)")
+_ITEM = re.compile(r"([A-Za-z])[\s.:)\]*\-–—,]+(.*)", re.DOTALL)
+_LEADING = re.compile(r"(?:^|\n)[^\w\n]*([A-Z])\s*[.):](?=\s)")
+
+_KEYWORD = re.compile(r"(?:\b(?:option|choice|answer|is|be)|[\"'`]s|选项|答案|是)[\s:\"'*(\[]*$", re.IGNORECASE)
+_NOT_BEFORE = re.compile(
+    r"(?:\bnot|n't|\bnever|\bneither|\bnor|\bexcept|\beliminat\w*|\brule out|\bexclud\w*|\brather than|\binstead of"
+    r"|\bunlike|不是|不选|排除)(?:\s+(?:a|an|the|any|option|choice))*[\s\"'*(\[]*$",
+    re.IGNORECASE,
+)
+_NOT_AFTER = re.compile(
+    r"[\"'*)\]]*\s*(?:(?:is|was|are)(?:\s*not|n't|\s+(?:wrong|incorrect|false))\b|不)", re.IGNORECASE
+)
+_NEXT_WORD = re.compile(r"['’ ]\s*([a-z]+)")
+# After "A" and "I" these words show that a letter is meant, and no article or pronoun.
+_AFTER_LETTER = {
+    "A": frozenset("is was because since as or and would seems looks matches appears should must for based".split()),
+    "I": frozenset("is because since or".split()),
+}
+
+_LONGEST_STATEMENT = 20  # words in which an option's text is looked for
+_LONGEST_ANSWER = 40
+
+
+def multiple_choice(columns: Mapping[str, str], text: str) -> Verdict:
+    """An answer to a question with options in the columns A to Z."""
+    return _verdict(columns, text, options(columns))
+
+
+def mmmu(columns: Mapping[str, str], text: str) -> Verdict:
+    """MMMU: a question without option A is open, and its answers are compared as they are."""
+    choices = options(columns)
+    return _verdict(columns, text, choices) if "A" in choices else _open(references(columns), text)
+
+
+def mme_realworld(columns: Mapping[str, str], text: str) -> Verdict:
+    """MME-RealWorld: five options."""
+    return _verdict(columns, text, options(columns) or dict.fromkeys("ABCDE", ""))
+
+
+def video_mme(columns: Mapping[str, str], text: str) -> Verdict:
+    """Video-MME: the options are in the columns A to D, in a list in `candidates`, or in the lines of the question."""
+    lines = listed(columns.get("candidates", "")) or columns.get("question", "").split("\n")[1:]
+    parts = [line.strip().partition(".") for line in lines]
+    named = {name: rest.strip() for name, dot, rest in parts if dot and len(name) == 1 and name in ascii_uppercase}
+    return _verdict(columns, text, options(columns) or named or dict.fromkeys("ABCD", ""))
+
+
+def _verdict(columns: Mapping[str, str], text: str, choices: Mapping[str, str]) -> Verdict:
+    letter, method = read_choice(text, choices)
+    return Verdict(letter, float(letter is not None and letter == truth(columns).strip().upper()), method)
+
+
+def read_choice(text: str, choices: Mapping[str, str]) -> Found:
+    """The letter of the option that an answer names, or None; and the rule that read it.
+
+    Args:
+        text: The answer.
+        choices: The letters of the options → their texts.
+    """
+    final, why = final_text(text)
+    if final is None:
+        return None, why
+    named = Options(choices)
+    found = (
+        named.whole(final)
+        or _first_of(named, marked(final), "marked")
+        or _stated(named, final)
+        or _line(named, final)
+        or named.only(final)
+    )
+    return found if found and found[0] != _SEVERAL else (None, "none")
+
+
+def _first_of(named: Options, spans: Sequence[str], method: str) -> Found | None:
+    for span in spans:
+        found = named.whole(span) or named.head(span) or named.by_text(span, _LONGEST_STATEMENT)
+        if found:
+            return found[0], method
+    return None
+
+
+def _stated(named: Options, text: str) -> Found | None:
+    """The last "answer is" after which an option can be read."""
+    ends = [(match.end(), "") for match in _STATED.finditer(text)]
+    ends += [(match.end(), match.group(1)) for match in _REVERSED.finditer(text) if match.group(1) in named.texts]
+    for end, letter in sorted(ends, reverse=True):
+        if letter:
+            return letter, "answer is"
+        found = _first_of(named, [text[end:].strip().split("\n")[0]], "answer is")
+        if found:
+            return found
+    return None
+
+
+def _line(named: Options, text: str) -> Found | None:
+    """The only line that is a letter, or a letter with its option; or the letter with which the text begins."""
+    if "\n" in text:
+        found = {each[0] for line in text.split("\n") if (each := named.whole(line)) and each[1] == "letter"}
+        if found:
+            return (found.pop() if len(found) == 1 else _SEVERAL), "line"
+    items = [match.group(1) for match in _LEADING.finditer(text)]
+    begins = _LEADING.match(text)
+    return (items[0], "letter") if begins and len(items) == 1 and items[0] in named.texts else None
+
+
+class Options:
+    """The options of a question, and how texts name them. Each method gives None where none is named."""
+
+    def __init__(self, choices: Mapping[str, str]) -> None:
+        self.texts = choices
+        self._comparable = {letter: comparable(text) for letter, text in choices.items()}
+
+    def whole(self, text: str) -> Found | None:
+        """If the text is nothing but a letter, a letter with its option, or an option."""
+        core = text.strip(EDGES)
+        if len(core) == 1 and core in self.texts:
+            return core, "letter"
+        same = [letter for letter, option in self.texts.items() if option and option in (text, core)]
+        plain = comparable(text)
+        same = same or [letter for letter, option in self._comparable.items() if option and option == plain]
+        if len(same) == 1:
+            return same[0], "option text"
+        if len(core) == 1 and core.upper() in self.texts:
+            return core.upper(), "letter"
+        item = _ITEM.match(core) if len(core) < 1000 else None
+        if item and comparable(item.group(2)) == self._comparable.get(item.group(1).upper(), ""):
+            return item.group(1).upper(), "letter"
+        return None
+
+    def head(self, text: str) -> Found | None:
+        """If the text begins with a letter: ``B``, ``(B) because``, ``option B``, ``b)``; but not ``a dog``."""
+        lead = _LEAD.match(text)
+        found = _HEAD.match(text, lead.end() if lead else 0)
+        if found is None:
+            return None
+        letter, rest = found.group(1), text[found.end() :]
+        if letter.islower() and not _LOWER_END.match(rest):
+            return None
+        letter = letter.upper()
+        if letter not in self.texts or _is_word(letter, rest) or _NOT_AFTER.match(rest):
+            return None
+        other = _AND.match(rest)
+        several = other and other.group(1) in self.texts and not _is_word(other.group(1), rest[other.end() :])
+        return (_SEVERAL if several and other and other.group(1) != letter else letter), "letter"
+
+    def by_text(self, text: str, longest: int) -> Found | None:
+        """If the text of exactly one option is in a text of so many words at most."""
+        flat = " ".join(text.split())
+        found = {letter for letter, _, _ in self._mentions(flat)} if flat.count(" ") < longest else set()
+        return (found.pop(), "option text") if len(found) == 1 else None
+
+    def only(self, text: str) -> Found | None:
+        """If one letter stands where an answer may stand, or one option is in a short text, and they do not differ."""
+        flat = " ".join(text.split())
+        mentions = self._mentions(flat)
+        rest = flat
+        for _, start, end in mentions:
+            rest = f"{rest[:start]}{' ' * (end - start)}{rest[end:]}"
+        letters = {match.group(1): match for match in _LETTER.finditer(rest) if self._counts(match, rest)}
+        if len(letters) > 1:
+            return None
+        named = {letter for letter, _, _ in mentions} if flat.count(" ") < _LONGEST_ANSWER else set()
+        if not letters:
+            return (named.pop(), "option text") if len(named) == 1 else None
+        letter, match = letters.popitem()
+        if not named:
+            return (letter, "letter") if _prominent(match, rest) else None
+        return (letter, "letter") if named == {letter} else None
+
+    def _counts(self, match: re.Match[str], text: str) -> bool:
+        letter, after = match.group(1), text[match.end() :]
+        if letter not in self.texts or _is_word(letter, after):
+            return False
+        return not _NOT_AFTER.match(after) and not _NOT_BEFORE.search(text[max(0, match.start() - 40) : match.start()])
+
+    def _mentions(self, flat: str) -> list[tuple[str, int, int]]:
+        """The letter, start and end of each option in a text; not of those within others, nor after a negation."""
+        lower = flat.lower()
+        if len(lower) != len(flat):
+            return []
+        found = [
+            (letter, start, end)
+            for letter, option in self._comparable.items()
+            if len(option) > 1 or (option and not (option.isascii() and option.isalpha()))
+            for start, end in places(option, lower)
+        ]
+        yes_no = [
+            each
+            for each in found
+            if each[1] <= 2
+            and self._comparable[each[0]] in ("yes", "no")
+            and re.match(r"\W|$", lower[each[2] :])
+            and not lower[each[2] :].startswith(" ")
+        ]
+        if yes_no:
+            return yes_no
+        longest = [
+            (letter, start, end)
+            for letter, start, end in found
+            if not any(s <= start and end <= e and e - s > end - start for _, s, e in found)
+        ]
+        return [each for each in longest if not _NOT_BEFORE.search(lower[max(0, each[1] - 40) : each[1]])]
+
+
+def _is_word(letter: str, after: str) -> bool:
+    """Whether a letter is the article A or the pronoun I, by what follows it."""
+    usual = _AFTER_LETTER.get(letter)
+    following = _NEXT_WORD.match(after) if usual else None
+    return following is not None and usual is not None and following.group(1) not in usual
+
+
+def _prominent(match: re.Match[str], text: str) -> bool:
+    """Whether a letter follows "option" or "is", is in brackets, stars or quotes, or is among the last four words."""
+    before, after = text[: match.start()], text[match.end() :]
+    if _KEYWORD.search(before) or before[-1:] + after[:1] in ("()", "[]", "**", "``", "''", '""'):
+        return True
+    return len(after.lstrip(EDGES).split(None, 4)) <= 3
+
+
+def _open(answers: Sequence[str], text: str) -> Verdict:
+    """An open question: equal numbers (to two decimals, or those of the right answer), equal or contained words."""
+    answer, method = open_answer(text)
+    if answer is None:
+        return Verdict(None, 0.0, method)
+    return Verdict(answer, float(any(_same(each, answer) for each in answers)), method)
+
+
+def _same(right: str, answer: str) -> bool:
+    number = as_number(right)
+    if number is not None:
+        value = sole_number(answer)
+        decimals = max(2, len(right.strip().partition(".")[2]))
+        return value is not None and round(value, decimals) == round(number[0], decimals)
+    plain, wanted = comparable(answer), comparable(right)
+    if plain == wanted:
+        return True
+    found = places(wanted, plain) if plain.count(" ") < _LONGEST_ANSWER else []
+    return any(not _NOT_BEFORE.search(plain[:start]) for start, _ in found)

@@ -1,0 +1,50 @@
+"""What the columns of a row say of its question: the options, the answer, lists in cells."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping
+from string import ascii_uppercase
+from typing import Any
+
+from testbed.errors import DataError
+
+_LONGEST_LIST = 1 << 16  # characters of a cell that is read as a list; a longer one is a text
+
+
+def options(columns: Mapping[str, str]) -> dict[str, str]:
+    """The letters of the options → their texts, from the columns A to Z. An empty cell is no option."""
+    return {letter: columns[letter] for letter in ascii_uppercase if columns.get(letter)}
+
+
+def truth(columns: Mapping[str, str]) -> str:
+    """The cell ``answer``.
+
+    Raises:
+        DataError: If there is none.
+    """
+    if "answer" not in columns:
+        raise DataError("a row has no answer in its column 'answer'; answers to it cannot be scored")
+    return columns["answer"]
+
+
+def references(columns: Mapping[str, str]) -> list[str]:
+    """The right answers: the items of a cell ``answer`` that is a list, or the cell."""
+    cell = truth(columns)
+    return listed(cell) or [cell]
+
+
+def listed(cell: str) -> list[str] | None:
+    """The items of a cell that is a list, in Python's notation or JSON's; None if it is none. Nothing is evaluated."""
+    text = cell.strip()
+    if not (text.startswith("[") and text.endswith("]")) or len(text) > _LONGEST_LIST:
+        return None
+    for read in (ast.literal_eval, json.loads):
+        try:
+            items: Any = read(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        if isinstance(items, list):
+            return [each if isinstance(each, str) else str(each) for each in items]
+    return None

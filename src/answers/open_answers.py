@@ -1,0 +1,83 @@
+"""Answers in words, as the rules `default` score them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from testbed.answers.columns import references
+from testbed.answers.distance import edit_distance
+from testbed.answers.published.open_answers import FORMULAS
+from testbed.answers.published.words import leave_one_out, normalized
+from testbed.answers.texts import bare, comparable, final_text, open_answer, places
+from testbed.answers.verdict import Verdict
+
+_ENOUGH = 4  # references of which leave-one-out can reach 1
+_THRESHOLD = 0.5  # of ANLS
+
+
+def vqa_accuracy(columns: Mapping[str, str], text: str) -> Verdict:
+    """VQA accuracy (Antol et al., 2015) of four references or more; of fewer, 1 if the answer equals one of them."""
+    answer, method = open_answer(text)
+    if answer is None:
+        return Verdict(None, 0.0, method)
+    plain = normalized(answer, full_stops=0)
+    given = [normalized(each, full_stops=0) for each in references(columns)]
+    score = leave_one_out(plain, given) if len(given) >= _ENOUGH else float(plain in given)
+    return Verdict(plain, score, method)
+
+
+def anls(columns: Mapping[str, str], text: str) -> Verdict:
+    """ANLS (Biten et al., 2019): 1 - distance/length of texts in lower case with single blanks; below 0.5 it is 0."""
+    answer, method = open_answer(text)
+    if answer is None:
+        return Verdict(None, 0.0, method)
+    plain = _spaced(answer)
+    return Verdict(plain, max(_similarity(_spaced(bare(each)), plain) for each in references(columns)), method)
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def _similarity(reference: str, answer: str) -> float:
+    length = max(len(reference), len(answer))
+    if not length:
+        return 1.0
+    if abs(len(reference) - len(answer)) > (1 - _THRESHOLD) * length:  # no distance is smaller
+        return 0.0
+    similarity = 1 - edit_distance(reference, answer) / length
+    return similarity if similarity >= _THRESHOLD else 0.0
+
+
+def exact(columns: Mapping[str, str], text: str) -> Verdict:
+    """Equal to a reference, but for case, blanks, an article and punctuation around it."""
+    answer, method = open_answer(text)
+    if answer is None:
+        return Verdict(None, 0.0, method)
+    plain = comparable(answer)
+    hit = plain in map(comparable, references(columns)) or answer in references(columns)
+    return Verdict(plain, float(hit), method)
+
+
+def contains(columns: Mapping[str, str], text: str) -> Verdict:
+    """A reference is in the answer as whole words."""
+    final, why = final_text(text)
+    if not final:
+        return Verdict(None, 0.0, why or "none")
+    plain = _spaced(final)
+    return Verdict(plain, float(any(_within(_spaced(each), plain) for each in references(columns))), "contained")
+
+
+def ocrbench(columns: Mapping[str, str], text: str) -> Verdict:
+    """OCRBench (Liu et al., 2023): a reference is in the answer; formulas are compared without blanks."""
+    if columns.get("category") != FORMULAS:
+        return contains(columns, text)
+    answer = "".join(text.rpartition("</think>")[2].split())  # as it is: braces and styles are part of a formula
+    if not answer or "<think>" in answer:
+        return Verdict(None, 0.0, "cut off" if answer else "none")
+    right = ("".join(each.split()).strip("$") for each in references(columns))
+    return Verdict(answer, float(any(each and each in answer for each in right)), "contained")
+
+
+def _within(reference: str, answer: str) -> bool:
+    return bool(places(reference.rstrip(".") or reference, answer))

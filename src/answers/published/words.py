@@ -1,0 +1,84 @@
+"""Yes/no and VQA accuracy as VLMEvalKit scores them (its ``yorn``, ``vqa_eval`` and ``process_punctuation``).
+
+The normalization is that of the VQA challenge (Antol et al., 2015) with VLMEvalKit's changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from testbed.answers.columns import references, truth
+from testbed.answers.verdict import Verdict
+
+_PUNCTUATION = frozenset(';/[]"{}()=+\\_-><@`,?!')
+_THOUSANDS = re.compile(r"\d,\d")
+_FULL_STOP = re.compile(r"(?<!\d)\.(?!\d)")
+_FULL_STOPS = 32  # so many are removed
+
+_ARTICLES = frozenset(("a", "an", "the"))
+NUMBER_WORDS = "zero one two three four five six seven eight nine ten".split()
+_DIGITS = {word: str(number) for number, word in enumerate(NUMBER_WORDS)} | {"none": "0"}
+
+# A word that lacks one of its apostrophes gets it back.
+_CONTRACTED = """
+    ain't aren't can't could've couldn't couldn't've didn't doesn't don't hadn't hadn't've hasn't haven't he'd he'd've
+    he's how'd how'll how's isn't it'd it'd've it'll ma'am mightn't mightn't've might've mustn't must've needn't not've
+    o'clock oughtn't 'ow's'at shan't she'd've should've shouldn't shouldn't've somebody'd've somebody'll somebody's
+    someone'd someone'd've someone'll someone's something'd something'd've something'll that's there'd there'd've
+    there're there's they'd they'd've they'll they're they've 'twas wasn't we'd've we've weren't what'll what're what's
+    what've when's where'd where's where've who'd who'd've who'll who's who've why'll why're why's won't would've
+    wouldn't wouldn't've y'all y'all'll y'all'd've you'd you'd've you'll you're you've
+""".split()
+_CONTRACTIONS = {
+    word[:place] + word[place + 1 :]: word for word in _CONTRACTED for place, each in enumerate(word) if each == "'"
+} | {"somebody'd": "somebodyd"}
+
+
+def without_punctuation(text: str, full_stops: int = _FULL_STOPS) -> str:
+    """Punctuation becomes blanks, or goes if there is a blank beside it somewhere or a comma between digits.
+
+    Args:
+        text: The text.
+        full_stops: How many full stops that are not in numbers go at most; 0 for all.
+    """
+    numbers = _THOUSANDS.search(text) is not None
+    table = {
+        ord(each): "" if numbers or each + " " in text or " " + each in text else " "
+        for each in _PUNCTUATION.intersection(text)
+    }
+    return _FULL_STOP.sub("", text.translate(table), count=full_stops)
+
+
+def normalized(text: str, full_stops: int = _FULL_STOPS) -> str:
+    """A text as it is compared: lower case, digits for number words, no articles, mended contractions."""
+    plain = without_punctuation(text.replace("\n", " ").replace("\t", " ").strip(), full_stops)
+    words = (_DIGITS.get(word, word) for word in plain.lower().split())
+    return " ".join(_CONTRACTIONS.get(word, word) for word in words if word not in _ARTICLES)
+
+
+def leave_one_out(answer: str, given: Sequence[str]) -> float:
+    """VQA accuracy: the mean, over the annotators left out, of min(1, matches among the others / 3).
+
+    Args:
+        answer: A normalized answer.
+        given: The normalized answers of n annotators.
+    """
+    matches = sum(each == answer for each in given)
+    scores = [min(1.0, (matches - (each == answer)) / 3) for each in given]
+    return sum(scores) / len(scores) if scores else 0.0
+
+
+def yes_no(columns: Mapping[str, str], text: str) -> Verdict:
+    """Yes or No if exactly one of the two words is in the answer."""
+    words = without_punctuation(text.lower()).split()
+    found = [name for name, word in (("Yes", "yes"), ("No", "no")) if word in words]
+    if len(found) != 1:
+        return Verdict(None, 0.0, "none")
+    return Verdict(found[0], float(found[0] == truth(columns)), "word")
+
+
+def vqa_accuracy(columns: Mapping[str, str], text: str) -> Verdict:
+    """VQA accuracy; 0 for whatever answer if there is only one reference."""
+    answer = normalized(text)
+    return Verdict(answer, leave_one_out(answer, [normalized(each) for each in references(columns)]), "whole")

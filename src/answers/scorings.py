@@ -1,0 +1,92 @@
+"""The kinds of questions by name: how an answer is read and scored, by each set of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from testbed.answers import choice, numbers, open_answers, yes_no
+from testbed.answers.columns import options, truth
+from testbed.answers.published import choice as published_choice
+from testbed.answers.published import open_answers as published_open
+from testbed.answers.published import words as published_words
+from testbed.answers.verdict import Verdict
+from testbed.errors import unknown_name
+
+# The names of the sets of rules → their versions. A version is raised when numbers change.
+RULES: Mapping[str, str] = {"default": "default@1", "vlmevalkit": "vlmevalkit@1"}
+
+Reading = Callable[[Mapping[str, str], str], Verdict]
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How answers to one kind of question are read and scored.
+
+    Attributes:
+        default: The rules `default`.
+        vlmevalkit: The published rules.
+        draws: Whether VLMEvalKit, with a judge that does not help, draws an option at random for an answer that its
+            rules cannot read; see `drawn`.
+    """
+
+    default: Reading
+    vlmevalkit: Reading
+    draws: bool = False
+
+    def __call__(self, columns: Mapping[str, str], text: str, rules: str = "default") -> Verdict:
+        """Reads and scores an answer.
+
+        Args:
+            columns: The columns of the row: ``answer``, the options ``A`` to ``Z``, ``category``, …; an empty cell is
+                left out.
+            text: The answer.
+            rules: A name in `RULES`.
+
+        Raises:
+            DataError: If the row has no answer.
+            UnknownNameError: If there are no such rules.
+        """
+        if rules not in RULES:
+            raise unknown_name("rules", rules, tuple(RULES), "testbed.answers", "docs/reading-answers.md")
+        reading: Reading = self.vlmevalkit if rules == "vlmevalkit" else self.default
+        return reading(columns, text)
+
+
+SCORINGS: Mapping[str, Scoring] = {
+    "multiple_choice": Scoring(choice.multiple_choice, published_choice.multiple_choice, draws=True),
+    "mmmu": Scoring(choice.mmmu, published_choice.mmmu, draws=True),
+    "mmmu_pro": Scoring(choice.mmmu, published_choice.mmmu, draws=True),
+    "mmmu_pro_cot": Scoring(choice.mmmu, published_choice.mmmu_pro_cot, draws=True),
+    "mme_realworld": Scoring(choice.mme_realworld, published_choice.mme_realworld),
+    "video_mme": Scoring(choice.video_mme, published_choice.video_mme),
+    "yes_no": Scoring(yes_no.yes_no, published_words.yes_no),
+    "vqa_accuracy": Scoring(open_answers.vqa_accuracy, published_words.vqa_accuracy),
+    "anls": Scoring(open_answers.anls, published_open.anls),
+    "relaxed": Scoring(numbers.relaxed, published_open.relaxed),
+    "exact": Scoring(open_answers.exact, published_open.exact),
+    "contains": Scoring(open_answers.contains, published_open.contains),
+    "ocrbench": Scoring(open_answers.ocrbench, published_open.ocrbench),
+    "number": Scoring(numbers.number, published_open.number),
+}
+
+
+def drawn(columns: Mapping[str, str], verdict: Verdict) -> float:
+    """The expected score of VLMEvalKit's random draw.
+
+    With a judge that does not help, VLMEvalKit draws one of the options and "none of them" for an answer that its rules
+    cannot read. An open question of MMMU has two options.
+
+    Args:
+        columns: The columns of a row of multiple choice.
+        verdict: What the rules say of its answer.
+
+    Returns:
+        1 / (number of options + 1) for an unparsed answer if one of the options is right; else the score.
+    """
+    choices = options(columns)
+    if verdict.extracted is not None:
+        return verdict.score
+    if "A" not in choices:
+        return 1 / 3
+    return 1 / (len(choices) + 1) if truth(columns) in choices else verdict.score
