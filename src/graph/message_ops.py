@@ -127,14 +127,15 @@ class RowAnswers(MessageOp):
     forced: bool = False
 
     def read(self, source: Source | None, position: int, setting: EvalSetting, sees_images: bool) -> Row:
-        """The row."""
+        """The row; without its pictures for a model that sees none."""
         if not isinstance(source, RowSource):
             found = "no data set" if source is None else f"the data set {source.name}"
             raise DefinitionError(f"{setting.name} asks questions from a table; {found} is none")
+        if not sees_images:
+            return Row(source.ids[position], source.targets[position])
         row = source.row(position)
-        if setting.transform is None or not sees_images:
-            return row
-        return self.changed(row, "", lambda image, _: setting.transform(image))  # type: ignore[misc]
+        transform = setting.transform
+        return row if transform is None else self.changed(row, "", lambda image, _: transform(image))
 
     def changed(self, content: Any, sample: str, change: Change) -> Row:
         """The row with its pictures changed; as PNG files, which keep all pixels."""

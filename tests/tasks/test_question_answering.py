@@ -78,7 +78,7 @@ class Lab:
 
     def model(self, name: str, says: Any, **options: Any) -> Model:
         made = self.models[name] = Model(says)
-        self.catalog.add_model(Generator(name, lambda: made, 2, architecture={"toy": name}, **options))
+        self.catalog.add_model(Generator(name, lambda: made, 2, weights="1", architecture={"toy": name}, **options))
         return made
 
     def setting(self, name: str, table: RowSource, **options: Any) -> None:
@@ -151,7 +151,7 @@ def test_a_model_without_eyes_is_asked_without_pictures(lab: Lab) -> None:
         sees_images = False
 
     model = lab.models["blind"] = Model(lambda message: "A")
-    lab.catalog.add_model(Blind("blind", lambda: model, architecture={"toy": "blind"}))
+    lab.catalog.add_model(Blind("blind", lambda: model, weights="1", architecture={"toy": "blind"}))
     rows = [{"question": "See <image 1>. What is it?", **OPTIONS, "answer": "A"}]
     lab.setting("set", Table(rows), prompt=prompts.multiple_choice_placed)
     assert lab.run(["blind"], ["set"]).ok
