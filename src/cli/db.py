@@ -137,6 +137,13 @@ if TYPE_CHECKING:
     help="Write caption scores in CLIP-CC-Bench's format: a CSV and a summary for each captioner and decoder.",
 )
 @click.option(
+    "--export-vlmevalkit",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write answers and scores in VLMEvalKit's format: for each model and set a table of predictions and its"
+    " scores.",
+)
+@click.option(
     "--scale",
     type=click.Choice(["unit", "raw"]),
     default="unit",
@@ -276,6 +283,7 @@ _ACTIONS: dict[str, Any] = {
     "export_csv": files.export_csv,
     "export_clip_benchmark": files.export_clip_benchmark,
     "export_clip_cc": files.export_clip_cc,
+    "export_vlmevalkit": files.export_vlmevalkit,
     **UPKEEP,
     "grid": _grid,
     "serve": _serve,

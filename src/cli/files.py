@@ -98,6 +98,21 @@ def export_csv(given: dict[str, Any]) -> int:
     return 0
 
 
+def export_vlmevalkit(given: dict[str, Any]) -> int:
+    """Writes answers and scores in VLMEvalKit's format."""
+    from testbed.db.store import Store
+    from testbed.exchange import vlmevalkit
+
+    folder: Path = given["export_vlmevalkit"]
+    with Store.open(given["db_url"]) as store:
+        files = vlmevalkit.export_vlmevalkit(store, folder, given["models"] or None, given["eval_settings"] or None)
+    if given["as_json"]:
+        print_json([str(file) for file in files])
+    else:
+        click.echo(f"{count(len(files), 'file')} written to {folder}")
+    return 0
+
+
 def export_clip_benchmark(given: dict[str, Any]) -> int:
     """Writes results in CLIP benchmark's formats."""
     from testbed.analyses import labels
