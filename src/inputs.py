@@ -22,6 +22,7 @@ T = TypeVar("T")
 ENV_DATA = "TESTBED_DATA"
 ENV_PREDICTIONS = "TESTBED_PREDICTIONS"
 ENV_CHECKPOINTS = "TESTBED_CHECKPOINTS"
+ENV_LMU_DATA = "LMUData"  # VLMEvalKit's variable
 ENV_CLASSNAMES = "TESTBED_CLASSNAMES"
 ENV_TEMPLATES = "TESTBED_TEMPLATES"
 ENV_HEADS = "TESTBED_CLASSIFIERS"
@@ -43,6 +44,7 @@ class Inputs:
         data_root: The folder with the data sets, or the URL of one; either may have ``{dataset}`` in it.
         predictions: The folder with recorded predictions.
         checkpoints: The folder with the checkpoints of models that ImageNet-testbed's files define, by name.
+        lmu_data: VLMEvalKit's folder of tables.
         class_names: A file of class names, in CLIP benchmark's JSON format.
         templates: A file of prompt templates, in the same format.
         heads: Files of zero-shot heads, used in place of prompts.
@@ -56,6 +58,7 @@ class Inputs:
     data_root: str | None = None
     predictions: str | None = None
     checkpoints: str | None = None
+    lmu_data: str | None = None
     class_names: str | None = None
     templates: str | None = None
     heads: tuple[str, ...] = ()
@@ -75,6 +78,7 @@ class Inputs:
             data_root=os.environ.get(ENV_DATA),
             predictions=os.environ.get(ENV_PREDICTIONS),
             checkpoints=os.environ.get(ENV_CHECKPOINTS),
+            lmu_data=os.environ.get(ENV_LMU_DATA),
             class_names=os.environ.get(ENV_CLASSNAMES),
             templates=os.environ.get(ENV_TEMPLATES),
             heads=tuple(file for file in os.environ.get(ENV_HEADS, "").split(os.pathsep) if file),

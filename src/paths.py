@@ -1,4 +1,4 @@
-"""Where testbed keeps and finds things: the cache folder, the data root, the folder of predictions."""
+"""Where testbed keeps and finds things: the cache folder, the data root, the folders of predictions and tables."""
 
 from __future__ import annotations
 
@@ -69,6 +69,11 @@ def predictions_root() -> Path | None:
     """The folder that holds recorded predictions, as the active `Inputs` say; None where it is not set."""
     root = active().predictions
     return Path(root).expanduser() if root else None
+
+
+def lmu_data_root() -> Path:
+    """VLMEvalKit's folder of tables: that of the active `Inputs`, else ``~/LMUData``."""
+    return Path(active().lmu_data or "~/LMUData").expanduser()
 
 
 def fill_root(root: str, dataset: str) -> str:

@@ -34,6 +34,7 @@ def _own_surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         for name in [name for name in os.environ if name.startswith("TESTBED_") and name not in kept]:
             patch.delenv(name)
         patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        patch.delenv("LMUData", raising=False)
         yield
 
 

@@ -26,6 +26,7 @@ from testbed.console.options import (
     ManyWordsCommand,
     checkpoints_option,
     data_root_option,
+    lmu_data_option,
     predictions_option,
     run_command,
     set_up_logging,
@@ -78,6 +79,7 @@ POSITIVE = click.IntRange(min=1)
 @download_option
 @predictions_option
 @checkpoints_option
+@lmu_data_option
 @clip_cc_options
 @task_options
 @scorer_options
@@ -141,6 +143,7 @@ def command(
     data_root: str | None,
     predictions: str | None,
     checkpoints: str | None,
+    lmu_data: str | None,
     clip_cc: Path | None,
     base_dir: Path | None,
     db: bool,
@@ -166,6 +169,7 @@ def command(
         data_root=data_root,
         predictions=predictions,
         checkpoints=checkpoints,
+        lmu_data=lmu_data,
         max_megapixels=given["max_megapixels"],
         **given_files(given),
     )

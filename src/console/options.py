@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from testbed.errors import TestbedError
-from testbed.inputs import ENV_CHECKPOINTS, ENV_DATA, ENV_PREDICTIONS, Inputs, using
+from testbed.inputs import ENV_CHECKPOINTS, ENV_DATA, ENV_LMU_DATA, ENV_PREDICTIONS, Inputs, using
 from testbed.paths import ENV_DB
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -134,6 +134,16 @@ def checkpoints_option(function: F) -> F:
         metavar="DIR",
         help="The folder with the checkpoints of models that files of ImageNet-testbed define, by the model's name."
         f"  [default: ${ENV_CHECKPOINTS}]",
+    )(function)
+
+
+def lmu_data_option(function: F) -> F:
+    """--lmu-data."""
+    return click.option(
+        "--lmu-data",
+        metavar="DIR",
+        help="VLMEvalKit's folder of tables, with DIR/NAME.tsv and pictures in DIR/images."
+        f"  [default: ${ENV_LMU_DATA}, else ~/LMUData]",
     )(function)
 
 

@@ -1,6 +1,7 @@
 """Recorded predictions as models: they answer with what a captioner said before.
 
-``replay:/path/to/internvl.json`` is any file of predictions (see `testbed.data.formats.predictions`).
+``replay:/path/to/internvl.json`` is any file of predictions (see `testbed.data.formats.predictions`), and so are
+VLMEvalKit's files of answers (xlsx, tsv, json; see `testbed.data.tables.answers`).
 ``replay:internvl`` is the file ``internvl.json`` or ``internvl.jsonl`` in the folder ``$TESTBED_PREDICTIONS``
 (``eval.py --predictions``). A pattern stands for all files that it matches: ``'replay:runs/*.json'``,
 ``'replay:intern*'``.
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.data.formats.text_records import SUFFIXES
+from testbed.data.formats import text_records
 from testbed.errors import WeightsError
 from testbed.inputs import ENV_PREDICTIONS
 from testbed.models.base.capability import FAILED, NO_ANSWER, Generation, GenerationConfig, Message
@@ -24,6 +25,7 @@ from testbed.paths import predictions_root
 from testbed.registry import registry
 
 PREFIX = "replay:"
+SUFFIXES = (*text_records.SUFFIXES, ".xlsx", ".tsv")
 EVAL_BATCH_SIZE = 1024
 REVISION = 1  # of how a file is read; raised when the same file gives other answers
 
@@ -55,8 +57,9 @@ class Recorded:
 
     def __init__(self, path: Path) -> None:
         from testbed.data.formats.predictions import read_predictions
+        from testbed.data.tables.answers import is_prediction_table, read_prediction_table
 
-        self.predictions = read_predictions(path)
+        self.predictions = read_prediction_table(path) if is_prediction_table(path) else read_predictions(path)
 
     def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation]:
         """What the file has for each message's sample; the configuration changes nothing."""
@@ -69,7 +72,7 @@ class Recorded:
     def _answer(self, sample: str) -> Generation:
         text = self.predictions.texts.get(sample)
         if text is not None:
-            return Generation(text)
+            return Generation(text, extra=dict(self.predictions.extras.get(sample, {})))
         fault = self.predictions.faults.get(sample)
         return Generation("", NO_ANSWER if fault is None else f"{FAILED}: {fault}")
 
@@ -143,7 +146,7 @@ def path_of(name: str) -> Path:
     for suffix in SUFFIXES:
         if (folder / f"{given}{suffix}").is_file():
             return folder / f"{given}{suffix}"
-    there = ", ".join(sorted(path.stem for path in _files(folder))[:12]) or "no .json file"
+    there = ", ".join(sorted(path.stem for path in _files(folder))[:12]) or "no file of predictions"
     near = _near(given, folder)
     raise WeightsError(f"{name}: {given}.json is missing in {folder.absolute()}, which has {there}{near}")
 

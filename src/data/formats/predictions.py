@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from testbed.data.formats.text_records import fault_of, read_text_records
 from testbed.errors import DataError
@@ -27,12 +28,14 @@ class Predictions:
         texts: The prediction of each sample by its id, possibly blank.
         faults: Why the value of a sample in the file is not text, by id.
         absent: The ids with the value null: no prediction was made.
+        extras: What stands beside a text, by id, such as the reasoning that led to it (``"thinking"``).
     """
 
     path: Path
     texts: dict[str, str]
     faults: dict[str, str]
     absent: frozenset[str]
+    extras: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def coverage(self, ids: Sequence[str]) -> int:
         """The number of samples with a text in the file.

@@ -1,0 +1,199 @@
+"""Where the rows of a table are: it is read once, from its beginning to its end, and its index is cached."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from testbed.data.formats.text_records import MAX_CHARACTERS
+from testbed.data.tables.pictures import decoded, is_reference, parts_of
+from testbed.data.tables.tsv import TsvRow, read_rows
+from testbed.errors import DataError, SampleError, shortened
+from testbed.identity import digest_bytes
+from testbed.paths import cache_dir, write_atomically
+
+INDEX = "index"
+IMAGE = "image"
+IMAGE_PATH = "image_path"
+
+_REVISION = 1  # of the cached index
+_REFERENCE = "="  # begins the mark of a picture that another row has
+
+
+@dataclass
+class TableIndex:
+    """The rows of a table; the lists about rows are equally long.
+
+    Attributes:
+        path: The file.
+        size: Its size in bytes.
+        mtime_ns: Its modification time, which programs may set.
+        inode: Its inode.
+        ctime_ns: Its change time, which programs cannot set.
+        md5: Of its bytes, in hexadecimal.
+        columns: The names of the columns.
+        lines: The first line of each row.
+        offsets: Where each row begins, in bytes.
+        sizes: The bytes of each row.
+        cells: The text of each row's cells, in the order of the columns; ``""`` for pictures and for what is faulty.
+        marks: Of each picture of each row, a digest of its bytes, or ``=`` and the index of the row that has it.
+        faults: Why a row cannot be used; ``""`` if it can.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int
+    inode: int
+    ctime_ns: int
+    md5: str = ""
+    columns: list[str] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    cells: list[list[str]] = field(default_factory=list)
+    marks: list[list[str]] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def column(self, name: str) -> int | None:
+        """The position of a column, if there is one."""
+        return self.columns.index(name) if name in self.columns else None
+
+    @property
+    def ids(self) -> list[str]:
+        """The index of each row, as it is written."""
+        place = self.columns.index(INDEX)
+        return [cells[place] for cells in self.cells]
+
+
+def reference_of(mark: str) -> str | None:
+    """The index in the mark of a picture that another row has; None for one of the row's own."""
+    return mark[len(_REFERENCE) :] if mark.startswith(_REFERENCE) else None
+
+
+def index_table(path: Path) -> TableIndex:
+    """The index of a table; an unchanged table is not read again.
+
+    Raises:
+        DataError: If the table cannot be read, or is not in the format; names the line.
+    """
+    try:
+        real = path.resolve(strict=True)
+        now = real.stat()
+    except OSError as error:
+        raise DataError(f"the table {path} cannot be read: {error.strerror}") from error
+    if not stat.S_ISREG(now.st_mode):
+        raise DataError(f"the table {path} is not a file")
+    memo = cache_dir("tables") / f"{digest_bytes(os.fsencode(real))}.json"
+    stamp = (str(real), now.st_size, now.st_mtime_ns, now.st_ino, now.st_ctime_ns)
+    found = _recall(memo)
+    if found is None or (found.path, found.size, found.mtime_ns, found.inode, found.ctime_ns) != stamp:
+        found = _read(TableIndex(*stamp))
+        try:
+            write_atomically(memo, json.dumps({"revision": _REVISION, **asdict(found)}, ensure_ascii=False).encode())
+        except (OSError, UnicodeEncodeError):  # disk full, or a path that is not text: not cached
+            pass
+    return found
+
+
+def _recall(memo: Path) -> TableIndex | None:
+    """The cached index, if it is complete."""
+    try:
+        known = json.loads(memo.read_bytes())
+        if known.pop("revision") != _REVISION:
+            return None
+        found = TableIndex(**known)
+        columns = (found.lines, found.offsets, found.sizes, found.cells, found.marks, found.faults)
+        return found if found.md5 and len({len(column) for column in columns}) == 1 else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _read(index: TableIndex) -> TableIndex:
+    path = Path(index.path)
+    hasher = hashlib.md5(usedforsecurity=False)
+    lines: dict[str, int] = {}
+    try:
+        with path.open("rb") as file:
+            for row in read_rows(path, file, hasher.update):
+                if not index.columns:
+                    index.columns = _header(path, row)
+                    continue
+                name = _add(index, row)
+                if name in lines:
+                    raise DataError(
+                        f"{path} has the index {shortened(name)} twice, in lines {lines[name]:,} and {row.line:,};"
+                        " each row needs one of its own"
+                    )
+                lines[name] = row.line
+    except OSError as error:
+        raise DataError(f"the table {path} cannot be read: {error.strerror}") from error
+    if not index.lines:
+        raise DataError(f"{path} {'has no rows below the names of its columns' if index.columns else 'is empty'}")
+    index.md5 = hasher.hexdigest()
+    return index
+
+
+def _header(path: Path, row: TsvRow) -> list[str]:
+    """The names of the columns; one without a name gets that of pandas."""
+    names = [_text(path, row, cell) or f"Unnamed: {place}" for place, cell in enumerate(row.cells)]
+    if any("\0" in name for name in names):
+        raise DataError(f"{path} is not a table in UTF-8: the names of its columns hold the character NUL")
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f"{path} has two columns {shortened(name)}; rename one of them")
+    if INDEX not in names:
+        raise DataError(f"{path} has no column {INDEX!r}; it has {shortened(', '.join(names), 200)}")
+    return names
+
+
+def _add(index: TableIndex, row: TsvRow) -> str:
+    """Appends a row; returns its index."""
+    columns = index.columns
+    fault = ""
+    if len(row.cells) != len(columns):
+        fault = f"it has {len(row.cells):,} cells, but there are {len(columns):,} columns; the copy may be incomplete"
+    texts, marks = [""] * len(columns), list[str]()
+    for place, (column, cell) in enumerate(zip(columns, row.cells, strict=False)):
+        if column == IMAGE:
+            marks = _marks(cell)
+            continue
+        text = _text(Path(index.path), row, cell)
+        if "\0" in text:
+            fault = f"its cell {column!r} holds the character NUL"
+        elif len(text) > MAX_CHARACTERS:
+            fault = f"its cell {column!r} has {len(text):,} characters; at most {MAX_CHARACTERS:,} are taken"
+        else:
+            texts[place] = text
+    name = texts[columns.index(INDEX)]
+    if not name.strip():
+        raise DataError(f"{index.path}, line {row.line:,}: the row has no index{f': {fault}' if fault else ''}")
+    index.lines.append(row.line)
+    index.offsets.append(row.offset)
+    index.sizes.append(row.size)
+    index.cells.append(texts)
+    index.marks.append(marks)
+    index.faults.append(fault)
+    return name
+
+
+def _text(path: Path, row: TsvRow, cell: bytes) -> str:
+    try:
+        return cell.decode()
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}, line {row.line:,}: the row is not UTF-8 text ({error.reason} in {error.object[:20]!r}); convert"
+            " the file to UTF-8"
+        ) from error
+
+
+def _marks(cell: bytes) -> list[str]:
+    """A mark of each picture; what is faulty is told when the row is read."""
+    try:
+        parts = parts_of(cell.decode(), IMAGE)
+        return [_REFERENCE + part if is_reference(part) else digest_bytes(decoded(part, IMAGE)) for part in parts]
+    except (SampleError, UnicodeDecodeError):
+        return [digest_bytes(cell)]

@@ -1,0 +1,156 @@
+"""The tables that VLMEvalKit knows, and where they lie: ``ROOT/NAME.tsv``, with pictures in ``ROOT/images/NAME``.
+
+The list in ``known_tables.tsv`` is of VLMEvalKit at e8e78f0 (2026-08-18). Nothing is downloaded from its URLs.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from testbed.data.tables.source import AS_TEXT, TableSource
+from testbed.errors import DataError
+from testbed.inputs import ENV_LMU_DATA
+from testbed.paths import lmu_data_root
+
+_LARGE = 1 << 30  # bytes; of a larger table VLMEvalKit reads the copy whose pictures are files
+
+# Tables that share a folder of pictures, by the name of the folder.
+_FAMILIES = {
+    "MMBench": (
+        *("MMBench", "MMBench_CN", "MMBench_V11", "MMBench_CN_V11", "MMBench_DEV_EN", "MMBench_TEST_EN"),
+        *("MMBench_DEV_CN", "MMBench_TEST_CN", "MMBench_DEV_KO"),
+    ),
+    "MMBench_V11": ("MMBench_DEV_EN_V11", "MMBench_TEST_EN_V11", "MMBench_DEV_CN_V11", "MMBench_TEST_CN_V11"),
+    "COCO": ("COCO_VAL",),
+}
+# The same by a part of the name, in the order in which they are looked for.
+_FAMILIES_BY_PART = {"MM_NIAH": "MMNIAH", "CRPE": "CRPE", "OCRVQA": "OCRVQA", "QSpatial": "QSpatial"}
+
+
+@dataclass(frozen=True)
+class KnownTable:
+    """A table that VLMEvalKit knows by name.
+
+    Attributes:
+        name: Its name.
+        url: Where it is published; of one in parts, the URLs of these in order, with spaces between. Empty if there is
+            none: VLMEvalKit makes the table by itself, or expects it in its place.
+        md5: Of the published file; empty if it is not told.
+        kind: VLMEvalKit's ``TYPE``: ``"MCQ"``, ``"VQA"``, ``"Y/N"``, ``"Caption"``, …; empty if there is none.
+        modality: ``"IMAGE"``, ``"VIDEO"`` or ``"TEXT"``.
+        prompt_class: VLMEvalKit's class that makes the prompts.
+        score_class: VLMEvalKit's class that scores the answers.
+    """
+
+    name: str
+    url: str
+    md5: str
+    kind: str
+    modality: str
+    prompt_class: str
+    score_class: str
+
+
+@cache
+def known_tables() -> Mapping[str, KnownTable]:
+    """The tables that VLMEvalKit knows, by name."""
+    text = (resources.files("testbed.data.tables") / "known_tables.tsv").read_text(encoding="utf-8")
+    rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
+    return MappingProxyType({row["name"]: KnownTable(**row) for row in rows})
+
+
+def find_table(name: str) -> Path:
+    """The file of a table: ``NAME.tsv`` in the root (`testbed.paths.lmu_data_root`).
+
+    As in VLMEvalKit, ``NAME_local.tsv``, whose pictures are files, takes its place if it is there and ``NAME.tsv`` has
+    more than 1 GiB, or is missing. A file with the last part of the URL as its name is found too.
+
+    Raises:
+        DataError: If there is none; says where it was looked for, and where it is published.
+    """
+    if not name or name in (".", "..") or any(character in name for character in "/\\\0"):
+        raise DataError(f"the name of a table is that of a file in the folder of tables without .tsv; got {name!r}")
+    root, known = lmu_data_root(), known_tables().get(name)
+    names = [f"{name}.tsv"]
+    if known is not None and known.url.endswith(".tsv"):
+        names.append(known.url.rpartition("/")[2])
+    found = next((path for each in names if (path := root / each).is_file()), None)
+    local = root / f"{name}_local.tsv"
+    if local.is_file() and (found is None or found.stat().st_size > _LARGE):
+        return local
+    if found is not None:
+        return found
+    looked = ", ".join(dict.fromkeys([*names, local.name]))
+    place = f"{root}{'' if root.is_dir() else ', which does not exist'}"
+    raise DataError(
+        f"the table {name} is not there: looked for {looked} in {place}"
+        f" (--lmu-data DIR, or ${ENV_LMU_DATA}); {_origin(name, known)}"
+    )
+
+
+def picture_folder(name: str) -> Path:
+    """The folder with the files of a table's pictures, which some tables share, as in VLMEvalKit."""
+    family = next((family for part, family in _FAMILIES_BY_PART.items() if part in name), None)
+    if family is None:
+        family = next((family for family, names in _FAMILIES.items() if name in names), name)
+    return lmu_data_root() / "images" / family
+
+
+class QuestionTable:
+    """A table as a data set.
+
+    Args:
+        name: Its name, to look for in the folder of tables (`find_table`), or the path of a file that ends with
+            ``.tsv``, whose pictures are below ``images/NAME`` beside it.
+        tsv_reading: See `TableSource`.
+        required: See `TableSource`.
+    """
+
+    def __init__(self, name: str, tsv_reading: str = AS_TEXT, required: Sequence[str] = ("question",)) -> None:
+        self.name = name
+        self.tsv_reading = tsv_reading
+        self.required = tuple(required)
+
+    def spec(self) -> dict[str, Any]:
+        """Which table it is, and how it is read."""
+        return {"table": self.name, "tsv_reading": self.tsv_reading}
+
+    def open(self) -> TableSource:
+        """The rows.
+
+        Raises:
+            DataError: If the table is missing or not in the format.
+        """
+        if self.name.endswith(".tsv"):
+            path = Path(self.name).expanduser()
+            return TableSource(path, tsv_reading=self.tsv_reading, required=self.required)
+        path, known = find_table(self.name), known_tables().get(self.name)
+        local = path.name == f"{self.name}_local.tsv"
+        return TableSource(
+            path,
+            self.name,
+            picture_folder(self.name),
+            self.tsv_reading,
+            known.md5 if known is not None and not local else "",
+            self.required,
+        )
+
+
+def _origin(name: str, known: KnownTable | None) -> str:
+    """Where a table comes from."""
+    if known is None:
+        near = difflib.get_close_matches(name, known_tables(), 3, 0.6)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        return f"VLMEvalKit knows no table of this name{hint}"
+    if not known.url:
+        return "VLMEvalKit has no URL for it"
+    parts = " + ".join(known.url.split())
+    return f"it is published at {parts}{f' (md5 {known.md5})' if known.md5 else ''}; nothing is downloaded"

@@ -1,0 +1,129 @@
+"""What is in the cells of pictures: base64, names of files, and lists of these. Nothing in a cell is run as code."""
+
+from __future__ import annotations
+
+import ast
+import base64
+import binascii
+import json
+import os
+import re
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from testbed.data.rows import Picture
+from testbed.errors import SampleError, shortened
+
+LONGEST_REFERENCE = 64  # characters; a longer text is a picture itself, as in VLMEvalKit
+MAX_PICTURE = 1 << 28  # bytes of a file
+
+# One text of a list that Python wrote; all of it is one literal, so nothing in it can nest.
+_ELEMENT = re.compile(r"""\s*('(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|-?\d+)\s*([,\]])""", re.DOTALL)
+_DATA_URL = re.compile(r"data:image/[a-z.+-]+;base64,")
+
+
+def parts_of(cell: str, what: str) -> list[str]:
+    """The texts in a cell: those of a list in JSON or Python form, else the cell itself; none if it is empty.
+
+    Args:
+        cell: The cell.
+        what: What messages call it.
+
+    Raises:
+        SampleError: If it is a list of something other than texts and integers.
+    """
+    text = cell.strip()
+    if not (len(text) > 1 and text.startswith("[") and text.endswith("]")):
+        return [text] if text else []
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = _python_list(text)
+    if not isinstance(found, list) or not all(isinstance(each, str | int) for each in found):
+        raise SampleError(f"{what} holds {shortened(text)}; expected a list of texts")
+    return [str(each) for each in found]
+
+
+def _python_list(text: str) -> list[str | int] | None:
+    """A list of texts and integers in Python form; None if it is anything else."""
+    found: list[str | int] = []
+    place, mark = 1, ","
+    while mark == "," and text[place:].strip() != "]":
+        element = _ELEMENT.match(text, place)
+        if element is None:
+            return None
+        try:
+            found.append(ast.literal_eval(element[1]))
+        except (ValueError, SyntaxError):
+            return None
+        place, mark = element.end(), element[2]
+    return found if text[place:].strip() in ("", "]") else None
+
+
+def is_reference(part: str) -> bool:
+    """Whether a text is the index of the row that has the picture."""
+    return len(part) <= LONGEST_REFERENCE
+
+
+def decoded(part: str, what: str) -> bytes:
+    """The bytes of a picture in base64.
+
+    Raises:
+        SampleError: If it is not base64.
+    """
+    url = _DATA_URL.match(part)
+    text = "".join((part[url.end() :] if url else part).split())
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise SampleError(f"{what} is not valid base64: {error}") from error
+
+
+def picture_file(folder: Path, name: str, what: str) -> Path:
+    """The file of a picture, with all links followed.
+
+    Args:
+        folder: The folder of pictures; the file must be below it.
+        name: The path: absolute, or relative to the folder.
+        what: What messages call the picture.
+
+    Raises:
+        SampleError: If it is outside the folder, missing, no plain file, or too large.
+    """
+    try:
+        path = Path(os.path.realpath(folder / name))
+        if not path.is_relative_to(os.path.realpath(folder)):
+            raise SampleError(
+                f"{what}: {shortened(name, 200)} is outside the folder of pictures {folder}; nothing was read"
+            )
+        found = path.stat()
+    except OSError as error:
+        raise SampleError(f"{what}: {shortened(name, 200)} in {folder} cannot be read: {error.strerror}") from error
+    if not stat.S_ISREG(found.st_mode):
+        raise SampleError(f"{what}: {path} is not a file")
+    if found.st_size > MAX_PICTURE:
+        raise SampleError(f"{what}: {path} has {found.st_size:,} bytes; the maximum is {MAX_PICTURE:,}")
+    return path
+
+
+def read_picture(folder: Path, name: str, what: str) -> Picture:
+    """A picture from a file below a folder.
+
+    Raises:
+        SampleError: As `picture_file`, or if the file cannot be read.
+    """
+    path = picture_file(folder, name, what)
+    try:
+        return Picture(path.read_bytes(), name)
+    except OSError as error:
+        raise SampleError(f"{what}: {path} cannot be read: {error.strerror}") from error
+
+
+def names_of(names: Sequence[str], count: int, index: str) -> list[str]:
+    """What to call the pictures of a row: the names of its files, else after its index."""
+    if len(names) == count:
+        return list(names)
+    return [
+        f"picture {number} of {index}" if count > 1 else f"the picture of {index}" for number in range(1, count + 1)
+    ]

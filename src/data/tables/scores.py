@@ -1,0 +1,106 @@
+"""What VLMEvalKit wrote beside a file of answers: reports, and the score of each answer. Pickles are never read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.data.formats.annotations import read_json
+from testbed.data.tables.answers import INDEX
+from testbed.data.tables.files import SUFFIXES, read_records
+from testbed.errors import DataError
+
+# How the names of reports end, and of tables with a row for each answer.
+REPORTS = ("_acc.csv", "_acc.json", "_acc_all.csv", "_score.csv", "_score.json", "_score_fine.csv", "_rating.json")
+TABLES = tuple(
+    f"_{word}{suffix}" for word in ("result", "results", "auxmatch", "score") for suffix in (".xlsx", ".tsv", ".json")
+)
+SCORES = ("hit", "eval_score", "score")  # the column with the score, the first that is there
+
+_TRUTH = {"true": 1.0, "false": 0.0}
+
+Value = float | str
+
+
+@dataclass(frozen=True)
+class RecordedScores:
+    """What lies beside a file of answers.
+
+    Attributes:
+        predictions: The file of answers.
+        reports: The reports by file name: of a CSV file its rows, by column, numbers as floats and empty cells left
+            out; of a JSON file its value.
+        answers: The score of each answer by its index, by file name; answers whose score is no number are left out.
+    """
+
+    predictions: Path
+    reports: Mapping[str, Sequence[Mapping[str, Value]] | Any]
+    answers: Mapping[str, Mapping[str, float]]
+
+
+def recorded_scores(path: Path) -> RecordedScores:
+    """The scores that VLMEvalKit recorded beside a file of answers, if there are any.
+
+    They are the files ``MODEL_SET_acc.csv``, ``_score.csv``, ``_score.json``, ``_rating.json``, ``_result.xlsx`` and
+    others, with the name of a judge before the last word or without, in the folder of the file of answers (or in that
+    of the file which it links to).
+
+    Raises:
+        DataError: If the file of answers does not exist, or one of the others cannot be read.
+    """
+    if not path.is_file():
+        raise DataError(f"the file of answers {path} does not exist")
+    reports: dict[str, Any] = {}
+    answers: dict[str, Mapping[str, float]] = {}
+    for folder in dict.fromkeys((path.absolute().parent, path.resolve().parent)):
+        for file in _beside(folder, path.stem):
+            if file.name in reports or file.name in answers:
+                continue
+            scores = _answers(file) if file.name.endswith(TABLES) else None
+            if scores is not None:
+                answers[file.name] = scores
+            elif file.name.endswith(REPORTS):
+                reports[file.name] = _report(file)
+    return RecordedScores(path, reports, answers)
+
+
+def _beside(folder: Path, stem: str) -> list[Path]:
+    """The files of scores that belong to a file of answers, but not to one with a longer name."""
+    there = sorted(path for path in folder.iterdir() if path.name.startswith(f"{stem}_") and path.is_file())
+    found = [path for path in there if path.name.endswith((*REPORTS, *TABLES))]
+    # MODEL_MMBench.xlsx and MODEL_MMBench_V11.xlsx lie in one folder.
+    others = [path.stem for path in there if path.suffix in SUFFIXES and path not in found]
+    return [path for path in found if not any(path.name.startswith(f"{other}_") for other in others)]
+
+
+def _report(file: Path) -> Any:
+    if file.suffix == ".json":
+        return read_json(file)
+    return [{name: _value(text) for name, text in row.items()} for row in read_records(file)]
+
+
+def _answers(file: Path) -> dict[str, float] | None:
+    """The score of each row; None if the file is not a table with a row for each answer."""
+    if file.suffix == ".json":
+        value = read_json(file)
+        if not (isinstance(value, list) and value and all(isinstance(row, dict) and INDEX in row for row in value)):
+            return None
+    rows = list(read_records(file))
+    column = next((name for name in SCORES if any(name in row for row in rows)), None)
+    if column is None or not any(INDEX in row for row in rows):
+        return {}
+    texts = {row[INDEX]: row.get(column, "").lower() for row in rows if INDEX in row}
+    found = {index: _TRUTH.get(text, _value(text)) for index, text in texts.items()}
+    return {index: value for index, value in found.items() if isinstance(value, float)}
+
+
+def _value(text: str) -> Value:
+    """A number, or a text that is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return number if math.isfinite(number) else text

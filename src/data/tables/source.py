@@ -1,0 +1,264 @@
+"""The rows of VLMEvalKit's tables as samples; docs/tables.md describes the tables."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from testbed.data.content import MISSING, ContentDigests
+from testbed.data.rows import Picture, Row, RowSource
+from testbed.data.tables.index import IMAGE, IMAGE_PATH, INDEX, TableIndex, index_table, reference_of
+from testbed.data.tables.pictures import decoded, is_reference, names_of, parts_of, picture_file, read_picture
+from testbed.data.tables.reading import read_as_vlmevalkit
+from testbed.data.tables.tsv import TsvRow
+from testbed.errors import DataError, DefinitionError, SampleError, shortened
+from testbed.identity import digest_bytes
+
+log = logging.getLogger("testbed")
+
+AS_TEXT, AS_VLMEVALKIT = "text", "vlmevalkit"
+READINGS = (AS_TEXT, AS_VLMEVALKIT)
+SLICES = ("split", "category", "l2-category")
+GROUP = "g_index"
+
+
+class TableSource(RowSource):
+    """The rows of a table in VLMEvalKit's format (TSV).
+
+    Args:
+        path: The file.
+        name: The data set's name.  [default: that of the file]
+        pictures: The folder of the files that ``image_path`` names; nothing outside it is read.
+            [default: ``images/NAME`` beside the table]
+        tsv_reading: ``"text"``: each cell is its text, and only an empty cell is absent; ``"vlmevalkit"``: as that
+            program reads it, see `testbed.data.tables.reading`.
+        md5: The MD5 digest of the published table; a warning says if this one has another.
+        required: The columns that must be there besides ``index``.
+
+    Attributes:
+        columns: The names of all columns but ``index`` and ``image``, in order.
+        reading_differences: The number of cells that the two readings read differently.
+        without_picture: The number of rows that were left out, as VLMEvalKit does, because their ``image`` is empty
+            (and they have no ``image_path``).
+
+    Raises:
+        DataError: If the table cannot be read, or is not in the format; names the line.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        name: str | None = None,
+        pictures: str | os.PathLike[str] | None = None,
+        tsv_reading: str = AS_TEXT,
+        md5: str = "",
+        required: Sequence[str] = ("question",),
+    ) -> None:
+        if tsv_reading not in READINGS:
+            raise DefinitionError(f"tsv_reading is {tsv_reading!r}; expected {' or '.join(map(repr, READINGS))}")
+        self.path = Path(path)
+        self.name = name if name is not None else self.path.stem
+        self.pictures = Path(pictures) if pictures is not None else self.path.parent / "images" / self.name
+        index = index_table(self.path)
+        _check(index, required, md5)
+        self._stat = (index.size, index.mtime_ns)
+        self.columns = [column for column in index.columns if column not in (INDEX, IMAGE)]
+        cells = self._read(index, tsv_reading)
+        kept = _with_pictures(index)
+        self.without_picture = len(cells) - len(kept)
+        if self.without_picture:
+            _tell(logging.INFO, f"{self.path}: left out {self.without_picture:,} of {len(cells):,} rows: no picture")
+        self._fill(index, kept, cells)
+
+    def row(self, position: int) -> Row:
+        """The row at a position, with its pictures read.
+
+        Raises:
+            SampleError: If the row is faulty, or one of its pictures cannot be read.
+            DataError: If the table cannot be read or was changed since this data set was opened.
+        """
+        where = self._where(position)
+        if self._faults[position]:
+            raise SampleError(f"{where}: {self._faults[position]}")
+        files = parts_of(self.targets[position].get(IMAGE_PATH, ""), f"{where}: {IMAGE_PATH}")
+        if self._marks[position]:
+            found = self._in_cell(position)
+            names = names_of(files, len(found), self.ids[position])
+            pictures = [Picture(data, name) for data, name in zip(found, names, strict=True)]
+        else:
+            pictures = [read_picture(self.pictures, name, where) for name in files]
+        return Row(self.ids[position], self.targets[position], tuple(pictures))
+
+    def digests(self, positions: Sequence[int]) -> list[str]:
+        """A digest of each row's columns and of the bytes of its pictures; those of files are cached."""
+        files = {position: self._files(position) for position in positions if not self._marks[position]}
+        names = sorted({name for own in files.values() for name in own if name})
+        known = dict(zip(names, ContentDigests(self.pictures).digests(names), strict=True)) if names else {}
+        found = []
+        for position in positions:
+            marks = [known.get(name, MISSING) for name in files.get(position, ())] or self._resolved(position)
+            content = [self.targets[position], marks, self._faults[position]]
+            found.append(digest_bytes(json.dumps(content, sort_keys=True).encode()))
+        return found
+
+    # Opening ----------------------------------------------------------------------------------------------------------
+
+    def _read(self, index: TableIndex, tsv_reading: str) -> list[list[str]]:
+        """The cells by the chosen reading; counts where the readings differ."""
+        image = index.column(IMAGE)
+        rows = index.cells
+        if image is not None:  # pandas decides by the number of columns how many rows it looks at together
+            marked = zip(rows, index.marks, strict=True)
+            rows = [[*row[:image], "x" if marks else "", *row[image + 1 :]] for row, marks in marked]
+        theirs = read_as_vlmevalkit(index.columns, rows)
+        others = [
+            (row, place)
+            for row, (own, other) in enumerate(zip(rows, theirs, strict=True))
+            for place, text in enumerate(own)
+            if place != image and text != other[place]
+        ]
+        self.reading_differences = len(others)
+        if others:
+            row, place = others[0]
+            there = shortened(theirs[row][place]) if theirs[row][place] else "absent"
+            _tell(
+                logging.INFO,
+                f"{self.path}: VLMEvalKit reads {len(others):,} cell{'s' if len(others) > 1 else ''} otherwise than"
+                f" written; the first is {shortened(rows[row][place])} in line {index.lines[row]:,}, column"
+                f" {index.columns[place]!r}: {there} there; here they are read as"
+                f" {'VLMEvalKit does' if tsv_reading == AS_VLMEVALKIT else 'written'}",
+            )
+        return theirs if tsv_reading == AS_VLMEVALKIT else rows
+
+    def _fill(self, index: TableIndex, kept: Sequence[int], cells: Sequence[Sequence[str]]) -> None:
+        """Sets what is known of each row that is kept."""
+        written, place = index.ids, index.columns.index(INDEX)
+        self.ids = [cells[row][place] or written[row] for row in kept]
+        if len(set(self.ids)) < len(self.ids):
+            twice = next(name for position, name in enumerate(self.ids) if name in self.ids[:position])
+            raise DataError(f"{self.path}: read as VLMEvalKit does, two rows have the index {shortened(twice)}")
+        named = [each for each in enumerate(index.columns) if each[1] in self.columns]
+        self.targets = [{column: cells[row][at] for at, column in named if cells[row][at]} for row in kept]
+        if GROUP in self.columns:
+            self.groups = [row.get(GROUP, name) for name, row in zip(self.ids, self.targets, strict=True)]
+        if any(column in SLICES for column in self.columns):
+            self.slices = [{name: row[name] for name in SLICES if name in row} for row in self.targets]
+        self._lines = [index.lines[row] for row in kept]
+        self._marks = [index.marks[row] for row in kept]
+        self._faults = [index.faults[row] for row in kept]
+        self._offsets = np.array([index.offsets[row] for row in kept], np.int64)
+        self._sizes = np.array([index.sizes[row] for row in kept], np.int64)
+        self._image = index.column(IMAGE)
+        self._position_of = {written[row]: position for position, row in enumerate(kept)}
+
+    # Pictures ---------------------------------------------------------------------------------------------------------
+
+    def _where(self, position: int) -> str:
+        return f"{self.path.name}, line {self._lines[position]:,} (index {shortened(self.ids[position])})"
+
+    def _in_cell(self, position: int) -> list[bytes]:
+        """The pictures of a row that its cell has or refers to."""
+        found = []
+        for part in self._parts(position):
+            if is_reference(part):
+                other = self._owner(position, part)
+                found += [decoded(each, f"{self._where(other)}: {IMAGE}") for each in self._parts(other)]
+            else:
+                found.append(decoded(part, f"{self._where(position)}: {IMAGE}"))
+        return found
+
+    def _owner(self, position: int, reference: str) -> int:
+        """The position of the row that has the pictures which another row refers to.
+
+        Raises:
+            SampleError: If there is none, or it refers to a row too.
+        """
+        other = self._position_of.get(reference)
+        if other is None or not self._marks[other]:
+            raise SampleError(
+                f"{self._where(position)}: {IMAGE} is {reference!r}, too short for a picture, and no row with a picture"
+                " has this index"
+            )
+        if any(reference_of(mark) is not None for mark in self._marks[other]):
+            raise SampleError(
+                f"{self._where(position)}: {IMAGE} refers to row {reference!r}, which has none of its own"
+            )
+        return other
+
+    def _parts(self, position: int) -> list[str]:
+        """The texts in the cell ``image`` of a row, read from the file."""
+        try:
+            with self.path.open("rb") as file:
+                now = os.fstat(file.fileno())
+                if (now.st_size, now.st_mtime_ns) != self._stat:
+                    raise DataError(f"the table {self.path} changed during use; run the command again")
+                file.seek(int(self._offsets[position]))
+                data = file.read(int(self._sizes[position]))
+        except OSError as error:
+            raise DataError(f"the table {self.path} cannot be read: {error.strerror}") from error
+        row = TsvRow()
+        row.take(data)
+        assert self._image is not None
+        try:
+            return parts_of(row.cells[self._image].decode(), f"{self._where(position)}: {IMAGE}")
+        except UnicodeDecodeError as error:
+            raise SampleError(f"{self._where(position)}: {IMAGE} is not UTF-8 text") from error
+
+    def _resolved(self, position: int) -> list[str]:
+        """The digests of the pictures in a row's cell; those of another row in the place of a reference."""
+        found = []
+        for mark in self._marks[position]:
+            reference = reference_of(mark)
+            found += [mark] if reference is None else self._marks[self._position_of.get(reference, position)]
+        return found
+
+    def _files(self, position: int) -> list[str]:
+        """The paths of a row's files, relative to the folder of pictures; ``""`` for one that cannot be read."""
+        try:
+            names = parts_of(self.targets[position].get(IMAGE_PATH, ""), IMAGE_PATH)
+        except SampleError:
+            return [""]
+        return [self._inside(name) for name in names]
+
+    def _inside(self, name: str) -> str:
+        try:
+            return str(picture_file(self.pictures, name, IMAGE_PATH).relative_to(os.path.realpath(self.pictures)))
+        except SampleError:
+            return ""
+
+
+def _check(index: TableIndex, required: Sequence[str], md5: str) -> None:
+    """Checks for columns that must be there, and compares with the published table."""
+    lacking = [column for column in required if column not in index.columns]
+    if lacking:
+        raise DataError(f"{index.path} has no column {lacking[0]!r}; it has {shortened(', '.join(index.columns), 200)}")
+    if md5 and index.md5 != md5:
+        _tell(
+            logging.WARNING,
+            f"{index.path} has the md5 {index.md5}, but the published table has {md5}: it is another version, or was"
+            " changed or cut; it is used as it is",
+        )
+
+
+def _with_pictures(index: TableIndex) -> list[int]:
+    """The rows with a picture; all of them in a table without a column of pictures."""
+    if IMAGE not in index.columns:
+        return list(range(len(index.cells)))
+    paths = index.column(IMAGE_PATH)
+    return [
+        row
+        for row, marks in enumerate(index.marks)
+        if marks or index.faults[row] or (paths is not None and index.cells[row][paths])
+    ]
+
+
+@lru_cache(maxsize=256)
+def _tell(level: int, message: str) -> None:
+    """Logs a line, once in a process."""
+    log.log(level, message)
