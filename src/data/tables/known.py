@@ -20,6 +20,7 @@ from testbed.errors import DataError
 from testbed.inputs import ENV_LMU_DATA
 from testbed.paths import lmu_data_root
 
+_LONGEST_HEADER = 1 << 20  # bytes
 _LARGE = 1 << 30  # bytes; of a larger table VLMEvalKit reads the copy whose pictures are files
 
 # Tables that share a folder of pictures, by the name of the folder.
@@ -94,6 +95,28 @@ def find_table(name: str) -> Path:
         f"the table {name} is not there: looked for {looked} in {place}"
         f" (--lmu-data DIR, or ${ENV_LMU_DATA}); {_origin(name, known)}"
     )
+
+
+def has_table(name: str) -> bool:
+    """Whether the root has a table of a name."""
+    if not name or any(character in name for character in "/\\\0:@+"):
+        return False
+    root = lmu_data_root()
+    return (root / f"{name}.tsv").is_file() or (root / f"{name}_local.tsv").is_file()
+
+
+def header_of(path: Path) -> list[str]:
+    """The names of the columns of a table.
+
+    Raises:
+        DataError: If the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            line = file.readline(_LONGEST_HEADER)
+    except OSError as error:
+        raise DataError(f"the table {path} cannot be read: {error.strerror}") from error
+    return [name.strip('"') for name in line.decode("utf-8-sig", "replace").rstrip("\r\n").split("\t")]
 
 
 def picture_folder(name: str) -> Path:

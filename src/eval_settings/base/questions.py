@@ -21,6 +21,7 @@ class Questions:
         report: What is reported; a name in `testbed.answers.reports.REPORTS`.
         table: The name of the table's file, if it is not that of the set.
         generation: Fields of `GenerationConfig` that the benchmark asks for.
+        required: The columns that the table must have.
     """
 
     prompt: Callable[..., Any]
@@ -28,12 +29,13 @@ class Questions:
     report: str = "accuracy"
     table: str = ""
     generation: Mapping[str, Any] = field(default_factory=dict)
+    required: tuple[str, ...] = ("question",)
 
 
 CHOICE = Questions(prompts.multiple_choice)
 ROTATED = Questions(prompts.multiple_choice, report="circular")
 YES_NO = Questions(prompts.question, "yes_no", "accuracy")
-CAPTIONS = Questions(prompts.description, "caption", "captions")
+CAPTIONS = Questions(prompts.description, "caption", "captions", required=())
 MMMU = Questions(prompts.multiple_choice_placed, "mmmu", "mmmu")
 
 
@@ -42,7 +44,7 @@ def _short(scoring: str, report: str = "vqa") -> Questions:
 
 
 def _pro(prompt: Callable[..., Any], table: str, cot: bool = False) -> Questions:
-    return Questions(prompt, "mmmu_pro_cot" if cot else "mmmu_pro", "accuracy", table)
+    return Questions(prompt, "mmmu_pro_cot" if cot else "mmmu_pro", "accuracy", table, required=())
 
 
 def _real_world(prompt: Callable[..., Any]) -> Questions:
@@ -71,8 +73,8 @@ BENCHMARKS: dict[str, Questions] = {
     "HRBench4K": Questions(prompts.multiple_choice, report="hr_bench"),
     "HRBench8K": Questions(prompts.multiple_choice, report="hr_bench"),
     "MMVP": Questions(prompts.multiple_choice, report="mmvp"),
-    "CV-Bench-2D": Questions(prompts.column, report="cv_bench_2d"),
-    "CV-Bench-3D": Questions(prompts.column),
+    "CV-Bench-2D": Questions(prompts.column, report="cv_bench_2d", required=("prompt",)),
+    "CV-Bench-3D": Questions(prompts.column, required=("prompt",)),
     "MME": Questions(prompts.question, "yes_no", "mme"),
     "POPE": Questions(prompts.question, "yes_no", "pope"),
     "HallusionBench": Questions(prompts.question, "yes_no", "hallusion"),

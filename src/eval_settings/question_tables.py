@@ -1,0 +1,98 @@
+"""Tables of questions as eval settings: VLMEvalKit's by their names, and your own files; see docs/tables.md.
+
+``MMStar``, ``MMBench_DEV_EN``, … are VLMEvalKit's sets, whose tables lie in the folder of tables (``--lmu-data``).
+Any other name of a table there works, too, and ``tsv:/path/to/table.tsv`` is any file. ``X.vlmevalkit`` reads the
+answers to X by VLMEvalKit's published rules; ``X.as_pandas`` reads the table itself as VLMEvalKit does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from testbed.data.tables.known import QuestionTable, find_table, has_table, header_of, known_tables
+from testbed.data.tables.source import AS_TEXT, AS_VLMEVALKIT
+from testbed.errors import UnsupportedError
+from testbed.eval_settings.base.questions import BENCHMARKS, Questions, questions_by_columns, questions_of
+from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.registry import registry
+
+FAMILY = "tsv:"
+SUFFIX = ".tsv"
+PUBLISHED_RULES, AS_PANDAS = ".vlmevalkit", ".as_pandas"
+
+
+class QuestionTables:
+    """Every table of questions."""
+
+    name = "tables of questions"
+
+    def names(self) -> Iterable[str]:
+        """The benchmarks with rules of their own."""
+        return BENCHMARKS
+
+    def canonical(self, name: str) -> str | None:
+        """The name; a path is made absolute."""
+        base, words = _parts(name)
+        if base.startswith(FAMILY):
+            path = base.removeprefix(FAMILY)
+            return f"{FAMILY}{Path(path).expanduser().absolute()}{words}" if path.endswith(SUFFIX) else None
+        return name if base in BENCHMARKS or base in known_tables() or has_table(base) else None
+
+    def build(self, name: str) -> EvalSetting:
+        """The setting.
+
+        Raises:
+            UnsupportedError: If the set takes what rules alone cannot do.
+            DataError: If the table of an unknown name cannot be read.
+        """
+        base, words = _parts(name)
+        path = base.removeprefix(FAMILY) if base.startswith(FAMILY) else ""
+        questions = _of_file(Path(path)) if path else _of_name(base)
+        data_set = Path(path).stem if path else base
+        options = {"prompt": questions.prompt, "data_set": data_set, "generation": dict(questions.generation)}
+        options |= {"scoring": questions.scoring, "report": questions.report}
+        if PUBLISHED_RULES in words:
+            options["rules"] = AS_VLMEVALKIT
+        reading = AS_VLMEVALKIT if AS_PANDAS in words else AS_TEXT
+        return EvalSetting(
+            name=name,
+            dataset=QuestionTable(path or questions.table or base, reading, questions.required),
+            size=None,
+            task="question_answering",
+            task_options=options,
+            description=f"questions of {base}",
+        )
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """The name of the table, and the words after it, in their order."""
+    base, words = name, ""
+    while base.endswith((PUBLISHED_RULES, AS_PANDAS)):
+        word = PUBLISHED_RULES if base.endswith(PUBLISHED_RULES) else AS_PANDAS
+        if word in words:
+            break
+        base, words = base.removesuffix(word), word + words
+    return base, words
+
+
+def _of_file(path: Path) -> Questions:
+    """How the table in a file is asked: as the benchmark of its name, else by its columns."""
+    return BENCHMARKS.get(path.stem) or questions_by_columns(header_of(path))
+
+
+def _of_name(name: str) -> Questions:
+    """How a table in the folder of tables is asked."""
+    known = known_tables().get(name)
+    if known is None:
+        return BENCHMARKS.get(name) or questions_by_columns(header_of(find_table(name)))
+    found = questions_of(name, known.kind, known.prompt_class, known.score_class)
+    if found is None:
+        raise UnsupportedError(
+            f"{name} is not scored by rules alone (VLMEvalKit's {known.score_class}, of the kind {known.kind});"
+            f" {FAMILY}/path/to/{name}.tsv asks its questions all the same, and compares the answers as texts"
+        )
+    return found
+
+
+registry.add_eval_setting_family(QuestionTables())
