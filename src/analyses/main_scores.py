@@ -11,6 +11,11 @@ from testbed.errors import StoreError
 if TYPE_CHECKING:
     from testbed.db.store import Store
 
+# Those of questions that are answered in text: of each benchmark's report its main one, and accuracy last.
+ANSWERS = (
+    *("circular", "both_right", "mean_over_sources", "mean_over_cycles", "total", "f1", "average", "score_strict"),
+    *("score", "anls", "accuracy"),
+)
 # The main metric, and the main score, is the first of these that a setting has.
 HEADLINES = (
     "top1",
@@ -18,17 +23,19 @@ HEADLINES = (
     "image_retrieval_recall@5",
     "image_retrieval_recall@1",
     "acc",
+    *ANSWERS,
     "hm_cf",
     "coarse_similarity",
     "clip_score",
     "coverage",
 )
 # The main score among those of 0 and 1: whether a sample is right.
-RIGHT_OR_WRONG = ("top1", "acc", "text_retrieval_recall@5", "text_retrieval_recall@1")
+RIGHT_OR_WRONG = ("top1", "acc", "text_retrieval_recall@5", "text_retrieval_recall@1", "score")
 RECALL = "_recall@"
 
 _SIMILARITIES = ("coarse_similarity", "fine_precision", "fine_recall", "fine_f1", "hm_cf")
 _LARGER = {"top1", "top5", "acc", "image_acc", "text_acc", "clip_score", "ref_clip_score"}
+_LARGER |= {*ANSWERS, "rule_score"}
 _LARGER |= {f"{name}{scale}" for name in _SIMILARITIES for scale in ("", "_raw")}
 _SHOWN = 12  # names in a message
 

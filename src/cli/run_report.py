@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from testbed.runner.report import Report
 
 SHOWN_REASONS = 10
+ANSWERED = ("question_answering@", "judged_answers@")  # scorers of answers to questions
 SHOWN_MODELS = 3
 FINISHED = ("complete", "stored", "derived", "scored")  # statuses of cells with results
 STATUSES = ("complete", "derived", "scored", "stored", "unsupported", "failed", "incomplete", "stopped")
@@ -128,17 +129,18 @@ def _print_not_finite(results: Sequence[Any]) -> None:
 
 
 def _print_uncovered(results: Sequence[Any]) -> None:
-    """Prints which models lack captions for some samples, so that means cover fewer samples; once for all judges."""
-    lacking: dict[tuple[int, int], dict[str, None]] = {}
+    """Prints which models lack texts for some samples, so that means cover fewer samples; once for all judges."""
+    lacking: dict[tuple[int, int, str], dict[str, None]] = {}
     for each in results:
         if (each.metric, each.slice) == ("coverage", OVERALL) and each.n and (each.value or 0) < 1:
-            lacking.setdefault((round(each.n * (1 - (each.value or 0))), each.n), {})[each.model] = None
-    for (number, samples), models in sorted(lacking.items(), reverse=True)[:SHOWN_REASONS]:
+            what = "answer" if each.scorer.startswith(ANSWERED) else "caption"
+            lacking.setdefault((round(each.n * (1 - (each.value or 0))), each.n, what), {})[each.model] = None
+    for (number, samples, what), models in sorted(lacking.items(), reverse=True)[:SHOWN_REASONS]:
         names = ", ".join([*models][:SHOWN_MODELS])
         more = f" and {len(models) - SHOWN_MODELS} more" if len(models) > SHOWN_MODELS else ""
-        click.echo(f"{names}{more}: no caption for {number:,} of {count(samples, 'sample')}")
+        click.echo(f"{names}{more}: no {what} for {number:,} of {count(samples, 'sample')}")
     if len(lacking) > SHOWN_REASONS:
-        click.echo("More models lack captions for some samples; db.py --print-eval shows the metric coverage")
+        click.echo("More models lack some captions or answers; db.py --print-eval shows the metric coverage")
 
 
 def _print_disagreements(report: Report) -> None:
