@@ -320,6 +320,15 @@ class TestPairsAndMeans:
         squares = (3 * 0.25**2 + 0.75**2) / (4 * 2) ** 2 + 2 * 0.5**2 / (2 * 2) ** 2
         assert own.stderr == pytest.approx(math.sqrt(6 / 5 * squares))
 
+    def test_a_source_with_one_row_has_no_standard_error(self):
+        columns = [{"source": each} for each in ("COCO", "COCO", "ADE20K")]
+        own = found(report("cv_bench_2d", answered(columns, [1, 0, 1]), "t"))["mean_over_sources", "overall"]
+        assert (own.value, own.stderr, own.n) == (0.75, None, 3)
+
+    def test_a_row_without_a_source_is_in_no_mean_of_sources(self):
+        metrics = report("cv_bench_2d", answered([{"source": "COCO"}, {}], [1, 0]), "t")
+        assert (value(metrics, "mean_over_sources"), value(metrics, "accuracy")) == (1, 0.5)
+
     def test_hr_bench_by_hand(self):
         columns = [
             {"cycle_category": cycle, "question": question, "category": "single"}
