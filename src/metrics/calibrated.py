@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from testbed.errors import DataError
-from testbed.metrics.statistics import mean_and_stderr
+from testbed.metrics.statistics import mean_and_stderr, wilson
 
 Array = np.ndarray[Any, Any]
 
@@ -105,7 +105,7 @@ def prediction_powered(
     if n > 1:
         spread = power**2 * float(rest.var()) / more if more else 0.0
         stderr = math.sqrt(spread + float(corrected.var()) / n)
-    return Estimate(value, stderr, *_normal(value, stderr, confidence, bounds), n + more, n, power)
+    return Estimate(value, stderr, *_normal(value, stderr, confidence, bounds), n + more, n, float(power))
 
 
 def paired_difference(
@@ -140,9 +140,10 @@ def post_stratified(labels: Array, verdicts: Array, confidence: float = LEVEL) -
     """The mean of binary labels by strata of a binary judge: the efficient estimate of arXiv 2601.05420.
 
     With p the share of verdicts 1, and μ₁ and μ₀ the mean label where the verdict is 1 and 0, it is p·μ₁ + (1 − p)·μ₀
-    and its variance p²·var(μ₁) + (1 − p)²·var(μ₀) + (μ₁ − μ₀)²·p(1 − p)/N. The interval is normal on the logit scale,
-    so that it stays in [0, 1]; one right and one wrong label are added to each stratum for it alone, or no errors among
-    few labels would make it too short. Labels may be drawn with another chance in each stratum.
+    and its variance p²·var(μ₁) + (1 − p)²·var(μ₀) + (μ₁ − μ₀)²·p(1 − p)/N. Labels may be drawn with another chance in
+    each stratum. The interval is Wilson's for as many labels as would have this variance, so that it stays in [0, 1];
+    for the variance alone, one right and one wrong label are added to each stratum, or no errors among few labels would
+    make the interval too short.
 
     Args:
         labels: Float array [N] of 0 and 1; NaN where there is no label.
@@ -161,10 +162,8 @@ def post_stratified(labels: Array, verdicts: Array, confidence: float = LEVEL) -
     n, share = len(everything), float(everything.mean())
     value, variance = _stratified(given, judged, share, n, added=0)
     centre, widened = _stratified(given, judged, share, n, added=1)
-    half = _z(confidence) * math.sqrt(widened) / (centre * (1 - centre))
-    logit = math.log(centre / (1 - centre))
-    low, high = (1 / (1 + math.exp(-(logit + sign * half))) for sign in (-1, 1))
-    return Estimate(value, math.sqrt(variance), min(low, value), max(high, value), n, len(given))
+    low, high = wilson(value, centre * (1 - centre) / widened, confidence)
+    return Estimate(value, math.sqrt(variance), float(low), float(high), n, len(given))
 
 
 def rogan_gladen(

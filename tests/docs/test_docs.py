@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -18,6 +20,7 @@ PAGES = ["README.md", "CONTRIBUTING.md", "docs/concepts.md", "docs/adding-a-mode
 PAGES += ["docs/running.md", "docs/store.md", "docs/commands.md", "docs/corruptions.md", "docs/imagenet.md"]
 PAGES += ["docs/clip-cc-bench.md", "docs/clip-score.md", "docs/caption-similarity.md", "docs/caption-pairs.md"]
 PAGES += ["docs/analyses.md", "docs/retrieval.md", "docs/webdatasets.md", "docs/datasets.md", "docs/clip-benchmark.md"]
+PAGES += ["docs/judges.md"]
 COMMANDS = (eval_command, db_command, corrupt_command, export_command)
 
 
@@ -86,3 +89,9 @@ def test_every_registered_option_of_a_model_and_a_setting_is_documented(root):
     page = (root / "docs" / "adding-a-model.md").read_text(encoding="utf-8")
     names = set(inspect.signature(Model).parameters) | set(inspect.signature(ModelDefinition).parameters)
     assert [name for name in sorted(names - {"options", "architecture"}) if f"`{name}`" not in page] == []
+
+
+def test_the_example_of_judges_prints_what_the_page_says(root):
+    (code,), (printed,) = (blocks(root, "docs/judges.md", language) for language in ("python", "text"))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == printed

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from testbed.errors import DataError
 from testbed.metrics.calibrated import (
@@ -30,6 +31,11 @@ def judged(seed=0, size=1000, share=0.7, sensitivity=0.9, false_alarms=0.3, labe
     verdicts = np.where(truth, rng.random(size) < sensitivity, rng.random(size) < false_alarms).astype(float)
     labels = np.where(np.arange(size) < labelled, truth, NAN)
     return truth.astype(float), verdicts, labels
+
+
+def wilson_by_hand(rate, size, z=1.959963984540054):
+    middle, half = rate + z**2 / (2 * size), z * math.sqrt(rate * (1 - rate) / size + z**2 / (4 * size**2))
+    return (middle - half) / (1 + z**2 / size), (middle + half) / (1 + z**2 / size)
 
 
 def digits(estimate, places=5):
@@ -93,6 +99,21 @@ class TestPredictionPowered:
         found = prediction_powered(np.array([1.0, NAN, NAN]), np.array([1.0, 0, 1]))
         assert (found.stderr, found.low, found.high) == (None, None, None)
 
+    @pytest.mark.parametrize(
+        ("power", "expected"),
+        [
+            (None, (0.47338408, 0.43637992, 0.51038823)),
+            (1, (0.48666429, 0.44439920, 0.52892939)),
+            (0.3, (0.45656235, 0.40946475, 0.50365994)),
+        ],
+    )
+    def test_other_scores_another_weight_and_another_confidence(self, power, expected):
+        rng = np.random.default_rng(11)
+        truth = rng.random(500)
+        verdicts = np.clip(truth + rng.normal(0, 0.2, 500) + 0.1, 0, 1)
+        labels = np.where(np.arange(500) < 60, truth, NAN)
+        assert digits(prediction_powered(labels, verdicts, power, confidence=0.9), 8) == expected
+
     @pytest.mark.parametrize("labels", [[NAN, NAN], [NAN, 1.0]])
     def test_without_a_labelled_verdict_the_error_says_what_there_is(self, labels):
         with pytest.raises(DataError, match=r"no sample has both a label and a verdict"):
@@ -155,12 +176,13 @@ class TestPostStratified:
         assert found.value == pytest.approx(0.6 * 2 / 3 + 0.4 * 1 / 4)
         variance = 0.36 * (2 / 9) / 3 + 0.16 * (3 / 16) / 4 + (2 / 3 - 1 / 4) ** 2 * 0.24 / 10
         assert found.stderr == pytest.approx(math.sqrt(variance))
-        # The interval: 3 of 5 and 2 of 6 right.
+        # The interval: the variance with 3 of 5 and 2 of 6 right is that of how many labels? Then Wilson's.
         centre = 0.6 * 0.6 + 0.4 / 3
         widened = 0.36 * 0.24 / 5 + 0.16 * (2 / 9) / 6 + (0.6 - 1 / 3) ** 2 * 0.24 / 10
-        half = 1.959964 * math.sqrt(widened) / (centre * (1 - centre))
-        ends = [1 / (1 + math.exp(-(math.log(centre / (1 - centre)) + sign * half))) for sign in (-1, 1)]
-        assert [found.low, found.high] == pytest.approx(ends, abs=1e-6)
+        size = centre * (1 - centre) / widened
+        reference = scipy.stats.binomtest(50, 100).proportion_ci(method="wilson")  # how the formula below is meant
+        assert wilson_by_hand(0.5, 100) == pytest.approx((reference.low, reference.high))
+        assert (found.low, found.high) == pytest.approx(wilson_by_hand(0.5, size))
 
     def test_no_errors_among_few_labels_still_have_an_interval(self):
         found = post_stratified(np.array([1.0, 1, 1, NAN, NAN]), np.ones(5))
@@ -186,6 +208,17 @@ class TestPostStratified:
 
 
 class TestPairs:
+    def test_as_ppi_python_on_the_differences(self):
+        rng = np.random.default_rng(11)
+        truth = rng.random(500)
+        rng.normal(0, 0.2, 500)
+        first, second = rng.random(500) < 0.7, rng.random(500) < 0.6
+        judged_first = np.where(rng.random(500) < 0.85, first, ~first)
+        judged_second = np.where(rng.random(500) < 0.85, second, ~second)
+        labels = [np.where(np.arange(len(truth)) < 60, each, NAN) for each in (first, second)]
+        found = paired_difference(labels[0], judged_first, labels[1], judged_second)
+        assert digits(found, 8) == (0.04780101, -0.05128717, 0.14688919)
+
     def test_a_judge_that_flatters_both_models_alike_does_no_harm(self):
         rng = np.random.default_rng(5)
         first, second = rng.random(2000) < 0.8, rng.random(2000) < 0.7
@@ -228,14 +261,25 @@ def test_labels_alone_need_a_label():
         labels_alone(np.array([NAN]))
 
 
+def held(method, share, labelled):
+    """How often the 95 % interval holds the truth, in 400 draws of 1,000 samples."""
+    count = 0
+    for seed in range(400):
+        _, verdicts, labels = judged(seed, 1000, share, 0.95, 0.2, labelled)
+        found = method(labels) if method is labels_alone else method(labels, verdicts)
+        count += found.low <= share <= found.high
+    return count / 400
+
+
 @pytest.mark.parametrize("method", [prediction_powered, post_stratified, rogan_gladen_of, labels_alone])
 def test_nineteen_of_twenty_intervals_hold_the_truth(method):
-    held = 0
-    for seed in range(600):
-        _, verdicts, labels = judged(seed=seed, size=600, labelled=120)
-        found = method(labels) if method is labels_alone else method(labels, verdicts)
-        held += found.low <= 0.7 <= found.high
-    assert 0.93 <= held / 600 <= 0.98
+    assert 0.93 <= held(method, 0.7, 120) <= 0.98
+
+
+@pytest.mark.parametrize("share", [0.5, 0.7])
+def test_few_labels_are_enough_for_post_stratification(share):
+    assert 0.93 <= held(post_stratified, share, 20) <= 0.99
+    assert held(prediction_powered, share, 20) < 0.9
 
 
 def test_the_judge_alone_is_far_off_and_labels_alone_are_less_precise():

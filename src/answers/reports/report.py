@@ -34,12 +34,14 @@ class Report:
     published: Mapping[str, str]
 
 
+_HALLUSION = {"aacc": "aAcc", "facc_vlmevalkit": "fAcc", "qacc_vlmevalkit": "qAcc"}
+
 REPORTS: Mapping[str, Report] = {
     "accuracy": Report(choice.accuracy, "accuracy", {"accuracy": "Overall"}),
     "anls": Report(free_text.anls, "anls", {"anls": "Overall"}),
     "circular": Report(choice.circular, "circular", {"circular": "Overall"}),
     "cv_bench_2d": Report(choice.cv_bench_2d, "mean_over_sources", {"mean_over_sources": "Overall"}),
-    "hallusion": Report(yes_no.hallusion, "average", {"aacc": "aAcc", "facc": "fAcc", "qacc": "qAcc"}),
+    "hallusion": Report(yes_no.hallusion, "average", _HALLUSION),
     "hr_bench": Report(choice.hr_bench, "mean_over_cycles", {"mean_over_cycles": "Average"}),
     "math_vista": Report(free_text.math_vista, "accuracy", {"accuracy": "acc", "prefetch": "prefetch_rate"}),
     "mme": Report(yes_no.mme, "total", {}),

@@ -127,7 +127,11 @@ def hallusion(answered: Answered, scorer: str) -> list[Metric]:
     aAcc is the share of right answers; fAcc that of figures whose questions are all right; qAcc that of questions that
     are right for all figures. A figure or question with a row without an answer does not count. Over all, by category
     and l2-category. Figures and questions are numbered in the index, whose parts 4 to 6 between underscores are set,
-    figure and question; VLMEvalKit has no mean, which leader boards use.
+    figure and question.
+
+    The authors' code tells figures apart by category, l2-category and these numbers. VLMEvalKit, whose numbers boards
+    show, leaves the category out, so that figures of both categories with the same topic and numbers count as one:
+    ``facc_vlmevalkit``, ``qacc_vlmevalkit``, ``average_vlmevalkit``.
 
     Raises:
         DataError: If an index has fewer parts.
@@ -143,17 +147,19 @@ def hallusion(answered: Answered, scorer: str) -> list[Metric]:
 
 def _hallusion(rows: Scored, scorer: str, part: str) -> list[Metric]:
     numbers = [_numbers(each) for each in rows.ids]
-    topics = rows.labels(ABILITY)
-    figures = [(topic, own[0], own[1]) for topic, own in zip(topics, numbers, strict=True)]
-    questions = [(topic, own[0], own[2]) for topic, own in zip(topics, numbers, strict=True)]
-    three = [
-        mean(rows, "aacc", scorer, part),
-        mean(rows.all_right(figures), "facc", scorer, part),
-        mean(rows.all_right(questions), "qacc", scorer, part),
-    ]
-    known = [each.value for each in three if each.value is not None]
-    average = sum(known) / 3 if len(known) == 3 else None
-    return [Metric("average", average, three[0].n, slice=part, scorer=scorer), *three]
+    topics = list(zip(rows.labels(CATEGORY), rows.labels(ABILITY), strict=True))
+    single = mean(rows, "aacc", scorer, part)
+    metrics = [single]
+    kinds: tuple[tuple[str, Sequence[object]], ...] = (("", topics), ("_vlmevalkit", rows.labels(ABILITY)))
+    for suffix, own in kinds:
+        keys = list(zip(own, numbers, strict=True))
+        figures = rows.all_right([(key, each[0], each[1]) for key, each in keys])
+        questions = rows.all_right([(key, each[0], each[2]) for key, each in keys])
+        both = [mean(figures, f"facc{suffix}", scorer, part), mean(questions, f"qacc{suffix}", scorer, part)]
+        values = [each.value for each in (single, *both) if each.value is not None]
+        average = sum(values) / 3 if len(values) == 3 else None
+        metrics += [*both, Metric(f"average{suffix}", average, single.n, slice=part, scorer=scorer)]
+    return metrics
 
 
 def _numbers(row_id: str) -> tuple[str, str, str]:
