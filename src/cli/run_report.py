@@ -133,7 +133,7 @@ def _print_uncovered(results: Sequence[Any]) -> None:
     lacking: dict[tuple[int, int, str], dict[str, None]] = {}
     for each in results:
         if (each.metric, each.slice) == ("coverage", OVERALL) and each.n and (each.value or 0) < 1:
-            what = "answer" if each.scorer.startswith(ANSWERED) else "caption"
+            what = "answer" if (each.scorer or "").startswith(ANSWERED) else "caption"
             lacking.setdefault((round(each.n * (1 - (each.value or 0))), each.n, what), {})[each.model] = None
     for (number, samples, what), models in sorted(lacking.items(), reverse=True)[:SHOWN_REASONS]:
         names = ", ".join([*models][:SHOWN_MODELS])

@@ -11,7 +11,7 @@ from testbed.answers.judging import JUDGINGS, VERSION, Judging, judging_of
 from testbed.answers.reports.report import VERSION as REPORT_VERSION
 from testbed.answers.reports.report import report
 from testbed.answers.scorings import RULES
-from testbed.answers.verdict import Answered, Verdict
+from testbed.answers.verdict import Verdict
 from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
 from testbed.graph.nodes import Built
@@ -20,7 +20,15 @@ from testbed.metrics.statistics import mean_and_stderr
 from testbed.models.base.capability import GenerationConfig, Message
 from testbed.tasks.captioning import require_some
 from testbed.tasks.parts.generation import is_answer, texts_and_status
-from testbed.tasks.question_answering import QuestionAnswering, blank, columns_of, named, score_array, verdicts_of
+from testbed.tasks.question_answering import (
+    QuestionAnswering,
+    answered_of,
+    blank,
+    columns_of,
+    named,
+    score_array,
+    verdicts_of,
+)
 from testbed.tasks.question_answering import task as question_answering
 from testbed.tasks.task_base import Task
 
@@ -98,7 +106,7 @@ class JudgedAnswers(Task):
         each = np.array([[np.nan if found is None else found.score for found in of_judge] for of_judge in replies])
         final = _final(asked, replies, each)
         _, chosen, _ = named(setting)
-        answered = Answered([sample.id for sample in values.samples], asked.columns, final, asked.texts)
+        answered = answered_of(values, asked.columns, final, asked.texts)
         scores = [
             Score("status", asked.status, SCORER),
             Score("score", score_array(final), SCORER),

@@ -85,7 +85,7 @@ class QuestionAnswering(TextTask):
         require_some(status, values, setting)
         columns = [columns_of(sample.target, setting.name) for sample in values.samples]
         verdicts, others = (verdicts_of(scoring, columns, texts, each) for each in (rules, _others(rules)))
-        answered = Answered([sample.id for sample in values.samples], columns, verdicts, texts)
+        answered = answered_of(values, columns, verdicts, texts)
         metrics = report(
             chosen,
             answered,
@@ -95,6 +95,18 @@ class QuestionAnswering(TextTask):
             expected=_expected(columns, verdicts) if SCORINGS[scoring].draws else None,
         )
         return [Score("status", status, SCORER), *_scores(verdicts)], [*metrics, blank(status, SCORER)]
+
+
+def answered_of(
+    values: Values,
+    columns: Sequence[Mapping[str, str]],
+    verdicts: Sequence[Verdict | None],
+    texts: Sequence[str | None],
+) -> Answered:
+    """What a report is made from. Samples of a group share a picture."""
+    groups = [sample.group for sample in values.samples]
+    shared = groups if any(group is not None for group in groups) else None
+    return Answered([sample.id for sample in values.samples], columns, verdicts, texts, shared)
 
 
 def generation_config(setting: EvalSetting, model: ModelDefinition) -> GenerationConfig:
