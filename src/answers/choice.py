@@ -25,6 +25,7 @@ _STATED = re.compile(
     r"|\b(?:choose|select|pick|go\s+with)\s+|(?:故选|应选|选择|选项|选)\s*(?:是|为)?[:]?\s*",
     re.IGNORECASE,
 )
+_REFUSED = re.compile(r"(?:\bnot|n't|\bnever|\bto)\s+$", re.IGNORECASE)
 # "B is the correct answer"
 _REVERSED = re.compile(
     r"(?<![\w'])([A-Z])[\"'*)\]]*\s+(?:is|would be|must be|seems|appears to be)\s+(?:the\s+)?(?:most\s+|only\s+)?"
@@ -38,12 +39,13 @@ _AND = re.compile(
 _LOWER_END = re.compile(r"[\"'`*_\]}>$]*(?:[).,;:!]|\s*$|\s*\n)")
 _LETTER = re.compile(r"(?<![\w.&+-])(?<!\w')([A-Z])(?![\w&+#]|-\w|\.\w|'\w)")
 _ITEM = re.compile(r"([A-Za-z])[\s.:)\]*\-–—,]+(.*)", re.DOTALL)
-_LEADING = re.compile(r"(?:^|\n)[^\w\n]*([A-Z])\s*[.):](?=\s)")
+_LEADING = re.compile(r"[^\w\n]*([A-Z])\s*[.):](?=[^\x21-\x7e])")
+_LISTED = re.compile(r"(?:^|[\s(*])([A-Z])[.):](?=[^\x21-\x7e])")
 
 _KEYWORD = re.compile(r"(?:\b(?:option|choice|answer|is|be)|[\"'`]s|选项|答案|是)[\s:\"'*(\[]*$", re.IGNORECASE)
 _NOT_BEFORE = re.compile(
     r"(?:\bnot|n't|\bnever|\bneither|\bnor|\bexcept|\beliminat\w*|\brule out|\bexclud\w*|\brather than|\binstead of"
-    r"|\bunlike|不是|不选|排除)(?:\s+(?:a|an|the|any|option|choice))*[\s\"'*(\[]*$",
+    r"|\bunlike|不是|不选|排除)(?:\s+(?:a|an|the|any|option|choice|choose|select|pick))*[\s\"'*(\[]*$",
     re.IGNORECASE,
 )
 _NOT_AFTER = re.compile(
@@ -58,6 +60,10 @@ _AFTER_LETTER = {
 
 _LONGEST_STATEMENT = 20  # words in which an option's text is looked for
 _LONGEST_ANSWER = 40
+# Bounds for answers that repeat something without end.
+_MOST = 20  # statements, and marked answers, from the last on
+_SPAN = 1000  # characters after a statement
+_LONGEST_TEXT = 4000  # characters in which a letter is looked for that no statement names
 
 
 def multiple_choice(columns: Mapping[str, str], text: str) -> Verdict:
@@ -111,7 +117,7 @@ def read_choice(text: str, choices: Mapping[str, str]) -> Found:
 
 
 def _first_of(named: Options, spans: Sequence[str], method: str) -> Found | None:
-    for span in spans:
+    for span in (each[:_SPAN] for each in spans[:_MOST]):
         found = named.whole(span) or named.head(span) or named.by_text(span, _LONGEST_STATEMENT)
         if found:
             return found[0], method
@@ -120,12 +126,16 @@ def _first_of(named: Options, spans: Sequence[str], method: str) -> Found | None
 
 def _stated(named: Options, text: str) -> Found | None:
     """The last "answer is" after which an option can be read."""
-    ends = [(match.end(), "") for match in _STATED.finditer(text)]
+    ends = [
+        (match.end(), "")
+        for match in _STATED.finditer(text)
+        if not _REFUSED.search(text[max(0, match.start() - 12) : match.start()])
+    ]
     ends += [(match.end(), match.group(1)) for match in _REVERSED.finditer(text) if match.group(1) in named.texts]
-    for end, letter in sorted(ends, reverse=True):
+    for end, letter in sorted(ends, reverse=True)[:_MOST]:
         if letter:
             return letter, "answer is"
-        found = _first_of(named, [text[end:].strip().split("\n")[0]], "answer is")
+        found = _first_of(named, [text[end : end + _SPAN].strip().split("\n")[0]], "answer is")
         if found:
             return found
     return None
@@ -137,9 +147,10 @@ def _line(named: Options, text: str) -> Found | None:
         found = {each[0] for line in text.split("\n") if (each := named.whole(line)) and each[1] == "letter"}
         if found:
             return (found.pop() if len(found) == 1 else _SEVERAL), "line"
-    items = [match.group(1) for match in _LEADING.finditer(text)]
     begins = _LEADING.match(text)
-    return (items[0], "letter") if begins and len(items) == 1 and items[0] in named.texts else None
+    if begins and begins.group(1) in named.texts and set(_LISTED.findall(text)) <= {begins.group(1)}:
+        return begins.group(1), "letter"
+    return None
 
 
 class Options:
@@ -159,8 +170,10 @@ class Options:
         same = same or [letter for letter, option in self._comparable.items() if option and option == plain]
         if len(same) == 1:
             return same[0], "option text"
-        if len(core) == 1 and core.upper() in self.texts:
-            return core.upper(), "letter"
+        lead = _LEAD.match(core)
+        name = core[lead.end() if lead else 0 :].strip(EDGES).upper()
+        if len(name) == 1 and name in self.texts:
+            return name, "letter"
         item = _ITEM.match(core) if len(core) < 1000 else None
         if item and comparable(item.group(2)) == self._comparable.get(item.group(1).upper(), ""):
             return item.group(1).upper(), "letter"
@@ -191,10 +204,12 @@ class Options:
     def only(self, text: str) -> Found | None:
         """If one letter stands where an answer may stand, or one option is in a short text, and they do not differ."""
         flat = " ".join(text.split())
+        if len(flat) > _LONGEST_TEXT:
+            return None
         mentions = self._mentions(flat)
         rest = flat
         for _, start, end in mentions:
-            rest = f"{rest[:start]}{' ' * (end - start)}{rest[end:]}"
+            rest = f"{rest[:start]}{'x' * (end - start)}{rest[end:]}"
         letters = {match.group(1): match for match in _LETTER.finditer(rest) if self._counts(match, rest)}
         if len(letters) > 1:
             return None
@@ -223,21 +238,13 @@ class Options:
             if len(option) > 1 or (option and not (option.isascii() and option.isalpha()))
             for start, end in places(option, lower)
         ]
-        yes_no = [
-            each
-            for each in found
-            if each[1] <= 2
-            and self._comparable[each[0]] in ("yes", "no")
-            and re.match(r"\W|$", lower[each[2] :])
-            and not lower[each[2] :].startswith(" ")
-        ]
-        if yes_no:
-            return yes_no
-        longest = [
-            (letter, start, end)
-            for letter, start, end in found
-            if not any(s <= start and end <= e and e - s > end - start for _, s, e in found)
-        ]
+        for letter, start, end in found:  # "Yes, there is no dog"
+            if self._comparable[letter] in ("yes", "no") and not start and lower[end : end + 1] in tuple(",.;:!"):
+                return [(letter, start, end)]
+        longest: list[tuple[str, int, int]] = []
+        for each in sorted(found, key=lambda place: (place[1], -place[2])):
+            if not longest or each[2] > longest[-1][2] or each[1:] == longest[-1][1:]:
+                longest.append(each)
         return [each for each in longest if not _NOT_BEFORE.search(lower[max(0, each[1] - 40) : each[1]])]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 def edit_distance(first: str, second: str) -> int:
     """The Levenshtein distance: the fewest insertions, deletions and substitutions of characters."""
+    if first == second:
+        return 0
     if len(first) > len(second):
         first, second = second, first
     row = list(range(len(first) + 1))

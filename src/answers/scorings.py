@@ -49,6 +49,7 @@ class Scoring:
         """
         if rules not in RULES:
             raise unknown_name("rules", rules, tuple(RULES), "testbed.answers", "docs/reading-answers.md")
+        truth(columns)
         reading: Reading = self.vlmevalkit if rules == "vlmevalkit" else self.default
         return reading(columns, text)
 

@@ -112,7 +112,7 @@ def places(needle: str, text: str) -> list[tuple[int, int]]:
     found, start = [], text.find(needle) if needle else -1
     while start >= 0:
         end = start + len(needle)
-        before, after = text[:start][-2:], text[end : end + 2]
+        before, after = text[max(0, start - 2) : start], text[end : end + 2]
         whole = not (before and _joined(before[-1], needle[0])) and not (after and _joined(needle[-1], after[0]))
         if whole and needle[0].isdigit() and before:
             whole = not (before[-1] == "-" and not before[:-1].isalnum()) and not (

@@ -19,6 +19,7 @@ from testbed.cli.export_wds import command as export_command
 PAGES = ["README.md", "CONTRIBUTING.md", "docs/concepts.md", "docs/adding-a-model.md", "docs/adding-a-setting.md"]
 PAGES += ["docs/running.md", "docs/store.md", "docs/commands.md", "docs/corruptions.md", "docs/imagenet.md"]
 PAGES += ["docs/clip-cc-bench.md", "docs/clip-score.md", "docs/caption-similarity.md", "docs/caption-pairs.md"]
+PAGES += ["docs/reading-answers.md"]
 PAGES += ["docs/analyses.md", "docs/retrieval.md", "docs/webdatasets.md", "docs/datasets.md", "docs/clip-benchmark.md"]
 PAGES += ["docs/judges.md"]
 COMMANDS = (eval_command, db_command, corrupt_command, export_command)

@@ -20,7 +20,6 @@ NONE_OF_THEM = "Z"  # what is read in a refusal
 
 _BLANKED = str.maketrans(dict.fromkeys(".()[],:;!*#{}", " "))
 _ANSWER_IS = re.compile(r"answer\s+is\s+\**([ABCD])", re.IGNORECASE)
-_ANSWER_TAG = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
 _REALWORLD_PREFIXES = (
     "The best answer is",
@@ -70,8 +69,9 @@ def mmmu_pro_cot(columns: Mapping[str, str], text: str) -> Verdict:
 
 def mme_realworld(columns: Mapping[str, str], text: str) -> Verdict:
     """MME-RealWorld: the first capital A to E of what is in ``<answer>``, or of all, after stock phrases."""
-    tagged = _ANSWER_TAG.search(text)
-    rest = _without(_REALWORLD_PREFIXES, tagged.group(1).strip().upper() if tagged else text)
+    _, opened, tail = text.partition("<answer>")
+    content, closed, _ = tail.partition("</answer>")
+    rest = _without(_REALWORLD_PREFIXES, content.strip().upper() if opened and closed else text)
     letter = _first(rest, "ABCDE")
     # Where there is no capital: the first of (A) … (E) that holds the text, which is (A) for an empty one.
     if letter is None and len(rest.split()) <= 10:

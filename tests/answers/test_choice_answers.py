@@ -1,0 +1,313 @@
+"""Multiple choice: what both sets of rules read in an answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from testbed.answers.scorings import SCORINGS, drawn
+from testbed.answers.verdict import Verdict
+from testbed.errors import DataError, UnknownNameError
+
+ANIMALS = ["cat", "dog", "bird", "fish"]
+NUMBERS = ["1", "10", "100"]
+YES_NO = ["Yes", "No"]
+CITIES = "Paris London Rome Berlin Madrid Vienna Oslo Cairo Lima Tokyo".split()
+POINTS = ["Point B", "Point A", "Point D", "Point C"]
+COLOURS = ["red", "red and blue", "dark red"]
+CHINESE = ["猫", "狗", "鸟", "鱼"]
+LETTERS = ["b", "a", "c"]
+ARTICLES = ["a dog", "the cat", "an owl"]
+NO = None
+
+# options, answer, the letter that `default` reads, the letter that `vlmevalkit` reads
+PLAIN = [
+    ("B", "B", "B"),
+    ("(B)", "B", "B"),
+    ("**B**", "B", "B"),
+    ("B)", "B", "B"),
+    ("B. dog", "B", "B"),
+    ("Answer: B", "B", "B"),
+    ("Final Answer: B", "B", "B"),
+    ("\\boxed{B}", "B", "B"),
+    ("$\\boxed{\\text{B}}$", "B", "B"),
+    ("\\text{B}", "B", "B"),
+    ("B-dog", "B", "B"),
+    ("I think it is the dog", "B", "B"),
+    ("I would choose option A", "A", "A"),
+    ('"B"', "B", NO),
+    ("'B'", "B", NO),
+    ("`B`", "B", NO),
+    ("B?", "B", NO),
+    ("B/", "B", NO),
+    ("b", "B", NO),
+    ("b) dog", "B", "B"),
+    ("option b", "B", NO),
+    ("<answer>B</answer>", "B", NO),
+    ("<answer>\nB. dog\n</answer>", "B", "B"),
+    ('{"answer": "B"}', "B", NO),
+    ('```json\n{"answer": "B"}\n```', "B", NO),
+    ("{'answer': 'dog'}", "B", "B"),
+    ('{"reasoning": "A is wrong", "answer": "B"}', "B", NO),
+    ("答案：B", "B", NO),
+    ("最终答案是Ｂ。", "B", NO),
+    ("选项A不正确，选B", "B", NO),
+    ("（Ｂ）", "B", NO),
+    ("【B】", "B", NO),
+    ("‘B’", "B", NO),
+    ("Ｂ．dog", "B", "B"),
+    ("The answer is a dog", "B", "A"),
+    ("The answer is about a bird", "C", "A"),
+    ("Answer: A dog", "B", "A"),
+    ("A dog is sitting on a sofa.", "B", "B"),
+    ("The image shows A dog", "B", "A"),
+    ("A cat", "A", "A"),
+    ("a", "A", NO),
+    ("Answer: a", "A", NO),
+    ("the answer is a.", "A", "A"),
+    ("catalog", NO, "A"),
+    ("hotdog", NO, "B"),
+    ("A or B", NO, NO),
+    ("The answer is A or B", NO, "A"),
+    ("The answer is B and D", NO, "B"),
+    ("Answer: C D", NO, NO),
+    ("B, D", NO, NO),
+    ("BD", NO, NO),
+    ("<answer>A or B</answer>", NO, NO),
+    ("It could be A, B, C, or D.", NO, NO),
+    ("A: cat\nB: dog\nC: bird\nD: fish", NO, NO),
+    ("A: cat\nB: dog\nC: bird\nD: fish\n\nThe answer is C.", "C", "C"),
+    ("Option D is correct, since the fish swims quickly", "D", NO),
+    ("B is the correct answer, A is not.", "B", NO),
+    ("The answer is A. No, the answer is B.", "B", "A"),
+    ("Answer: B\nAnswer: C", "C", NO),
+    ("The answer is B. Options A, C and D are wrong.", "B", "B"),
+    ("The correct option is B because A is wrong", "B", NO),
+    ("B\n\nExplanation: A is a cat, but the picture shows a dog.", "B", NO),
+    ("A dog.\n\nB", "B", "B"),
+    ("The cat.\n\nAnswer: dog", "B", NO),
+    ("So the answer is\n\n- **B. dog**", "B", "B"),
+    ("The answer to question 3 is (B) dog.", "B", "B"),
+    ("B. A is wrong because it is small", "B", NO),
+    ("(A) cat is wrong. (B) dog is right.", NO, NO),
+    ("The answer is not C.", NO, "C"),
+    ("I would not choose A", NO, "A"),
+    ("Option A is wrong.", NO, "A"),
+    ("The answer is not A but B", "B", NO),
+    ("The animal isn't a cat, it's a dog", "B", NO),
+    ("The dog, not the cat", "B", NO),
+    ("neither the cat nor the dog", NO, NO),
+    ("There is a cat next to a dog", NO, NO),
+    ("It is C, because of the cat's tail.", NO, NO),
+    ("<think>It is not a cat, so A is out.</think>\n\nThe answer is B.", "B", "B"),
+    ("<think>Is it A?</think>B", "B", NO),
+    ("<think>I think it's B. So the answer is B", NO, "B"),
+    ("\\boxed{A}, no: \\boxed{B}", "B", NO),
+    ("Answer: $B", "B", NO),
+    ("Answer: $LETTER", NO, NO),
+    ("E", NO, NO),
+    ("The correct answer is E", NO, NO),
+    ("U.S.A.", NO, "A"),
+    ("D-day", NO, NO),
+    ("I am not sure", NO, NO),
+    ("", NO, NO),
+    ("Z", NO, "Z"),
+    ("Sorry, I can't help with images of people yet.", NO, "Z"),
+    ("Failed to obtain answer via API.", NO, NO),
+    ("Failed to obtain answer via API. dog", NO, NO),
+]
+CASES = [(ANIMALS, *case) for case in PLAIN] + [
+    (NUMBERS, "10", "B", NO),
+    (NUMBERS, "There are 10.", "B", NO),
+    (NUMBERS, "10.5", NO, NO),
+    (NUMBERS, "-1", NO, "A"),
+    (NUMBERS, "1,000", NO, "A"),
+    (NUMBERS, "1 or 10", NO, NO),
+    (NUMBERS, "\\boxed{100}", "C", NO),
+    (YES_NO, "No, there is no cat", "B", NO),
+    (YES_NO, "Yes, there is no cat", "A", NO),
+    (CITIES, "I think it is B", "B", NO),
+    (CITIES, "I think so", NO, "I"),
+    (CITIES, "I", "I", "I"),
+    (CITIES, "The answer is I", "I", "I"),
+    (CITIES, "Rome, I think", "C", "I"),
+    (CITIES, "H or I", NO, NO),
+    (POINTS, "Point A", "B", "A"),
+    (POINTS, "Point A is closer.", "B", "A"),
+    (POINTS, "A", "A", "A"),
+    (COLOURS, "It is red and blue.", "B", NO),
+    (COLOURS, "dark red, not red", "C", NO),
+    (COLOURS, "the red one", "A", "A"),
+    (CHINESE, "图中是狗", "B", "B"),
+    (CHINESE, "不是猫，是狗", "B", NO),
+    (CHINESE, "一只猫和一只狗", NO, NO),
+    (LETTERS, "a", "B", "B"),
+    (LETTERS, "A", "A", "A"),
+    (ARTICLES, "dog", "A", NO),
+    (["dog", "a dog", "cat"], "I see the dog", NO, "A"),
+    (ARTICLES, "The answer is the cat.", "B", "B"),
+]
+
+
+def row(options: list[str], answer: str = "B") -> dict[str, str]:
+    return {**dict(zip("ABCDEFGHIJ", options, strict=False)), "answer": answer}
+
+
+@pytest.mark.parametrize(("options", "text", "default", "published"), CASES)
+def test_what_is_read(options, text, default, published):
+    read = SCORINGS["multiple_choice"]
+    assert (read(row(options), text, "default").extracted, read(row(options), text, "vlmevalkit").extracted) == (
+        default,
+        published,
+    )
+
+
+@pytest.mark.parametrize("rules", ["default", "vlmevalkit"])
+def test_the_score_is_whether_the_right_letter_was_read(rules):
+    read = SCORINGS["multiple_choice"]
+    assert read(row(ANIMALS), "B", rules) == Verdict("B", 1.0, "letter")
+    assert read(row(ANIMALS), "C", rules) == Verdict("C", 0.0, "letter")
+    assert read(row(ANIMALS), "A horse and a cow", rules).score == 0
+
+
+def test_why_nothing_was_read():
+    read = SCORINGS["multiple_choice"]
+    methods = {
+        "<think>Is it B": "cut off",
+        "Failed to obtain answer via API.": "failure",
+        "Cannot determine the answer": "refusal",
+        "A or B": "none",
+    }
+    assert {text: read(row(ANIMALS), text, "default").method for text in methods} == methods
+
+
+def test_what_a_random_draw_would_score():
+    read = SCORINGS["multiple_choice"]
+    unread = read(row(ANIMALS), "a horse", "vlmevalkit")
+    assert drawn(row(ANIMALS), unread) == pytest.approx(1 / 5)  # four options and none of them
+    assert drawn(row(ANIMALS), read(row(ANIMALS), "B", "vlmevalkit")) == 1
+    assert drawn(row(ANIMALS), read(row(ANIMALS), "C", "vlmevalkit")) == 0
+    assert drawn(row(ANIMALS), read(row(ANIMALS), "Z", "vlmevalkit")) == 0  # a refusal is read, and not drawn for
+    assert drawn(row(ANIMALS, "F"), read(row(ANIMALS, "F"), "a horse", "vlmevalkit")) == 0
+    assert drawn({"answer": "12"}, Verdict(None, 0.0, "none")) == pytest.approx(1 / 3)  # 12, others, none of them
+    assert [name for name, each in SCORINGS.items() if each.draws] == [
+        "multiple_choice",
+        "mmmu",
+        "mmmu_pro",
+        "mmmu_pro_cot",
+    ]
+
+
+OPEN = [
+    # the right answer, the answer, the score by `default`, the score by `vlmevalkit`
+    ("12", "12", 1, 1),
+    ("12", "It is 12 cm.", 1, 1),
+    ("12", "12.0", 1, 1),
+    ("12", "3 × 4 = 12", 1, 1),
+    ("12", "3 × 4 = 12, as I have counted them", 1, 0),  # too long for the published rule
+    ("12", "112", 0, 1),
+    ("12.5", "12.50", 1, 1),
+    ("12.50", "12.5", 1, 0),
+    ("3.14", "3.14159", 1, 1),
+    ("1,200", "1200", 1, 0),
+    ("12", "A", 0, 1),  # the name of the option that VLMEvalKit makes of the right answer
+    ("dog", "a dog", 1, 1),
+    ("dog", "dogma", 0, 1),
+    ("dog", "not a dog", 0, 1),
+    ("B", "B", 1, 1),
+    ("['24/7', '3.429']", "24/7", 1, 0),
+    ("['24/7', '3.429']", "x = 3.429", 1, 0),
+    ("12", "The answer is 12. It is 4 more than 8.", 1, 0),
+    ("12", "<answer>12</answer>", 1, 1),
+    ("12", "<think>12", 0, 1),
+]
+
+
+@pytest.mark.parametrize(("right", "text", "default", "published"), OPEN)
+def test_open_questions_of_mmmu(right, text, default, published):
+    read = SCORINGS["mmmu"]
+    scores = [read({"answer": right}, text, rules).score for rules in ("default", "vlmevalkit")]
+    assert scores == [default, published]
+
+
+def test_questions_of_mmmu_with_options_are_multiple_choice():
+    for name in ("mmmu", "mmmu_pro"):
+        assert SCORINGS[name](row(ANIMALS), '"B"', "default").extracted == "B"
+        assert SCORINGS[name](row(ANIMALS), '"B"', "vlmevalkit").extracted is None
+
+
+@pytest.mark.parametrize(
+    ("text", "default", "published"),
+    [
+        ("It is small.\nAnswer: B", "B", "B"),
+        ("It is A.\n  Answer: (B) ", "B", "B"),
+        ("Answer: A\nNo.\nAnswer: B", "B", "B"),
+        ("Answer: $B", "B", "B"),
+        ("The cat is out.\nAnswer: dog", "B", "B"),
+        ("Answer: A or B", NO, NO),
+        ("**Answer:** b", "B", NO),
+        ("B", "B", "B"),
+    ],
+)
+def test_mmmu_pro_step_by_step(text, default, published):
+    read = SCORINGS["mmmu_pro_cot"]
+    assert [read(row(ANIMALS), text, rules).extracted for rules in ("default", "vlmevalkit")] == [default, published]
+
+
+@pytest.mark.parametrize(
+    ("text", "default", "published"),
+    [
+        ("B", "B", "B"),
+        ("The best answer is: B", "B", "B"),
+        ("<answer>b</answer>", "B", "B"),
+        ("Definitely B", "B", "D"),
+        ("", NO, "A"),
+        ("b", "B", "B"),
+        ("the dog", "B", NO),
+        ("It is none of these, as far as one can see in it", NO, NO),
+    ],
+)
+def test_mme_realworld(text, default, published):
+    read = SCORINGS["mme_realworld"]
+    assert [read(row(ANIMALS), text, rules).extracted for rules in ("default", "vlmevalkit")] == [default, published]
+
+
+@pytest.mark.parametrize(
+    ("text", "default", "published"),
+    [
+        ("B", "B", "B"),
+        ("Definitely B", "B", "D"),
+        ("Because it rains, C", "C", "B"),
+        ("Best option: C", "C", "B"),
+        ("the dog", "B", "B"),
+        ("b", "B", NO),
+    ],
+)
+@pytest.mark.parametrize(
+    "columns",
+    [
+        row(ANIMALS),
+        {"question": "What is it?\nA. cat\nB. dog\nC. bird\nD. fish", "answer": "B"},
+    ],
+    ids=["columns", "question"],
+)
+def test_video_mme(columns, text, default, published):
+    read = SCORINGS["video_mme"]
+    assert [read(columns, text, rules).extracted for rules in ("default", "vlmevalkit")] == [default, published]
+
+
+def test_options_of_video_mme_in_a_list():
+    columns = {"question": "What?", "candidates": "['A. cat.', 'B. dog.', 'C. bird.', 'D. fish.']", "answer": "B"}
+    assert SCORINGS["video_mme"](columns, "the dog", "default").extracted == "B"
+    assert SCORINGS["video_mme"]({"question": "What?", "answer": "B"}, "(b)", "default").extracted == "B"
+
+
+@pytest.mark.parametrize("name", SCORINGS)
+@pytest.mark.parametrize("rules", ["default", "vlmevalkit"])
+def test_a_row_without_an_answer_cannot_be_scored(name, rules):
+    with pytest.raises(DataError, match="a row has no answer in its column 'answer'"):
+        SCORINGS[name]({"A": "cat", "B": "dog"}, "B", rules)
+
+
+def test_unknown_rules():
+    with pytest.raises(UnknownNameError, match=r"unknown rules 'vlmeval' .* did you mean 'vlmevalkit'"):
+        SCORINGS["exact"]({"answer": "a"}, "a", "vlmeval")
