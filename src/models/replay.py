@@ -146,7 +146,7 @@ def path_of(name: str) -> Path:
     for suffix in SUFFIXES:
         if (folder / f"{given}{suffix}").is_file():
             return folder / f"{given}{suffix}"
-    there = ", ".join(sorted(path.stem for path in _files(folder))[:12]) or "no file of predictions"
+    there = ", ".join(sorted(path.stem for path in _files(folder))[:12]) or "no .json file"
     near = _near(given, folder)
     raise WeightsError(f"{name}: {given}.json is missing in {folder.absolute()}, which has {there}{near}")
 

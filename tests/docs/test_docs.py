@@ -22,6 +22,7 @@ PAGES += ["docs/clip-cc-bench.md", "docs/clip-score.md", "docs/caption-similarit
 PAGES += ["docs/reading-answers.md"]
 PAGES += ["docs/analyses.md", "docs/retrieval.md", "docs/webdatasets.md", "docs/datasets.md", "docs/clip-benchmark.md"]
 PAGES += ["docs/judges.md"]
+PAGES += ["docs/tables.md"]
 COMMANDS = (eval_command, db_command, corrupt_command, export_command)
 
 

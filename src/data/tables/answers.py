@@ -78,8 +78,8 @@ def read_prediction_table(path: Path) -> Predictions:
         raise DataError(f"{path} has no {PREDICTION}s, which VLMEvalKit's files of answers have; {found}")
     if cut:
         log.warning(
-            "%s: %d answers have %s characters, the most that a cell of a workbook takes; they may have been cut",
-            *(path, cut, f"{_LONGEST_CELL:,}"),
+            "%s: %d of %d answers have %s characters, the most that a cell of a workbook takes; they may have been cut",
+            *(path, cut, len(texts) + len(faults), f"{_LONGEST_CELL:,}"),
         )
     return Predictions(path, texts, faults, frozenset(), {sample: own for sample, own in extras.items() if own})
 

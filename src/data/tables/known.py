@@ -13,12 +13,14 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from testbed.data.tables.source import AS_TEXT, TableSource
 from testbed.errors import DataError
 from testbed.inputs import ENV_LMU_DATA
 from testbed.paths import lmu_data_root
+
+if TYPE_CHECKING:
+    from testbed.data.tables.source import TableSource
 
 _LONGEST_HEADER = 1 << 20  # bytes
 _LARGE = 1 << 30  # bytes; of a larger table VLMEvalKit reads the copy whose pictures are files
@@ -137,7 +139,7 @@ class QuestionTable:
         required: See `TableSource`.
     """
 
-    def __init__(self, name: str, tsv_reading: str = AS_TEXT, required: Sequence[str] = ("question",)) -> None:
+    def __init__(self, name: str, tsv_reading: str = "text", required: Sequence[str] = ("question",)) -> None:
         self.name = name
         self.tsv_reading = tsv_reading
         self.required = tuple(required)
@@ -152,6 +154,8 @@ class QuestionTable:
         Raises:
             DataError: If the table is missing or not in the format.
         """
+        from testbed.data.tables.source import TableSource
+
         if self.name.endswith(".tsv"):
             path = Path(self.name).expanduser()
             return TableSource(path, tsv_reading=self.tsv_reading, required=self.required)
