@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from testbed import reading
@@ -54,24 +55,29 @@ class Answerer:
 
         If a batch fails, its messages are retried one by one.
         """
-        if self.config.temperature > 0:
-            # One by one, so that sampling for one message does not depend on the others.
-            return [self._sampled(loaded, message) for message in messages]
-        if loaded.definition.resource == NETWORK and len(messages) > 1:
+        if loaded.definition.resource == NETWORK and messages:
             with ThreadPoolExecutor(self.size, "asking", use_in_this_thread, (active(),)) as threads:
                 answers = list(threads.map(lambda message: self._ask_one(loaded, message), messages))
             return [self._output(message, each) for message, each in zip(messages, answers, strict=True)]
+        if self.config.temperature > 0:
+            # One by one, so that sampling for one message does not depend on the others.
+            return [self._sampled(loaded, message) for message in messages]
         parts = [messages[start : start + self.size] for start in range(0, len(messages), self.size)]
         return [output for part in parts for output in self._batch(loaded, part)]
 
     def _sampled(self, loaded: Any, message: Message) -> Output:
-        seed_everything(sample_seed(SAMPLING, message.sample, self.seed))
+        seed_everything(self._seed(message))
         return self._output(message, self._ask_one(loaded, message))
 
+    def _seed(self, message: Message) -> int:
+        return sample_seed(SAMPLING, message.sample, self.seed if self.config.seed is None else self.config.seed)
+
     def _ask_one(self, loaded: Any, message: Message) -> Generation | Exception:
+        sampled = self.config.temperature > 0
+        config = replace(self.config, seed=self._seed(message)) if sampled else self.config
         try:
             with reading.watch(reading.model(self.model)):
-                answer: Generation | Exception = loaded.generate([message], self.config)[0]
+                answer: Generation | Exception = loaded.generate([message], config)[0]
             return answer
         except Exception as error:
             return error

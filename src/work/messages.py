@@ -14,6 +14,7 @@ from testbed.graph.passes import Pass, PassCell, Shard
 from testbed.inputs import active, use_in_this_thread
 from testbed.models.base.capability import Message
 from testbed.work.answering import Answerer
+from testbed.work.asked_once import AskedOnce
 from testbed.work.context import Context
 from testbed.work.kernel import Counted, Done, Event, ShardKernel, StrictError
 from testbed.work.perturb import perturbed
@@ -32,6 +33,7 @@ class MessageKernel(ShardKernel):
         assert isinstance(op, Generations)
         self.op = op
         self.answerer = Answerer(self.cell.model, op.config, one_pass.batch_size, context.options.seed)
+        self.asked = AskedOnce(context, self.cell, self.answerer)
         self._loaded: Any = None
 
     def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
@@ -53,7 +55,7 @@ class MessageKernel(ShardKernel):
         for size, places, messages in self._batches(shard, errors):
             if errors and self.context.options.strict:
                 raise StrictError(f"{next(iter(errors.values()))} (--strict stops the run)")
-            for place, output in zip(places, self.answerer.answer(loaded, messages), strict=True):
+            for place, output in zip(places, self.asked.answer(loaded, messages), strict=True):
                 if isinstance(output, UnreachedError):
                     unreached[place] = str(output)
                 else:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeGuard
 
 from testbed.calls import reason_of
+from testbed.errors import UnreachedError
 from testbed.graph.ops import Answers
 from testbed.graph.passes import Pass, Shard
 from testbed.graph.requests import message_of
@@ -38,11 +39,19 @@ class QuestionKernel(ShardKernel):
             outputs = self.answerer.answer(loaded, [message_of(each) for each in part])
             self.answerer.give_up_if_hopeless(len(part), max(len(shard.requests), HOPELESS))
             answers.update((request, each) for request, each in zip(part, outputs, strict=True) if _answered(each))
+            self._tell_unreached(shard, done, outputs)
             done += len(part)
             yield Counted(len(part))
         anew = self.model in self.context.job.anew
         items = ItemValues(self.one_pass.node, list(answers), list(answers.values()), replace=anew)
         yield Done(shard, items=items, whole=done == len(shard.requests))
+
+    def _tell_unreached(self, shard: Shard, first: int, outputs: Sequence[Output]) -> None:
+        """Leaves the cells open that need answers which may still come."""
+        numbered = enumerate(outputs, shard.id * self.one_pass.chunk + first)  # different for all questions of the pass
+        unreached = {number: str(each) for number, each in numbered if isinstance(each, UnreachedError)}
+        for evaluation_id in shard.cells if unreached else ():
+            self.context.unreached(evaluation_id, unreached)
 
 
 def _answered(output: Output) -> TypeGuard[dict[str, Any]]:
