@@ -147,15 +147,16 @@ def said(error: Any) -> str:
 
 
 def _status(error: Any) -> int:
-    code = error.get("code") if isinstance(error, dict) else None
-    return int(code) if str(code).isdecimal() and 400 <= int(code) < 600 else 500
+    """The HTTP status that an error names; 500 if it names none."""
+    code = str(error.get("code")) if isinstance(error, dict) else ""
+    return int(code) if len(code) == 3 and code.isdecimal() and 400 <= int(code) < 600 else 500
 
 
 def _text(content: Any) -> str | None:
     """The text of an answer, which some servers give in parts."""
     if isinstance(content, list):
         parts = [each.get("text") for each in content if isinstance(each, dict) and each.get("type") == "text"]
-        content = "".join(parts) if parts and all(isinstance(each, str) for each in parts) else None
+        content = "".join(map(str, parts)) if parts else None
     return content if isinstance(content, str) else None
 
 

@@ -193,7 +193,7 @@ class Served:
         except UnreachedError as error:
             raise _PassingError(str(error)) from None
 
-    def _status_fault(self, error: Any) -> TestbedError:
+    def _status_fault(self, error: Any) -> TestbedError | _PassingError:
         """What an HTTP status means for a question."""
         body = error.body if error.body is not None else error.message
         told = fault(error.status_code, self._hidden(said(body)))
