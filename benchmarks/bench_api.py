@@ -29,6 +29,7 @@ def serve(seconds: float) -> str:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = 1 << 16  # one packet an answer: two would wait for each other (Nagle)
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))

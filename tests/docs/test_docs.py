@@ -18,6 +18,7 @@ PAGES = ["README.md", "CONTRIBUTING.md", "docs/concepts.md", "docs/adding-a-mode
 PAGES += ["docs/running.md", "docs/store.md", "docs/commands.md", "docs/corruptions.md", "docs/imagenet.md"]
 PAGES += ["docs/clip-cc-bench.md", "docs/clip-score.md", "docs/caption-similarity.md", "docs/caption-pairs.md"]
 PAGES += ["docs/analyses.md", "docs/retrieval.md", "docs/webdatasets.md", "docs/datasets.md", "docs/clip-benchmark.md"]
+PAGES += ["docs/served-models.md"]
 COMMANDS = (eval_command, db_command, corrupt_command, export_command)
 
 
