@@ -12,7 +12,7 @@ from testbed.errors import RunError, SampleError, UnreachedError
 from testbed.graph.ops import TEXT, Generations
 from testbed.graph.passes import Pass, PassCell, Shard
 from testbed.inputs import active, use_in_this_thread
-from testbed.models.base.capability import Message
+from testbed.models.base.capability import NETWORK, Message
 from testbed.work.answering import Answerer
 from testbed.work.asked_once import AskedOnce
 from testbed.work.context import Context
@@ -32,7 +32,8 @@ class MessageKernel(ShardKernel):
         op = context.rows(self.cell).op
         assert isinstance(op, Generations)
         self.op = op
-        self.answerer = Answerer(self.cell.model, op.config, one_pass.batch_size, context.options.seed)
+        served = one_pass.resource == NETWORK
+        self.answerer = Answerer(self.cell.model, op.config, one_pass.batch_size, context.options.seed, served)
         self.asked = AskedOnce(context, self.cell, self.answerer)
         self._loaded: Any = None
 

@@ -10,6 +10,7 @@ from testbed.errors import UnreachedError
 from testbed.graph.ops import Answers
 from testbed.graph.passes import Pass, Shard
 from testbed.graph.requests import message_of
+from testbed.models.base.capability import NETWORK
 from testbed.tasks.parts.generation import is_answer
 from testbed.work.answering import HOPELESS, Answerer, Output
 from testbed.work.context import Context
@@ -23,7 +24,8 @@ class QuestionKernel(ShardKernel):
         super().__init__(context, one_pass)
         assert isinstance(one_pass.op, Answers)
         self.model = one_pass.models[0]
-        self.answerer = Answerer(self.model, one_pass.op.config, one_pass.batch_size, context.options.seed)
+        served = one_pass.resource == NETWORK
+        self.answerer = Answerer(self.model, one_pass.op.config, one_pass.batch_size, context.options.seed, served)
 
     def reason(self, error: Exception) -> str:
         """Names the model, which may be a judge of the cell."""
