@@ -58,6 +58,10 @@ class UnreachedError(TestbedError):
     """
 
 
+class RefusedError(TestbedError):
+    """A served model has no answer to a question, and asking again would not help: it is stored as an error."""
+
+
 class UnsupportedError(TestbedError):
     """A model lacks what a setting needs."""
 

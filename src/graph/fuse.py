@@ -10,8 +10,9 @@ from itertools import count
 from testbed.graph.cells import Cell, ItemNode, OpenedModel, OpenedSetting
 from testbed.graph.nodes import Reads, Rows
 from testbed.graph.options import RunOptions
-from testbed.graph.passes import Pass, PassCell, chunk_size
+from testbed.graph.passes import ROUNDS, Pass, PassCell, chunk_size
 from testbed.identity import digest
+from testbed.models.base.capability import NETWORK
 
 MIN_CHUNK = 256  # samples whose outputs are stored together, at least: databases like few and large values
 GENERATED_CHUNK = 32  # the same for generated text, which takes its time and is shared out among workers
@@ -200,7 +201,7 @@ def generation_pass(number: int, member: Member, batch_size: int | None) -> Pass
         positions=member.opened.positions,
         targets=(),
         batch_size=size,
-        chunk=chunk_size(size, GENERATED_CHUNK),
+        chunk=chunk_size(size, GENERATED_CHUNK) * _rounds(member.model.definition.resource),
         reads=Reads.MESSAGES,
         resource=member.model.definition.resource,
     )
@@ -217,17 +218,23 @@ def item_pass(number: int, members: Sequence[tuple[Cell, ItemNode]], options: Ru
     node = members[0][1]
     op = node.items.op
     size = TEXT_CHUNK if op.reads is Reads.TEXTS else GENERATED_CHUNK
-    chunk = min(size, options.clear_cache_interval or size)
+    size = min(size, options.clear_cache_interval or size)
+    chunk = size * _rounds(node.resource)
     return Pass(
         id=number,
         cells=tuple(PassCell(0, each.model, cell.setting, each.node) for cell, each in members),
         source=None,
         positions=(),
         targets=(),
-        batch_size=options.batch_size or chunk,
+        batch_size=options.batch_size or size,
         chunk=chunk,
         reads=op.reads,
         op=op,
         node=node.key,
         resource=node.resource,
     )
+
+
+def _rounds(resource: str) -> int:
+    """How many batches of messages a model takes at once."""
+    return ROUNDS if resource == NETWORK else 1

@@ -14,6 +14,10 @@ from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs, active
 from testbed.models.base.capability import DEVICE
 
+# A served model takes so many messages at once for each that it is asked at the same time: while the slowest answer is
+# under way, the next ones are.
+ROUNDS = 4
+
 
 @dataclass(frozen=True)
 class PassCell:

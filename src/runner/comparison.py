@@ -39,8 +39,9 @@ class Comparison:
         """
         self.samples += 1
         if not isinstance(before, np.ndarray) or not isinstance(now, np.ndarray):
-            self.flips = (self.flips or 0) + (before != now)
-            self.differing += before != now
+            differs = _said(before) != _said(now)
+            self.flips = (self.flips or 0) + differs
+            self.differing += differs
             return
         self.differing += not self._equal(before, now)
         if answers:
@@ -55,7 +56,7 @@ class Comparison:
 
     def add_answers(self, before: Sequence[Any], now: Sequence[Any]) -> None:
         """Compares answers to requests, which the metrics depend on besides the outputs; None is no answer."""
-        if any(old is not None and old != new for old, new in zip(before, now, strict=True)):
+        if any(old is not None and _said(old) != _said(new) for old, new in zip(before, now, strict=True)):
             self.same_metrics = False
 
     def _equal(self, before: Any, now: Any) -> bool:
@@ -73,6 +74,11 @@ class Comparison:
             largest_difference=self.largest,
             tolerance=None if self.largest is None else self.tolerance,
         )
+
+
+def _said(value: Any) -> Any:
+    """An answer without what is stored besides it, such as the server's name of the request."""
+    return {name: each for name, each in value.items() if name != "extra"} if isinstance(value, dict) else value
 
 
 def relative_difference(before: Any, now: Any) -> float:

@@ -233,7 +233,9 @@ class Computation:
         self.records.begin({each: self._evaluations[each] for each in cells if each not in done})
         for evaluation_id in done:
             if self._items.holds(evaluation_id):
-                if not self._items.ended(evaluation_id):
+                if evaluation_id in self._unreached:
+                    self._leave_open(evaluation_id)
+                elif not self._items.ended(evaluation_id):
                     self.outcomes.finish(evaluation_id, self._evaluations[evaluation_id])
             elif evaluation_id in self._unreached:
                 self._leave_open(evaluation_id)
@@ -242,7 +244,7 @@ class Computation:
         self._go_on()
 
     def unreached(self, evaluation_id: int, reasons: Mapping[int, str]) -> None:
-        """Samples did not get through to the model; they stay open until the next run."""
+        """Samples, or questions to a judge, did not get through; they stay open until the next run."""
         self._unreached.setdefault(evaluation_id, {}).update(reasons)
 
     def read(self, reads: Iterable[Read]) -> None:
@@ -262,11 +264,13 @@ class Computation:
         self._go_on()
 
     def _leave_open(self, evaluation_id: int) -> None:
-        """Ends a cell some of whose samples got no answer; the others are stored."""
-        reasons = self._unreached[evaluation_id]
-        samples = self.store.evaluation(evaluation_id).size
+        """Ends a cell some of whose samples, or questions to its judge, got no answer; the others are stored."""
+        assert self._items is not None
+        reasons = self._unreached.pop(evaluation_id)
+        judged = self._items.holds(evaluation_id)
+        what = "questions to its judge" if judged else f"of {self.store.evaluation(evaluation_id).size:,} samples"
         first = reasons[min(reasons)]
-        reason = f"{len(reasons):,} of {samples:,} samples got no answer ({first}); run again to ask for these only"
+        reason = f"{len(reasons):,} {what} got no answer ({first}); run again to ask for these only"
         self.cell_failed(evaluation_id, reason, "incomplete")
 
     def _give_up(self, evaluation_id: int, reason: str, status: str = "failed") -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from typing import Any
 
 from testbed import reading
@@ -12,6 +13,7 @@ from testbed.calls import reason_of
 from testbed.data.perturbation import sample_seed
 from testbed.data.reader import seed_everything
 from testbed.errors import RunError, UnreachedError
+from testbed.graph.passes import ROUNDS
 from testbed.inputs import active, use_in_this_thread
 from testbed.memory import DeviceError, is_device_error, is_out_of_memory
 from testbed.models.base.capability import FAILED, NETWORK, Generation, GenerationConfig, Message
@@ -22,8 +24,8 @@ log = logging.getLogger("testbed")
 
 SAMPLING = "sampling"  # the key of the random numbers of sampling models, besides the sample
 HOPELESS = 8  # failed messages after which a model that has never answered is given up
-
 Output = dict[str, Any] | UnreachedError
+Keep = Callable[[Message, Output], None]
 
 
 class Answerer:
@@ -35,43 +37,75 @@ class Answerer:
         size: Messages at once; smaller when they do not fit into memory. A served model gets them one by one, so many
             at the same time: one that fails does not take the answers to the others with it.
         seed: The run's ``--seed``.
+        served: Whether it is a served model. Then it takes more messages at once than it asks at the same time, so that
+            few threads wait for the slowest.
 
     Attributes:
+        size: How many messages it takes at once.
         answered: Whether the model has ever answered.
     """
 
-    def __init__(self, model: str, config: GenerationConfig, size: int, seed: int) -> None:
+    def __init__(self, model: str, config: GenerationConfig, size: int, seed: int, served: bool = False) -> None:
         self.model = model
         self.config = config
-        self.size = size
+        self.threads = size
+        self.size = size * ROUNDS if served else size
         self.seed = seed
         self.answered = False
         self._tried = self._failed = 0  # numbers of messages before the first answer
         self._reason = ""
 
-    def answer(self, loaded: Any, messages: Sequence[Message]) -> list[Output]:
+    def answer(self, loaded: Any, messages: Sequence[Message], keep: Keep | None = None) -> list[Output]:
         """The output for each message, or why it did not get through; what the model refuses is an output.
 
         If a batch fails, its messages are retried one by one.
+
+        Args:
+            loaded: The model.
+            messages: The messages.
+            keep: Gets each output of a served model as soon as it is there.
         """
+        if loaded.definition.resource == NETWORK:
+            return self._ask_together(loaded, messages, keep or (lambda message, output: None))
         if self.config.temperature > 0:
             # One by one, so that sampling for one message does not depend on the others.
             return [self._sampled(loaded, message) for message in messages]
-        if loaded.definition.resource == NETWORK and len(messages) > 1:
-            with ThreadPoolExecutor(self.size, "asking", use_in_this_thread, (active(),)) as threads:
-                answers = list(threads.map(lambda message: self._ask_one(loaded, message), messages))
-            return [self._output(message, each) for message, each in zip(messages, answers, strict=True)]
         parts = [messages[start : start + self.size] for start in range(0, len(messages), self.size)]
         return [output for part in parts for output in self._batch(loaded, part)]
 
+    def _ask_together(self, loaded: Any, messages: Sequence[Message], keep: Keep) -> list[Output]:
+        outputs: dict[int, Output] = {}
+
+        def take(future: Future[Generation | Exception]) -> None:
+            place = asked[future]
+            outputs[place] = self._output(messages[place], future.result())
+            keep(messages[place], outputs[place])
+
+        with ThreadPoolExecutor(self.threads, "asking", use_in_this_thread, (active(),)) as threads:
+            asked = {threads.submit(self._ask_one, loaded, message): place for place, message in enumerate(messages)}
+            for future in as_completed(asked):
+                take(future)
+                if not self.answered and self._failed >= HOPELESS:
+                    threads.shutdown(wait=False, cancel_futures=True)
+                    break
+        for future, place in asked.items():
+            if place not in outputs and not future.cancelled():  # it was under way
+                take(future)
+        return [outputs.get(place) or UnreachedError(self._reason) for place in range(len(messages))]
+
     def _sampled(self, loaded: Any, message: Message) -> Output:
-        seed_everything(sample_seed(SAMPLING, message.sample, self.seed))
+        seed_everything(self._seed(message))
         return self._output(message, self._ask_one(loaded, message))
 
+    def _seed(self, message: Message) -> int:
+        return sample_seed(SAMPLING, message.sample, self.seed if self.config.seed is None else self.config.seed)
+
     def _ask_one(self, loaded: Any, message: Message) -> Generation | Exception:
+        sampled = self.config.temperature > 0
+        config = replace(self.config, seed=self._seed(message)) if sampled else self.config
         try:
             with reading.watch(reading.model(self.model)):
-                answer: Generation | Exception = loaded.generate([message], self.config)[0]
+                answer: Generation | Exception = loaded.generate([message], config)[0]
             return answer
         except Exception as error:
             return error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -35,6 +36,8 @@ class Context:
 
     Attributes:
         again: For a check, how many classes of a stored zero-shot head are recomputed; else 0.
+        asked: The questions that this worker had answered, by node and text.
+        found: Model → the number of answers that were stored already.
     """
 
     def __init__(self, job: Job, catalog: Catalog, store: Store, channel: Channel, device: str) -> None:
@@ -48,6 +51,8 @@ class Context:
         self._checked = Store.open(job.check.db_url) if job.check is not None else None
         self._made: set[str] = set()  # fingerprints of artifacts computed by this worker
         self._loaded: dict[str, Any] = {}
+        self.asked: set[tuple[str, str]] = set()
+        self.found: Counter[str] = Counter()
 
     def close(self) -> None:
         """Closes the store that a check compares with, if any."""
@@ -63,12 +68,22 @@ class Context:
         self._channel.cell_failed(evaluation_id, reason)
 
     def unreached(self, evaluation_id: int, reasons: Mapping[int, str]) -> None:
-        """Tells which samples did not get through to the model, and why."""
+        """Tells which samples, or questions by any number, did not get through to the model, and why."""
         self._channel.unreached(evaluation_id, reasons)
 
     def note(self, text: str) -> None:
         """Sends a message to the user."""
         self._channel.note(text)
+
+    def tell_usage(self) -> None:
+        """Tells what served models were asked since this was last told."""
+        for name, loaded in self._loaded.items():
+            usage = getattr(getattr(loaded, "generator", None), "usage", None)
+            told = [usage.take()] if usage is not None else []
+            if found := self.found.pop(name, 0):
+                told.append(f"{found:,} answer{'' if found == 1 else 's'} stored already")
+            if any(told):
+                self.note(f"{name}: {'; '.join(filter(None, told))}")
 
     def rows(self, cell: PassCell) -> Rows:
         """What is computed for a cell."""

@@ -12,9 +12,10 @@ from testbed.errors import SampleError, UnreachedError
 from testbed.graph.message_ops import TEXT, MessageOp
 from testbed.graph.passes import Pass, PassCell, Shard
 from testbed.inputs import active, use_in_this_thread
-from testbed.models.base.capability import Message
+from testbed.models.base.capability import NETWORK, Message
 from testbed.tasks.parts.generation import is_answer
 from testbed.work.answering import Answerer, Output
+from testbed.work.asked_once import AskedOnce
 from testbed.work.context import Context
 from testbed.work.kernel import Counted, Done, Event, ShardKernel, StrictError
 from testbed.work.perturb import perturbed
@@ -32,7 +33,9 @@ class MessageKernel(ShardKernel):
         op = context.rows(self.cell).op
         assert isinstance(op, MessageOp)
         self.op = op
-        self.answerer = Answerer(self.cell.model, op.config, one_pass.batch_size, context.options.seed)
+        served = one_pass.resource == NETWORK
+        self.answerer = Answerer(self.cell.model, op.config, one_pass.batch_size, context.options.seed, served)
+        self.asked = AskedOnce(context, self.cell, self.answerer)
         self._loaded: Any = None
 
     def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
@@ -91,7 +94,7 @@ class MessageKernel(ShardKernel):
 
     def _answers(self, loaded: Any, conversations: Sequence[Sequence[Message]]) -> list[Output]:
         """The output for each conversation: the answer to its last turn, and those before."""
-        outputs = self.answerer.answer(loaded, [turns[0] for turns in conversations])
+        outputs = self.asked.answer(loaded, [turns[0] for turns in conversations])
         said = [[output] for output in outputs]
         for number in range(1, max(map(len, conversations), default=0)):
             going = [
@@ -100,7 +103,7 @@ class MessageKernel(ShardKernel):
                 if number < len(turns) and isinstance(outputs[place], dict) and is_answer(outputs[place])
             ]
             messages = [_in_turn(conversations[place], said[place]) for place in going]
-            for place, output in zip(going, self.answerer.answer(loaded, messages), strict=True):
+            for place, output in zip(going, self.asked.answer(loaded, messages), strict=True):
                 outputs[place] = output
                 said[place].append(output)
         return [

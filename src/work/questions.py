@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeGuard
 
 from testbed.calls import reason_of
+from testbed.errors import UnreachedError
 from testbed.graph.ops import Answers
 from testbed.graph.passes import Pass, Shard
 from testbed.graph.requests import message_of
+from testbed.models.base.capability import NETWORK
 from testbed.tasks.parts.generation import is_answer
 from testbed.work.answering import HOPELESS, Answerer, Output
 from testbed.work.context import Context
@@ -22,7 +24,8 @@ class QuestionKernel(ShardKernel):
         super().__init__(context, one_pass)
         assert isinstance(one_pass.op, Answers)
         self.model = one_pass.models[0]
-        self.answerer = Answerer(self.model, one_pass.op.config, one_pass.batch_size, context.options.seed)
+        served = one_pass.resource == NETWORK
+        self.answerer = Answerer(self.model, one_pass.op.config, one_pass.batch_size, context.options.seed, served)
 
     def reason(self, error: Exception) -> str:
         """Names the model, which may be a judge of the cell."""
@@ -38,11 +41,19 @@ class QuestionKernel(ShardKernel):
             outputs = self.answerer.answer(loaded, [message_of(each) for each in part])
             self.answerer.give_up_if_hopeless(len(part), max(len(shard.requests), HOPELESS))
             answers.update((request, each) for request, each in zip(part, outputs, strict=True) if _answered(each))
+            self._tell_unreached(shard, done, outputs)
             done += len(part)
             yield Counted(len(part))
         anew = self.model in self.context.job.anew
         items = ItemValues(self.one_pass.node, list(answers), list(answers.values()), replace=anew)
         yield Done(shard, items=items, whole=done == len(shard.requests))
+
+    def _tell_unreached(self, shard: Shard, first: int, outputs: Sequence[Output]) -> None:
+        """Leaves the cells open that need answers which may still come."""
+        numbered = enumerate(outputs, shard.id * self.one_pass.chunk + first)  # different for all questions of the pass
+        unreached = {number: str(each) for number, each in numbered if isinstance(each, UnreachedError)}
+        for evaluation_id in shard.cells if unreached else ():
+            self.context.unreached(evaluation_id, unreached)
 
 
 def _answered(output: Output) -> TypeGuard[dict[str, Any]]:

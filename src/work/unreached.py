@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from testbed.errors import UnreachedError
+from testbed.errors import RefusedError, UnreachedError
 
 BUSY = frozenset({408, 425, 429})  # besides 500 and above: HTTP statuses after which asking again may help
 PASSING = (UnreachedError, ConnectionError, TimeoutError)
@@ -26,6 +26,8 @@ def is_passing(error: BaseException) -> bool:
     for each in _chain(error):
         if isinstance(each, PASSING):
             return True
+        if isinstance(each, RefusedError):  # whatever the server's words are
+            return False
         if (status := _status(each)) is not None:
             return status in BUSY or status >= 500
         if any(CLASSES.search(kind.__name__) for kind in type(each).__mro__) or WORDS.search(str(each)):

@@ -74,6 +74,7 @@ class Worker:
                         self.writer.submit(event)
                     case Done():
                         self.writer.store(event)
+        self.context.tell_usage()
 
     def _shards(self, one_pass: Pass) -> Iterator[Shard]:
         """The shards that the run assigns, requested one by one."""

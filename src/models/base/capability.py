@@ -60,6 +60,7 @@ class GenerationConfig:
             1909.05858).
         presence_penalty: Is subtracted from the scores of tokens that were generated before; 0 for none.
         system: The system prompt.
+        seed: Of sampling; None for the run's ``--seed``. Models get one that is made of it and the sample.
     """
 
     max_new_tokens: int = 128
@@ -71,6 +72,7 @@ class GenerationConfig:
     repetition_penalty: float = 1.0
     presence_penalty: float = 0.0
     system: str = ""
+    seed: int | None = None
 
     def spec(self) -> dict[str, Any]:
         """What is part of an identity: the first three fields, and others that are not at their defaults."""

@@ -34,10 +34,13 @@ class Generator(ModelDefinition):
 
     Attributes:
         sees_images: Whether it needs images.
+        by_content: Whether an answer follows from what is said and shown, whatever sample and data set it is of. A
+            served model then answers equal questions of all samples and settings once.
     """
 
     capabilities = frozenset({GENERATE})
     sees_images = True
+    by_content = False
 
     def __init__(
         self,
