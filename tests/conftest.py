@@ -86,6 +86,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
+def pycocoevalcap(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the published package pycocoevalcap, with the Java programs in it."""
+    folder = _shared_folder(tmp_path_factory) / "pycocoevalcap"
+    if reason := peers.install(folder, "pycocoevalcap==1.2"):
+        pytest.skip(f"pycocoevalcap cannot be installed: {reason}")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def clip_benchmark_peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[peers.Peer]:
     """A function that runs code with the published package clip-benchmark, see `peers.peer`."""
     folder = _shared_folder(tmp_path_factory) / "clip-benchmark"

@@ -27,6 +27,7 @@ HEADLINES = (
     "hm_cf",
     "coarse_similarity",
     "clip_score",
+    "CIDEr",
     "coverage",
 )
 # The main score among those of 0 and 1: whether a sample is right.
@@ -36,6 +37,7 @@ RECALL = "_recall@"
 _SIMILARITIES = ("coarse_similarity", "fine_precision", "fine_recall", "fine_f1", "hm_cf")
 _LARGER = {"top1", "top5", "acc", "image_acc", "text_acc", "clip_score", "ref_clip_score"}
 _LARGER |= {*ANSWERS, "rule_score"}
+_LARGER |= {"Bleu_1", "Bleu_2", "Bleu_3", "Bleu_4", "METEOR", "ROUGE_L", "CIDEr", "SPICE"}
 _LARGER |= {f"{name}{scale}" for name in _SIMILARITIES for scale in ("", "_raw")}
 _SHOWN = 12  # names in a message
 

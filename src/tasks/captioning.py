@@ -1,4 +1,7 @@
-"""Captioning: a model describes an image (or a video) in words. Captions are stored; judges score them later."""
+"""Captioning: a model describes an image (or a video) in words.
+
+Captions are stored, and compared with reference captions word by word; judges score them later.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ import numpy as np
 from testbed.entities import Metric, Score
 from testbed.errors import DataError
 from testbed.metrics.caption_status import ERROR, MISSING, shares
+from testbed.metrics.captions.rows import OverlapOptions, overlap_rows
 from testbed.metrics.statistics import mean_and_stderr
 from testbed.models.base.capability import Message
 from testbed.tasks.parts.generation import GenerationTask, texts_and_status
+from testbed.tasks.task_base import options_as
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -27,8 +32,13 @@ class Captioning(GenerationTask):
     """Generates a caption from an image and an optional prompt."""
 
     name = "captioning"
-    options = GenerationTask.options | {"similarity", "prefix"}  # the last two are for judges of the captions
+    options = GenerationTask.options | {"similarity", "prefix", "overlap"}  # the first two are for judges
     scorer = SCORER
+
+    def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
+        """The scorer, and how captions are compared with references, where the setting says that."""
+        given = options_as(OverlapOptions, setting, "overlap").spec()
+        return {**super().view_spec(setting), **({"overlap": given} if given else {})}
 
     def message(self, setting: EvalSetting, sample: str, image: Any | None) -> Message:
         """The image, and the setting's prompt if it has one."""
@@ -38,12 +48,12 @@ class Captioning(GenerationTask):
     def score(
         self, values: Values, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
-        """The coverage and the length of captions.
+        """The coverage and the length of captions, and what they share with reference captions, where there are some.
 
         Returns:
             The scores ``status`` (0 a caption, 1 none, 2 a blank one, 3 an error) and ``words`` (of each caption); the
             metrics ``coverage`` (the share of samples with a caption, blank or not), ``empty`` (with a blank one) and
-            ``words`` (the mean over the captions).
+            ``words`` (the mean over the captions). With references, the scores and metrics of `overlap_rows` too.
 
         Raises:
             DataError: If no sample has a caption.
@@ -55,7 +65,18 @@ class Captioning(GenerationTask):
         mean, stderr = mean_and_stderr(counted)
         scores = [Score("status", status, SCORER), Score("words", words, SCORER)]
         length = Metric("words", mean, len(counted), stderr, unit="words", scorer=SCORER)
-        return scores, [*shares(status, SCORER), length]
+        more_scores, more_metrics = overlap_rows(
+            texts,
+            [captions_in(sample.target) for sample in values.samples],
+            options_as(OverlapOptions, setting, "overlap"),
+        )
+        return [*scores, *more_scores], [*shares(status, SCORER), length, *more_metrics]
+
+
+def captions_in(target: Any) -> list[str]:
+    """The reference captions of a sample; none if its target is something else, such as a class."""
+    texts = target if isinstance(target, list) else []
+    return texts if all(isinstance(each, str) for each in texts) else []
 
 
 def require_some(status: Array, values: Values, setting: EvalSetting) -> None:

@@ -1,0 +1,62 @@
+"""Caption metrics as a captioning setting stores them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from testbed.entities import Metric, Score
+from testbed.metrics.captions.overlap import PTB, caption_overlap
+from testbed.metrics.statistics import mean_and_stderr
+
+OVERLAP = "overlap@1"  # what these scores and metrics carry as their scorer
+
+
+@dataclass(frozen=True)
+class OverlapOptions:
+    """How captions are compared with references.
+
+    Attributes:
+        tokenizer: See `testbed.metrics.captions.overlap.caption_overlap`.
+    """
+
+    tokenizer: str = PTB
+
+    def spec(self) -> dict[str, Any]:
+        """What is not the default, for an identity."""
+        return {} if self.tokenizer == PTB else {"tokenizer": self.tokenizer, "scorer": OVERLAP}
+
+
+def overlap_rows(
+    captions: Sequence[str | None], references: Sequence[Sequence[str]], options: OverlapOptions
+) -> tuple[list[Score], list[Metric]]:
+    """What captions share with references; nothing where no sample has any.
+
+    Args:
+        captions: One for each sample; None if there is none.
+        references: The reference captions of each sample.
+        options: How they are compared.
+
+    Returns:
+        The scores ``Bleu_4``, ``ROUGE_L`` and ``CIDEr`` (NaN without a caption or a reference); the metrics ``Bleu_1``
+        to ``Bleu_4`` (of all captions together), ``ROUGE_L`` and ``CIDEr`` (means), and ``referenced``, the share of
+        samples that have references. CIDEr is between 0 and 10; all others are fractions.
+    """
+    if not any(references):
+        return [], []
+    found = caption_overlap(captions, references, options.tokenizer)
+    scored = int((~np.isnan(found.scores["CIDEr"])).sum())
+    metrics = []
+    for name, value in found.metrics.items():
+        unit = "" if name == "CIDEr" else "fraction"
+        stderr = None
+        if not name.startswith("Bleu"):
+            values = found.scores[name]
+            _, stderr = mean_and_stderr(values[~np.isnan(values)])
+        metrics.append(Metric(name, value, scored, stderr, unit=unit, scorer=OVERLAP))
+    share, error = mean_and_stderr(np.array([bool(several) for several in references]))
+    metrics.append(Metric("referenced", share, len(references), error, scorer=OVERLAP))
+    return [Score(name, values, OVERLAP) for name, values in found.scores.items()], metrics
