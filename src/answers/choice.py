@@ -12,7 +12,7 @@ from string import ascii_uppercase
 
 from testbed.answers.columns import listed, options, references, truth
 from testbed.answers.numbers import as_number, sole_number
-from testbed.answers.texts import ANSWER_IS, EDGES, comparable, final_text, marked, open_answer, places
+from testbed.answers.texts import ANSWER_IS, EDGES, comparable, final_text, marked, open_answer, places, statements
 from testbed.answers.verdict import Verdict
 
 Found = tuple[str | None, str]
@@ -128,7 +128,7 @@ def _stated(named: Options, text: str) -> Found | None:
     """The last "answer is" after which an option can be read."""
     ends = [
         (match.end(), "")
-        for match in _STATED.finditer(text)
+        for match in statements(_STATED, text)
         if not _REFUSED.search(text[max(0, match.start() - 12) : match.start()])
     ]
     ends += [(match.end(), match.group(1)) for match in _REVERSED.finditer(text) if match.group(1) in named.texts]

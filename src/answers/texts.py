@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from testbed.answers.published.choice import FAILURE, REFUSALS
 
@@ -24,6 +25,11 @@ ANSWER_IS = (
     rf"(?:\b{_WORD}[*_`\"']*{_IS}|(?:答案|正解|答え|回答|정답|답)\s*(?:应该是|应为|是|为|為|は|은|는)?\s*[:=]?)[\s*_`]*"
 )
 _ANSWER_IS = re.compile(ANSWER_IS, re.IGNORECASE)
+# What statements begin with. Looking for these words first is several times quicker than the patterns alone.
+_BEGINNINGS = re.compile(
+    "answer|antwort|respuesta|réponse|resposta|risposta|ответ|option|choice|selection|choose|select|pick|go"
+    "|答案|正解|答え|回答|정답|답|故选|应选|选择|选项|选"
+)
 _NEXT_SENTENCE = re.compile(r"[.!?。]\s+(?=[A-Z\u4e00-\u9fff])")
 
 # What stands around an answer and is no part of it.
@@ -44,7 +50,7 @@ def final_text(text: str) -> tuple[str | None, str]:
         return None, "failure"
     if any(each in final for each in REFUSALS):
         return None, "refusal"
-    final = final.translate(_ASCII)
+    final = final if final.isascii() else final.translate(_ASCII)
     return (_STYLE.sub(r"\1", final) if "\\" in final else final).strip(), ""
 
 
@@ -56,6 +62,18 @@ def marked(text: str) -> list[str]:
     found.sort(key=lambda match: match.end(), reverse=True)
     contents = (next((group for group in match.groups() if group is not None), "") for match in found)
     return [each.strip() for each in contents if each.strip()]
+
+
+def statements(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """The matches of a pattern that begins like `ANSWER_IS`, or with another of the words above."""
+    lower = text.lower()
+    if len(lower) != len(text):
+        yield from pattern.finditer(text)
+        return
+    for beginning in _BEGINNINGS.finditer(lower):
+        match = pattern.match(text, beginning.start())
+        if match:
+            yield match
 
 
 def open_answer(text: str) -> tuple[str | None, str]:
@@ -72,7 +90,7 @@ def open_answer(text: str) -> tuple[str | None, str]:
     if contents:
         found, method = contents[0], "marked"
     else:
-        ends = [match.end() for match in _ANSWER_IS.finditer(final)]
+        ends = [match.end() for match in statements(_ANSWER_IS, final)]
         said = final[ends[-1] :].lstrip() if ends else ""
         if said.strip(EDGES):
             found, method = _NEXT_SENTENCE.split(said.split("\n")[0], maxsplit=1)[0], "answer is"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from testbed.answers.columns import truth
-from testbed.answers.texts import ANSWER_IS, EDGES, final_text, marked
+from testbed.answers.texts import ANSWER_IS, EDGES, final_text, marked, statements
 from testbed.answers.verdict import Verdict
 
 _MEANT = {"yes": "Yes", "no": "No", "true": "Yes", "false": "No", "是": "Yes", "否": "No", "不是": "No"}
@@ -34,9 +34,9 @@ def read_yes_no(text: str) -> tuple[str | None, str]:
     if whole in _MEANT:
         return _MEANT[whole], "word"
     final = _EITHER.sub(" ", final)  # the question, repeated
-    stated = _SAID.findall(final)
+    stated = [match.group(1).lower() for match in statements(_SAID, final)]
     if stated:
-        return _MEANT[stated[-1].lower()], "answer is"
+        return _MEANT[stated[-1]], "answer is"
     last = final.rpartition("\n")[2].strip(EDGES).lower()
     if last in _MEANT:
         return _MEANT[last], "last line"

@@ -51,6 +51,7 @@ PLAIN = [
     ("答案：B", "B", NO),
     ("最终答案是Ｂ。", "B", NO),
     ("选项A不正确，选B", "B", NO),
+    ("选项A不正确", NO, NO),
     ("（Ｂ）", "B", NO),
     ("【B】", "B", NO),
     ("‘B’", "B", NO),
@@ -58,6 +59,7 @@ PLAIN = [
     ("The answer is a dog", "B", "A"),
     ("The answer is about a bird", "C", "A"),
     ("Answer: A dog", "B", "A"),
+    ("Answer: A small dog", "B", "A"),
     ("A dog is sitting on a sofa.", "B", "B"),
     ("The image shows A dog", "B", "A"),
     ("A cat", "A", "A"),
@@ -144,6 +146,8 @@ CASES = [(ANIMALS, *case) for case in PLAIN] + [
     (LETTERS, "A", "A", "A"),
     (ARTICLES, "dog", "A", NO),
     (["dog", "a dog", "cat"], "I see the dog", NO, "A"),
+    (["dog", "a dog", "cat"], "the dog", NO, "A"),
+    (["dog", "a dog", "cat"], "dog", "A", "A"),
     (ARTICLES, "The answer is the cat.", "B", "B"),
 ]
 
@@ -214,6 +218,8 @@ OPEN = [
     ("dog", "dogma", 0, 1),
     ("dog", "not a dog", 0, 1),
     ("B", "B", 1, 1),
+    ("D", "D", 1, 0),  # the published rule takes an answer that is a letter for the name of an option
+    ("D", "A", 0, 0),
     ("['24/7', '3.429']", "24/7", 1, 0),
     ("['24/7', '3.429']", "x = 3.429", 1, 0),
     ("12", "The answer is 12. It is 4 more than 8.", 1, 0),
