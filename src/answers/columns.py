@@ -31,7 +31,11 @@ def truth(columns: Mapping[str, str]) -> str:
 
 def references(columns: Mapping[str, str]) -> list[str]:
     """The right answers: the items of a cell ``answer`` that is a list, or the cell."""
-    cell = truth(columns)
+    return as_list(truth(columns))
+
+
+def as_list(cell: str) -> list[str]:
+    """The items of a cell that is a list; else the cell, as the only one."""
     return listed(cell) or [cell]
 
 

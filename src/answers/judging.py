@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from testbed.answers.lists import as_list
-from testbed.answers.prompts import options_of
+from testbed.answers.columns import options, references
 from testbed.answers.scorings import SCORINGS
 from testbed.answers.verdict import Verdict
 
@@ -51,10 +50,10 @@ class Judging:
 
 def match_question(columns: Columns, text: str) -> str:
     """Asks which option an answer chooses."""
-    options = "\n".join(f"{letter}. {option}" for letter, option in options_of(columns).items())
+    choices = "\n".join(f"{letter}. {option}" for letter, option in options(columns).items())
     return (
         "Which of the options does this answer to a multiple-choice question choose?\n\n"
-        f"Question: {columns.get('question', '')}\nOptions:\n{options}\n\nAnswer: {text}\n\n"
+        f"Question: {columns.get('question', '')}\nOptions:\n{choices}\n\nAnswer: {text}\n\n"
         "Reply with the letter of that option and nothing else. If the answer chooses none of the options, or several,"
         f" reply with {NONE_OF_THEM}."
     )
@@ -88,11 +87,11 @@ def read_yes_no(columns: Columns, reply: str) -> Verdict | None:
 
 def correctness_question(columns: Columns, text: str) -> str:
     """Asks whether an answer says the same as one of the references."""
-    references = "\n".join(as_list(columns.get("answer", "")))
+    right = "\n".join(references(columns))
     return (
         "Is this answer to the question correct? It is correct if it means the same as one of the reference answers,"
         " whatever its words, its form or its length. Judge by the references alone.\n\n"
-        f"Question: {columns.get('question', '')}\n\nReference answers:\n{references}\n\nAnswer: {text}\n\n"
+        f"Question: {columns.get('question', '')}\n\nReference answers:\n{right}\n\nAnswer: {text}\n\n"
         "Reply with CORRECT or INCORRECT and nothing else."
     )
 

@@ -7,11 +7,10 @@ gives texts alone, so that a model without eyes can be asked too.
 from __future__ import annotations
 
 import re
-import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
-from testbed.answers.lists import as_list
+from testbed.answers.columns import as_list, options
 from testbed.data.rows import Picture, Row
 from testbed.errors import SampleError
 
@@ -35,11 +34,6 @@ _REAL_WORLD = (
 )
 _REAL_WORLD_CN = "根据图像选择上述多项选择题的最佳答案。只需回答正确选项的字母（A, B, C, D 或 E）。\n最佳答案为："
 _HERE = "<ImageHere>"
-
-
-def options_of(columns: Mapping[str, str]) -> dict[str, str]:
-    """The options of a multiple-choice question: letter → text."""
-    return {letter: columns[letter] for letter in string.ascii_uppercase if letter in columns}
 
 
 def question(row: Row, ending: str = "") -> list[Turn]:
@@ -104,10 +98,10 @@ question_in_the_image_cot = partial(question_in_the_image, ending=_LAST_LINE)
 
 def several_pictures(row: Row) -> list[Turn]:
     """Question and options with the pictures where the text has ``<image>``, in their order, as in MUIRBench."""
-    options = "\n".join(f"{letter}. {text}" for letter, text in options_of(row.columns).items())
+    choices = "\n".join(f"{letter}. {text}" for letter, text in options(row.columns).items())
     text = f"{_column(row, 'question')}\n"
-    if options:
-        text += f"{options}\nAnswer with the option's letter from the given choices directly."
+    if choices:
+        text += f"{choices}\nAnswer with the option's letter from the given choices directly."
     turn: Turn = []
     for number, part in enumerate(text.split("<image>")):
         if 0 < number <= len(row.pictures):
@@ -165,13 +159,13 @@ def conversation(row: Row) -> list[Turn]:
 
 
 def _choices(row: Row, ending: str) -> str:
-    options = options_of(row.columns)
+    choices = options(row.columns)
     hint = f"Hint: {row.columns['hint']}\n" if "hint" in row.columns else ""
     text = f"{hint}Question: {_column(row, 'question')}\n"
-    if not options:
+    if not choices:
         return text
-    listed = "".join(f"{letter}. {option}\n" for letter, option in options.items())
-    return f"{text}Options:\n{listed}{ending}"
+    lines = "".join(f"{letter}. {option}\n" for letter, option in choices.items())
+    return f"{text}Options:\n{lines}{ending}"
 
 
 def _placed(row: Row, text: str) -> Turn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from testbed.answers import choice, numbers, open_answers, yes_no
+from testbed.answers import captions, choice, numbers, open_answers, yes_no
 from testbed.answers.columns import options, truth
 from testbed.answers.published import choice as published_choice
 from testbed.answers.published import open_answers as published_open
@@ -68,6 +68,7 @@ SCORINGS: Mapping[str, Scoring] = {
     "exact": Scoring(open_answers.exact, published_open.exact),
     "contains": Scoring(open_answers.contains, published_open.contains),
     "ocrbench": Scoring(open_answers.ocrbench, published_open.ocrbench),
+    "caption": Scoring(captions.tokenized, captions.as_written),
     "number": Scoring(numbers.number, published_open.number),
 }
 

@@ -7,10 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from testbed.answers.captions import references_of
 from testbed.answers.reports.choice import ABILITY, ACCURACY, CATEGORY, SPLIT
 from testbed.answers.reports.scored import Labels, Scored, by_columns, mean, slice_name, sliced, values_of
 from testbed.answers.verdict import Answered
 from testbed.entities import OVERALL, Metric
+from testbed.metrics.captions.overlap import PTB
+from testbed.metrics.captions.rows import OverlapOptions, overlap_rows
 
 OCR_GROUPS = {
     "Regular Text Recognition": "Text Recognition",
@@ -41,6 +44,14 @@ def vqa(answered: Answered, scorer: str, name: str = ACCURACY) -> list[Metric]:
 def anls(answered: Answered, scorer: str) -> list[Metric]:
     """As `vqa`, of scores that are normalised Levenshtein similarities (DocVQA, arXiv 2007.00398): ``anls``."""
     return vqa(answered, scorer, "anls")
+
+
+def captions(answered: Answered, scorer: str) -> list[Metric]:
+    """BLEU-1 to BLEU-4, ROUGE-L and CIDEr-D of captions, with the tokenizer that the verdicts name."""
+    tokenizer = next((each.method for each in answered.verdicts if each is not None), PTB)
+    references = [references_of(columns) for columns in answered.columns]
+    _, metrics = overlap_rows(answered.texts, references, OverlapOptions(tokenizer))
+    return [replace(each, scorer=scorer) for each in metrics]
 
 
 def mtvqa(answered: Answered, scorer: str) -> list[Metric]:

@@ -39,6 +39,7 @@ _HALLUSION = {"aacc": "aAcc", "facc_vlmevalkit": "fAcc", "qacc_vlmevalkit": "qAc
 REPORTS: Mapping[str, Report] = {
     "accuracy": Report(choice.accuracy, "accuracy", {"accuracy": "Overall"}),
     "anls": Report(free_text.anls, "anls", {"anls": "Overall"}),
+    "captions": Report(free_text.captions, "CIDEr", {}),
     "circular": Report(choice.circular, "circular", {"circular": "Overall"}),
     "cv_bench_2d": Report(choice.cv_bench_2d, "mean_over_sources", {"mean_over_sources": "Overall"}),
     "hallusion": Report(yes_no.hallusion, "average", _HALLUSION),
