@@ -244,7 +244,7 @@ def _is_old_file(path: str) -> bool:
 def own_modules() -> set[str]:
     """The files of the imported modules that belong to no library, no plug-in and not to testbed."""
     files = set()
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         file = getattr(module, "__file__", None)
         plain = name != "__main__" and not name.startswith(("testbed_plugin_", "testbed."))
         if plain and isinstance(file, str) and file.endswith(".py") and sourcecode.is_own(name, file):

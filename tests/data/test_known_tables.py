@@ -57,8 +57,8 @@ def test_a_table_is_looked_for_by_its_name(tables: Path, tmp_path: Path, monkeyp
     assert str(caught.value) == (
         f"the table MMStar is not there: looked for MMStar.tsv, MMStar_local.tsv in {tmp_path}/other, which does not"
         " exist (--lmu-data DIR, or $LMUData); it is published at"
-        " https://opencompass.openxlab.space/utils/VLMEval/MMStar.tsv (md5 e1ecd2140806c1b1bbf54b43372efb9e); nothing is"
-        " downloaded"
+        " https://opencompass.openxlab.space/utils/VLMEval/MMStar.tsv (md5 e1ecd2140806c1b1bbf54b43372efb9e); nothing"
+        " is downloaded"
     )
     monkeypatch.delenv("LMUData")
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -56,7 +56,8 @@ def refused(folder: Path, content: bytes | str) -> str:
         TableSource(raw(folder, content.encode() if isinstance(content, str) else content))
     assert not isinstance(caught.value, SampleError)
     message = str(caught.value)
-    assert "T.tsv" in message and "\n" not in message
+    assert "T.tsv" in message
+    assert "\n" not in message
     return message
 
 
@@ -77,7 +78,7 @@ def test_rows_have_columns_and_the_bytes_of_their_pictures(tmp_path: Path, quoti
         assert row.index == str(position)
         assert row.columns == source.targets[position]
         assert row.columns["A"] == world.PHOTOS[position]
-        assert "image" not in row.columns and "index" not in row.columns
+        assert {"image", "index"}.isdisjoint(row.columns)
         (picture,) = row.pictures
         assert picture.data == world.photo(world.PHOTOS[position])
         assert picture.mime == "image/png"

@@ -8,7 +8,7 @@ from testbed.registry import registry
 class Photos(QuestionTable):
     """The table, with the answer to each question as a reference."""
 
-    def open(self):  # noqa: D102
+    def open(self):
         source = super().open()
         source.targets = [[row["answer"]] for row in source.targets]
         return source

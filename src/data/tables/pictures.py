@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import base64
-import binascii
+import contextlib
 import json
 import os
 import re
@@ -73,10 +73,12 @@ def decoded(part: str, what: str) -> bytes:
         SampleError: If it is not base64.
     """
     url = _DATA_URL.match(part)
-    text = "".join((part[url.end() :] if url else part).split())
-    try:
+    text = part[url.end() :] if url else part
+    with contextlib.suppress(ValueError):
         return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
+    try:
+        return base64.b64decode("".join(text.split()), validate=True)
+    except ValueError as error:  # binascii.Error is one
         raise SampleError(f"{what} is not valid base64: {error}") from error
 
 

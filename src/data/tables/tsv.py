@@ -1,7 +1,7 @@
 """Tab-separated tables as pandas reads them by default, row by row, with the place of each row in the file.
 
 A cell that begins with a double quote ends with the next one that is not doubled, and may hold tabs and line ends;
-other quotes are text. A row ends with ``\\n``, ``\\r\\n`` or ``\\r``. Empty lines, and lines of blanks, are no rows. Only
+other quotes are text. A row ends with ``\\n``, ``\\r\\n`` or ``\\r``. Lines that are empty or blank are no rows. Only
 one row is in memory at a time.
 """
 
