@@ -306,3 +306,8 @@ def test_what_a_judge_did_not_get_is_asked_by_the_next_run(evaluate: Any, server
     again = evaluate("judged", model="student")
     assert {asked.parts[0]["text"] for asked in again.asked} == lacking
     assert "1 cell: 1 complete." in again.out
+
+
+def test_a_judge_is_asked_as_many_questions_at_a_time_as_its_definition_says(evaluate: Any) -> None:
+    plan = json.loads(evaluate("judged-by-lab", model="student", words=["--dry-run", "--json"]).out)
+    assert [each["batch_size"] for each in plan["passes"] if each["reads"] == "questions"] == [4]
