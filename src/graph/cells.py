@@ -98,6 +98,7 @@ class ItemNode:
         model: The name of the model that computes them: the cell's own, or a judge.
         node: The name under which they are stored; empty while its weights are missing.
         resource: What computing them takes, see `ModelDefinition`.
+        together: How many requests a served model is asked at the same time; None for other models.
     """
 
     role: str
@@ -105,6 +106,7 @@ class ItemNode:
     model: str
     node: str
     resource: str = DEVICE
+    together: int | None = None
 
     @property
     def key(self) -> str:

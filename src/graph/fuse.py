@@ -217,7 +217,7 @@ def item_pass(number: int, members: Sequence[tuple[Cell, ItemNode]], options: Ru
     """
     node = members[0][1]
     op = node.items.op
-    size = TEXT_CHUNK if op.reads is Reads.TEXTS else GENERATED_CHUNK
+    size = TEXT_CHUNK if op.reads is Reads.TEXTS else node.together or GENERATED_CHUNK
     size = min(size, options.clear_cache_interval or size)
     chunk = size * _rounds(node.resource)
     return Pass(

@@ -17,7 +17,7 @@ from testbed.graph.nodes import IMAGES, Built, Items, OutputsOf, Rows
 from testbed.graph.options import RunOptions
 from testbed.graph.texts import text_language
 from testbed.identity import SCHEME, describe, describe_fields, digest
-from testbed.models.base.capability import EMBED_IMAGE
+from testbed.models.base.capability import EMBED_IMAGE, NETWORK
 from testbed.models.model_base import ModelDefinition
 from testbed.registry.catalog import Catalog
 from testbed.runner.item_nodes import SCORED_BY, as_recorded
@@ -167,7 +167,9 @@ class Identifier:
         node = ""
         if by.identity is not None:
             node = items.op.node(digest([by.identity, self.options.dtype]), by.definition, self.options.seed)
-        return ItemNode(role, items, items.by or cell.model, node, by.definition.resource)
+        resource = by.definition.resource
+        together = by.definition.eval_batch_size if resource == NETWORK else None
+        return ItemNode(role, items, items.by or cell.model, node, resource, together)
 
     def _open(self, judge: str) -> OpenedModel:
         opened = self.opener.model(judge)

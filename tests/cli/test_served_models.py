@@ -144,7 +144,7 @@ def test_sampling_has_a_seed_for_each_sample_and_many_requests_at_a_time(evaluat
     assert not set(seeds.values()) & {asked.body["seed"] for asked in other.asked}
 
 
-def test_a_slow_answer_does_not_keep_the_next_questions_waiting(evaluate: Any, server: ChatServer) -> None:
+def test_a_slow_answer_does_not_keep_the_next_questions_waiting(evaluate: Any, stored: Any, server: ChatServer) -> None:
     many, lock, asked_first = threading.Event(), threading.Lock(), []
 
     def behave(asked: Asked) -> Reply:
@@ -160,8 +160,7 @@ def test_a_slow_answer_does_not_keep_the_next_questions_waiting(evaluate: Any, s
     done = evaluate("said", words=["--batch-size", "4"])
     assert len(done.asked) == LIMIT
     assert "1 cell: 1 complete." in done.out
-    server.behave = describe
-    assert "next questions" not in evaluate("said", words=["--json"]).out
+    assert [each["text"] for each in stored("said")] == [shown(image) for image in images()]
 
 
 class Troubles:
@@ -307,3 +306,8 @@ def test_what_a_judge_did_not_get_is_asked_by_the_next_run(evaluate: Any, server
     again = evaluate("judged", model="student")
     assert {asked.parts[0]["text"] for asked in again.asked} == lacking
     assert "1 cell: 1 complete." in again.out
+
+
+def test_a_judge_is_asked_as_many_questions_at_a_time_as_its_definition_says(evaluate: Any) -> None:
+    plan = json.loads(evaluate("judged-by-lab", model="student", words=["--dry-run", "--json"]).out)
+    assert [each["batch_size"] for each in plan["passes"] if each["reads"] == "questions"] == [4]

@@ -44,7 +44,9 @@ class Student:
 
 add_task(Judged())
 registry.add_model(Generator("student", Student, architecture={"student": 1}))
-registry.add_model(ApiModel("lab-model", "toy", "http://127.0.0.1:9/v1", key_variable="LAB_KEY", retries=0))
+registry.add_model(
+    ApiModel("lab-model", "toy", "http://127.0.0.1:9/v1", key_variable="LAB_KEY", retries=0, eval_batch_size=4)
+)
 
 
 def add(name, **options):
@@ -56,3 +58,4 @@ add("said-again", transform=lambda image: image)  # another setting, whose quest
 add("asked", task_options={"prompt": "What is it?"})
 add("drawn", task_options={"generation": {"temperature": 0.7}})
 add("judged", task="judged", scoring=Scoring(by=JUDGE))
+add("judged-by-lab", task="judged", scoring=Scoring(by="lab-model"))
