@@ -1,6 +1,6 @@
 """The caption metrics of COCO's evaluation (pycocoevalcap): BLEU-1 to BLEU-4, ROUGE-L and CIDEr-D.
 
-They are those that CLIP benchmark prints for its task ``captioning``, besides METEOR and SPICE, which need Java.
+They are those that CLIP benchmark prints for its task ``captioning``, without METEOR and SPICE, which need Java.
 """
 
 from __future__ import annotations
@@ -68,8 +68,7 @@ def caption_overlap(
         DefinitionError: If the tokenizer is unknown.
         ValueError: If there are not as many captions as lists of references.
     """
-    if tokenizer not in (PTB, NONE):
-        raise DefinitionError(f"the tokenizer of captions is {PTB!r} or {NONE!r}, not {tokenizer!r}")
+    check_tokenizer(tokenizer)
     if len(captions) != len(references):
         raise ValueError(f"{len(captions)} captions have {len(references)} lists of references; one for each expected")
     cut = caption_words if tokenizer == PTB else str
@@ -85,6 +84,16 @@ def caption_overlap(
     scores["ROUGE_L"][scored] = [rouge_l(text, several) for text, several in zip(own, theirs, strict=True)]
     scores["CIDEr"][scored] = cider_d(own, theirs, [several for several in others if several])
     return Overlap(together, scores)
+
+
+def check_tokenizer(name: str) -> None:
+    """Checks that there is such a tokenizer.
+
+    Raises:
+        DefinitionError: If there is not.
+    """
+    if name not in (PTB, NONE):
+        raise DefinitionError(f"the tokenizer of captions is {PTB!r} or {NONE!r}, not {name!r}")
 
 
 def phrases(text: str) -> Phrases:

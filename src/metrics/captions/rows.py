@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from testbed.entities import Metric, Score
-from testbed.metrics.captions.overlap import PTB, caption_overlap
+from testbed.metrics.captions.overlap import PTB, caption_overlap, check_tokenizer
 from testbed.metrics.statistics import mean_and_stderr
 
 OVERLAP = "overlap@1"  # what these scores and metrics carry as their scorer
@@ -24,6 +24,9 @@ class OverlapOptions:
     """
 
     tokenizer: str = PTB
+
+    def __post_init__(self) -> None:
+        check_tokenizer(self.tokenizer)
 
     def spec(self) -> dict[str, Any]:
         """What is not the default, for an identity."""
