@@ -28,6 +28,7 @@ HEADLINES = (
     "coarse_similarity",
     "clip_score",
     "CIDEr",
+    "Bleu_4",  # where only fractions count, as in --grid
     "coverage",
 )
 # The main score among those of 0 and 1: whether a sample is right.

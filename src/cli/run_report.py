@@ -87,7 +87,7 @@ def _headlines(results: Sequence[Any]) -> dict[str, str]:
     shown = {}
     for setting, metrics in found.items():
         fractions = sorted(name for name, fraction in metrics.items() if fraction)
-        shown[setting] = main_metric(fractions) or [*fractions, *sorted(metrics)][0]
+        shown[setting] = main_metric(metrics) or [*fractions, *sorted(metrics)][0]
     return shown
 
 

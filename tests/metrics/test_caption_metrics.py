@@ -18,7 +18,7 @@ import numpy as np
 import peers
 import pytest
 
-from testbed.errors import DefinitionError
+from testbed.errors import DefinitionError, MissingExtraError
 from testbed.metrics.captions.overlap import caption_overlap, rouge_l
 from testbed.metrics.captions.ptb import PUNCTUATION, caption_words, scan
 
@@ -80,9 +80,10 @@ def test_any_captions_score_as_in_the_package(pycocoevalcap: Path) -> None:
 def test_odd_texts_are_cut_as_by_java(pycocoevalcap: Path, tmp_path: Path) -> None:
     rng = random.Random(6)
     parts = (
-        "dog A man's it's dogs' don't U.S. Mr. St. Inc. 10 1/2 1,000 3.5 10:30 a.m. x-ray black-and-white \" ' ` “ ” ’ – -"
-        " -- ... . , ; ! ?! ( ) [ { & AT&T $5 £5 50% #1 @me and/or w/ a_b + <b> :) café ½ 5'10 '80s 1980s rock'n'roll"
-        " O'Brien y'all can't cannot gonna 2nd 5-6 photo.jpg www.a.com etc. vs. e.g. D.C. Jan. 555-1234 end.The … °"
+        "dog A man's it's dogs' don't U.S. Mr. St. Inc. 10 1/2 1,000 3.5 10:30 a.m. x-ray black-and-white \" ' ` “ ” ’"
+        " – - -- ... . , ; ! ?! ( ) [ { & AT&T $5 £5 50% #1 @me and/or w/ a_b + <b> :) café ½ 5'10 '80s 1980s"
+        " rock'n'roll O'Brien y'all can't cannot gonna 2nd 5-6 photo.jpg www.a.com"
+        " etc. vs. e.g. D.C. Jan. 555-1234 end.The … °"
     ).split()
     texts = [
         "".join(rng.choice(parts) + rng.choice(["", " ", " ", " "]) for _ in range(8)).strip() for _ in range(2000)
@@ -96,6 +97,21 @@ def test_odd_texts_are_cut_as_by_java(pycocoevalcap: Path, tmp_path: Path) -> No
     kept = [" ".join(token for token in line.split(" ") if token not in PUNCTUATION) for line in theirs]
     differ = [text for text, line in zip(texts, kept, strict=False) if caption_words(text) != line]
     assert len(differ) <= 2, differ
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("java") is None, reason="METEOR needs Java")
+def test_meteor_is_that_of_its_program(pycocoevalcap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(pycocoevalcap))
+    found = caption_overlap(CAPTIONS, REFERENCES, with_meteor=True)
+    assert found.metrics["METEOR"] == pytest.approx(FROZEN["meteor"], abs=1e-6)
+    assert not np.isnan(found.scores["METEOR"]).any()
+
+
+def test_without_the_package_one_line_says_what_meteor_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("testbed.metrics.captions.meteor.PACKAGE", "no_such_package")
+    with pytest.raises(MissingExtraError, match=r"METEOR needs the package .*pip install 'testbed\[captions\]'"):
+        caption_overlap(["a"], [["a"]], with_meteor=True)
 
 
 # Tokens -----------------------------------------------------------------------------------------------------------

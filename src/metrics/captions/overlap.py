@@ -1,6 +1,7 @@
 """The caption metrics of COCO's evaluation (pycocoevalcap): BLEU-1 to BLEU-4, ROUGE-L and CIDEr-D.
 
-They are those that CLIP benchmark prints for its task ``captioning``, besides METEOR and SPICE, which need Java.
+They are those that CLIP benchmark prints for its task ``captioning``. METEOR is left to its authors' Java program, and
+SPICE is left out.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from testbed.errors import DefinitionError
+from testbed.metrics.captions.meteor import meteor
 from testbed.metrics.captions.ptb import caption_words
 from testbed.metrics.statistics import mean_and_stderr
 
@@ -34,12 +36,14 @@ class Overlap:
 
     Attributes:
         bleu: BLEU-1 to BLEU-4 of all scored captions together; None if there are none.
+        meteor: METEOR of all scored captions together; None if it was not asked for, or there are none.
         scores: ``Bleu_4``, ``ROUGE_L`` and ``CIDEr`` of each sample, float64 arrays [n]; NaN where there is no
             caption, or no reference.
     """
 
     bleu: list[float] | None
     scores: dict[str, Array]
+    meteor: float | None = None
 
     @property
     def metrics(self) -> dict[str, float | None]:
@@ -50,11 +54,11 @@ class Overlap:
         for name in ("ROUGE_L", "CIDEr"):
             values = self.scores[name]
             found[name] = mean_and_stderr(values[~np.isnan(values)])[0]
-        return found
+        return {**found, **({"METEOR": self.meteor} if "METEOR" in self.scores else {})}
 
 
 def caption_overlap(
-    captions: Sequence[str | None], references: Sequence[Sequence[str]], tokenizer: str = PTB
+    captions: Sequence[str | None], references: Sequence[Sequence[str]], tokenizer: str = PTB, with_meteor: bool = False
 ) -> Overlap:
     """BLEU, ROUGE-L and CIDEr-D of captions, as pycocoevalcap computes them.
 
@@ -63,13 +67,15 @@ def caption_overlap(
         references: The reference captions of each sample; samples without any are not scored.
         tokenizer: ``"ptb"``: the Penn Treebank's, which drops punctuation and lowers case, as COCO's evaluation does;
             ``"none"``: words are what is between white space, as in VLMEvalKit.
+        with_meteor: Whether METEOR is computed too, by its Java program.
 
     Raises:
         DefinitionError: If the tokenizer is unknown.
         ValueError: If there are not as many captions as lists of references.
+        MissingExtraError: If METEOR is asked for without pycocoevalcap.
+        TestbedError: If METEOR is asked for without Java.
     """
-    if tokenizer not in (PTB, NONE):
-        raise DefinitionError(f"the tokenizer of captions is {PTB!r} or {NONE!r}, not {tokenizer!r}")
+    check_tokenizer(tokenizer)
     if len(captions) != len(references):
         raise ValueError(f"{len(captions)} captions have {len(references)} lists of references; one for each expected")
     cut = caption_words if tokenizer == PTB else str
@@ -77,14 +83,28 @@ def caption_overlap(
     scored = [place for place, text in enumerate(captions) if text is not None and others[place]]
     own = [cut(captions[place] or "") for place in scored]
     theirs = [others[place] for place in scored]
-    scores = {name: np.full(len(captions), np.nan) for name in ("Bleu_4", "ROUGE_L", "CIDEr")}
+    names = ("Bleu_4", "ROUGE_L", "CIDEr", *(["METEOR"] if with_meteor else []))
+    scores = {name: np.full(len(captions), np.nan) for name in names}
     if not scored:
         return Overlap(None, scores)
     together, each = bleu(own, theirs)
     scores["Bleu_4"][scored] = each[:, -1]
     scores["ROUGE_L"][scored] = [rouge_l(text, several) for text, several in zip(own, theirs, strict=True)]
     scores["CIDEr"][scored] = cider_d(own, theirs, [several for several in others if several])
-    return Overlap(together, scores)
+    total = None
+    if with_meteor:
+        total, scores["METEOR"][scored] = meteor(own, theirs)
+    return Overlap(together, scores, total)
+
+
+def check_tokenizer(name: str) -> None:
+    """Checks that there is such a tokenizer.
+
+    Raises:
+        DefinitionError: If there is not.
+    """
+    if name not in (PTB, NONE):
+        raise DefinitionError(f"the tokenizer of captions is {PTB!r} or {NONE!r}, not {name!r}")
 
 
 def phrases(text: str) -> Phrases:

@@ -4,8 +4,8 @@ pycocoevalcap runs the ``PTBTokenizer`` of Stanford CoreNLP 3.4.1 with ``-preser
 punctuation. This module gives the same tokens: a scanner takes at each place the longest match among some rules, the
 first of them if several are as long; what follows a token may be part of its rule and then counts in the length.
 
-Java reads all captions as one text, so that the beginning of the next caption may decide whether a last letter keeps its
-period ("vitamin C."). Here, each caption is read alone.
+Java reads all captions as one text, so that the beginning of the next caption may decide whether a last letter keeps
+its period ("vitamin C."). Here, each caption is read alone.
 """
 
 from __future__ import annotations

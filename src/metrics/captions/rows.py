@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from testbed.entities import Metric, Score
-from testbed.metrics.captions.overlap import PTB, caption_overlap
+from testbed.metrics.captions.overlap import PTB, caption_overlap, check_tokenizer
 from testbed.metrics.statistics import mean_and_stderr
 
 OVERLAP = "overlap@1"  # what these scores and metrics carry as their scorer
@@ -21,13 +21,20 @@ class OverlapOptions:
 
     Attributes:
         tokenizer: See `testbed.metrics.captions.overlap.caption_overlap`.
+        meteor: Whether METEOR is computed too; it needs Java and the extra ``captions``.
     """
 
     tokenizer: str = PTB
+    meteor: bool = False
+
+    def __post_init__(self) -> None:
+        check_tokenizer(self.tokenizer)
 
     def spec(self) -> dict[str, Any]:
         """What is not the default, for an identity."""
-        return {} if self.tokenizer == PTB else {"tokenizer": self.tokenizer, "scorer": OVERLAP}
+        if self == OverlapOptions():
+            return {}
+        return {"tokenizer": self.tokenizer, "meteor": self.meteor, "scorer": OVERLAP}
 
 
 def overlap_rows(
@@ -43,17 +50,18 @@ def overlap_rows(
     Returns:
         The scores ``Bleu_4``, ``ROUGE_L`` and ``CIDEr`` (NaN without a caption or a reference); the metrics ``Bleu_1``
         to ``Bleu_4`` (of all captions together), ``ROUGE_L`` and ``CIDEr`` (means), and ``referenced``, the share of
-        samples that have references. CIDEr is between 0 and 10; all others are fractions.
+        samples that have references; where it is asked for, ``METEOR`` as a score and as a metric. CIDEr is between 0
+        and 10; all others are fractions.
     """
     if not any(references):
         return [], []
-    found = caption_overlap(captions, references, options.tokenizer)
+    found = caption_overlap(captions, references, options.tokenizer, options.meteor)
     scored = int((~np.isnan(found.scores["CIDEr"])).sum())
     metrics = []
     for name, value in found.metrics.items():
         unit = "" if name == "CIDEr" else "fraction"
         stderr = None
-        if not name.startswith("Bleu"):
+        if name in ("ROUGE_L", "CIDEr"):  # means; the others are of all captions together
             values = found.scores[name]
             _, stderr = mean_and_stderr(values[~np.isnan(values)])
         metrics.append(Metric(name, value, scored, stderr, unit=unit, scorer=OVERLAP))

@@ -1,0 +1,64 @@
+"""Captions with and without reference captions: what a captioning setting stores."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from testbed.entities import SampleInfo
+from testbed.errors import DefinitionError
+from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
+from testbed.runner.identify import view_of
+from testbed.tasks.captioning import task
+
+PLAIN = {"status", "words"}
+
+
+def setting(**options: Any) -> EvalSetting:
+    return EvalSetting("said", StandardDataset("x"), 3, task="captioning", task_options=options)
+
+
+def scored(targets: list[Any], texts: list[str | None], **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    outputs = [
+        {"text": text, "finish_reason": "stop"} if text is not None else {"text": None, "finish_reason": "failed: no"}
+        for text in texts
+    ]
+    samples = [SampleInfo(str(place), "", target) for place, target in enumerate(targets)]
+    values: Any = SimpleNamespace(outputs=outputs, samples=samples)
+    scores, metrics = task.score(values, setting(**options), None)
+    return {each.name: each.values for each in scores}, {each.name: each for each in metrics}
+
+
+@pytest.mark.parametrize("targets", [[3, 4], [[], []], [[1, 2], [3]], [{"answer": "A"}, None]])
+def test_without_references_nothing_is_added(targets: list[Any]) -> None:
+    scores, metrics = scored(targets, ["a dog", "a cat"])
+    assert set(scores) == PLAIN
+    assert set(metrics) == {"coverage", "empty", "words"}
+
+
+def test_samples_without_references_or_captions_are_left_out_and_counted() -> None:
+    targets = [["a dog runs"], [], ["a cat"], ["a bird sings", "a bird"]]
+    scores, metrics = scored(targets, ["a dog runs", "a cow", None, "a bird"])
+    assert np.isnan(scores["CIDEr"]).tolist() == [False, True, True, False]
+    assert {metrics[name].n for name in ("Bleu_1", "Bleu_4", "ROUGE_L", "CIDEr")} == {2}
+    assert metrics["referenced"].value == 0.75
+    assert (metrics["CIDEr"].unit, metrics["Bleu_4"].unit) == ("", "fraction")
+
+
+def test_a_setting_says_how_words_are_cut() -> None:
+    targets, texts = [["A dog runs."], ["a cat"]], ["a dog runs", "a cat"]
+    assert scored(targets, list(texts))[1]["ROUGE_L"].value == 1
+    assert scored(targets, list(texts), overlap={"tokenizer": "none"})[1]["ROUGE_L"].value < 1
+    views = [view_of(setting(**given)) for given in ({}, {"overlap": {}}, {"overlap": {"tokenizer": "none"}})]
+    assert views[0] == views[1] == {"scorer": "captioning@1"}
+    assert views[2] != views[0]
+
+
+def test_an_unknown_way_is_told_before_a_run() -> None:
+    with pytest.raises(DefinitionError, match="tokenizer of captions is 'ptb' or 'none'"):
+        view_of(setting(overlap={"tokenizer": "moses"}))
+    with pytest.raises(DefinitionError, match="'overlap' has no 'beta'"):
+        view_of(setting(overlap={"beta": 1}))
