@@ -2,7 +2,7 @@
 
 Needs torchmetrics and transformers, perhaps in a folder of their own:
 
-pip install --target DIR torchmetrics 'transformers<4.57'
+pip install --target DIR torchmetrics 'transformers<5' # which torchmetrics needs
 PYTHONPATH=DIR OMP_NUM_THREADS=1 python benchmarks/bench_clip_score.py
 
 Both are given the same model and processor, and take turns on the same images and captions. *forward* returns the score

@@ -3,18 +3,18 @@
 After ``captioner/`` comes whatever names a CoCa to open_clip's own family (see ``open_clip_models.py``): an
 architecture with a published tag or a checkpoint, ``hf-hub:owner/name``, ``local-dir:/path``. Without ``captioner/``
 the same weights are a dual encoder. Captions are made as in CLIP benchmark: by open_clip's beam search with its
-defaults, of at most 29 tokens.
+defaults, of at most 29 tokens. A `GenerationConfig` may ask for another search.
 """
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from testbed.errors import DefinitionError, MissingExtraError, UnsupportedError
+from testbed.data.rows import Picture
+from testbed.errors import DefinitionError, UnsupportedError
 from testbed.models.base.capability import Generation, GenerationConfig, Message
-from testbed.models.base.generator import Generator
+from testbed.models.base.generator import Generator, ended
 from testbed.models.base.weights import Weights
 from testbed.models.model_base import DualEncoder
 from testbed.models.open_clip_models import OpenClipFamily
@@ -24,8 +24,14 @@ PREFIX = "captioner/"
 ARCHITECTURES = "coca_"  # how open_clip's names of them begin
 EVAL_BATCH_SIZE = 16
 REVISION = 1  # of how captions are made; raised when the same image gets another one
-BEAMS = 6
-BEAM_SEARCH = {"generation_type": "beam_search", "num_beams": BEAMS, "num_beam_groups": 3, "repetition_penalty": 1.0}
+BEAMS, GROUPS = 6, 3
+# The default search as identities hold it, in the words of open_clip's own generate.
+BEAM_SEARCH = {
+    "generation_type": "beam_search",
+    "num_beams": BEAMS,
+    "num_beam_groups": GROUPS,
+    "repetition_penalty": 1.0,
+}
 SHORTEST, LONGEST = 5, 30  # tokens of a caption with that of its start: open_clip's defaults
 
 
@@ -74,7 +80,6 @@ class CocaCaptioner(Generator):
         return self._with(self.encoder.encoder_loader())
 
     def _with(self, pair: tuple[Any, Any]) -> Captioner:
-        require_generation(self.name)
         network, tokenizer = pair
         if not hasattr(tokenizer, "sot_token_id"):
             raise UnsupportedError(
@@ -95,7 +100,7 @@ class Captioner:
 
     def __init__(self, definition: CocaCaptioner, network: Any, tokenizer: Any) -> None:
         self.definition = definition
-        self.network = encode_once(network)
+        self.network = network
         self.tokenizer = tokenizer
         self.device = "cpu"
 
@@ -114,95 +119,75 @@ class Captioner:
         """A caption of the image in each message.
 
         Args:
-            messages: Each with one PIL image (RGB) and nothing else: CoCa takes no instructions.
-            config: ``max_new_tokens`` shortens captions; ``stop`` ends them. Nothing is drawn by chance, so that the
-                temperature is 0.
+            messages: Each with one image (RGB) and nothing else: CoCa takes no instructions.
+            config: ``max_new_tokens`` shortens captions; ``stop`` ends them. By default they come from open_clip's
+                beam search, with ``num_beams`` above 1 from one of so many beams in one group, with ``top_k`` 1 from
+                the most likely token each time. With a temperature they are drawn, within ``top_k`` and ``top_p``.
 
         Raises:
             UnsupportedError: If messages or configuration are others.
         """
         import torch
 
-        if config.temperature != 0 or config.max_new_tokens < 1:
-            raise UnsupportedError(
-                f"{self.definition.name}: captions come from beam search, with temperature 0 and max_new_tokens from 1"
-                f" up; got {config.temperature} and {config.max_new_tokens}"
-            )
+        self._check(config)
         transform, normalization = self.definition.transform, self.definition.normalization
         assert transform is not None
         assert normalization is not None
         images = torch.stack([transform(self._image(message)) for message in messages]).to(self.device)
+        return [self._generation(said, config) for said in self._captions(normalization(images), config)]
+
+    def _check(self, config: GenerationConfig) -> None:
+        """Refuses what no search here does."""
+        bounds = {"max_new_tokens": 1, "num_beams": 1, "temperature": 0, "top_k": 0, "top_p": 0}
+        faults = [
+            f"takes {name} from {least} up; got {found}"
+            for name, least in bounds.items()
+            if (found := getattr(config, name)) < least
+        ]
+        if config.system or config.repetition_penalty != 1 or config.presence_penalty != 0:
+            faults.append("takes no system prompt and no penalties")
+        if config.num_beams > 1 and (config.temperature > 0 or config.top_k > 0):
+            faults.append("draws nothing in a beam search: num_beams goes without temperature and top_k")
+        if config.temperature == 0 and (config.top_k > 1 or config.top_p < 1):
+            faults.append("draws nothing at temperature 0: top_k (other than 1) and top_p need a higher one")
+        if faults:
+            raise UnsupportedError(f"{self.definition.name} {faults[0]}")
+
+    def _captions(self, images: Any, config: GenerationConfig) -> list[list[int]]:
+        """The tokens of captions of normalized images."""
+        from testbed.models.networks import coca_decoding as decoding
+
         length = min(self.definition.longest, self.network.context_length, config.max_new_tokens + 1)
-        tokens = self.network.generate(
-            normalization(images),
-            seq_len=length,
-            min_seq_len=min(SHORTEST, length - 1),
-            sot_token_id=self.tokenizer.sot_token_id,
-            eos_token_id=self.tokenizer.eot_token_id,
-            **BEAM_SEARCH,
-        )
-        return [self._generation(row, config) for row in tokens.tolist()]
+        start, end = self.tokenizer.sot_token_id, self.tokenizer.eot_token_id
+        limits = decoding.Limits(start, end, length, min(SHORTEST, length - 1))
+        if config.top_k == 1:
+            return decoding.greedy(self.network, images, limits)
+        if config.temperature > 0:
+            return decoding.sample(self.network, images, limits, config.temperature, config.top_k, config.top_p)
+        beams, groups = (BEAMS, GROUPS) if config.num_beams == 1 else (config.num_beams, 1)
+        return decoding.beam_search(self.network, images, limits, beams, groups)
 
     def _image(self, message: Message) -> Any:
         from PIL import Image
 
-        if len(message.parts) != 1 or not isinstance(message.parts[0], Image.Image):
-            found = ", ".join(type(part).__name__ for part in message.parts) or "nothing"
+        if message.history or len(message.parts) != 1 or not isinstance(message.parts[0], Image.Image | Picture):
+            found = ", ".join(type(part).__name__ for turn in message.turns for part in turn.parts) or "nothing"
             raise UnsupportedError(
                 f"{self.definition.name} describes an image and takes no instruction: one image is expected in a"
                 f" message, got {found}"
             )
-        return message.parts[0]
+        image = message.parts[0]
+        return image.image() if isinstance(image, Picture) else image
 
     def _generation(self, tokens: list[int], config: GenerationConfig) -> Generation:
         """A caption from its tokens, which begin with that of the start."""
         end = self.tokenizer.eot_token_id
         reason = "stop" if end in tokens else "length"
         said = tokens[1 : tokens.index(end)] if end in tokens else tokens[1:]
-        text = self.tokenizer.decode(said)
-        places = [place for stop in config.stop if stop and (place := text.find(stop)) >= 0]
-        if places:
-            text, reason = text[: min(places)], "stop"
+        text, stopped = ended(self.tokenizer.decode(said), config.stop)
+        if stopped:
+            reason = "stop"
         return Generation(text.strip(), reason)
-
-
-def encode_once(network: Any) -> Any:
-    """Makes beam search, which repeats each image for each of its beams, encode it once.
-
-    Args:
-        network: open_clip's CoCa.
-
-    Returns:
-        The network, its ``_encode_image`` replaced.
-    """
-    encode = network._encode_image
-
-    def repeated(images: Any, normalize: bool = True) -> tuple[Any, Any]:
-        embedding, tokens = encode(images[::BEAMS], normalize=normalize)
-        return embedding.repeat_interleave(BEAMS, dim=0), tokens.repeat_interleave(BEAMS, dim=0)
-
-    network._encode_image = repeated
-    return network
-
-
-def require_generation(name: str) -> None:
-    """Checks that open_clip can generate text.
-
-    Raises:
-        MissingExtraError: If transformers is not installed.
-        UnsupportedError: If it is one that open_clip cannot use.
-    """
-    try:
-        found = importlib.metadata.version("transformers")
-    except importlib.metadata.PackageNotFoundError:
-        raise MissingExtraError("transformers", "transformers", name) from None
-    from open_clip import coca_model
-
-    if not coca_model._has_transformers:
-        raise UnsupportedError(
-            f"{name}: open_clip {importlib.metadata.version('open_clip_torch')} does not generate text with"
-            f" transformers {found}; pip install 'transformers<4.57'"
-        )
 
 
 class CaptionerFamily:
@@ -234,7 +219,6 @@ class CaptionerFamily:
                 f"{name}: {encoder.name} has no text decoder, which captions need; open_clip's CoCa models have one:"
                 f" 'python db.py --list-models-registry | grep {PREFIX}' lists them"
             )
-        require_generation(name)
         return CocaCaptioner(name, encoder)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from caption_world import write
 from coca_world import save_coca, tiny_coca
-from open_clip import coca_model
 
 from testbed.data.sets.digit_tasks import CaptionedDigits
 from testbed.data.sets.digits import CLASS_NAMES, Digits
@@ -97,7 +96,6 @@ def test_images_of_a_file_of_pairs_are_described(tmp_path: Path, reader: str) ->
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not coca_model._has_transformers, reason="testbed[transformers] is not here")
 def test_a_coca_describes_digits(tmp_path: Path) -> None:
     model = f"captioner/local-dir:{save_coca(tiny_coca(), tmp_path / 'coca')}"
     with Store.open(run_all(tmp_path, [model], ["digits-captions.captioning"])) as store:

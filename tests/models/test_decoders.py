@@ -40,7 +40,7 @@ def embedded(folders, kind, texts=TEXTS, **options):
 
 
 def ids_of(folder, text, end=None):
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
     ids = tokenizer(text)["input_ids"]
     return torch.tensor([ids + ([tokenizer.convert_tokens_to_ids(end)] if end else [])])
 

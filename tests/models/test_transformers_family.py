@@ -60,7 +60,7 @@ def siglip(folder):
     words_tokenizer(model_max_length=16).save_pretrained(folder)
     SiglipImageProcessor(size={"height": 32, "width": 32}).save_pretrained(folder)
     text = {**TOWER, "vocab_size": 30, "max_position_embeddings": 16, "projection_size": 16}
-    return SiglipModel(SiglipConfig(text, {**TOWER, "image_size": 32, "patch_size": 16}))
+    return SiglipModel(SiglipConfig(text_config=text, vision_config={**TOWER, "image_size": 32, "patch_size": 16}))
 
 
 def siglip2(folder):
@@ -69,7 +69,7 @@ def siglip2(folder):
     words_tokenizer(model_max_length=16).save_pretrained(folder)
     Siglip2ImageProcessor(patch_size=8, max_num_patches=16).save_pretrained(folder)
     text = {**TOWER, "vocab_size": 30, "max_position_embeddings": 16, "projection_size": 16}
-    return Siglip2Model(Siglip2Config(text, {**TOWER, "num_patches": 16, "patch_size": 8}))
+    return Siglip2Model(Siglip2Config(text_config=text, vision_config={**TOWER, "num_patches": 16, "patch_size": 8}))
 
 
 def bert_tokenizer(folder):
@@ -93,7 +93,7 @@ def align(folder):
         "out_channels": [8], "kernel_sizes": [3], "strides": [2], "depthwise_padding": [], "num_block_repeats": [1],
         "expand_ratios": [1], "squeeze_expansion_ratio": 0.25, "hidden_size": 16,
     }  # fmt: skip
-    return AlignModel(AlignConfig(text, vision, projection_dim=16))
+    return AlignModel(AlignConfig(text_config=text, vision_config=vision, projection_dim=16))
 
 
 def two_towers(folder):
@@ -142,6 +142,11 @@ def built(folder):
 # What transformers gives ------------------------------------------------------------------------------------------
 
 
+def tensor(features):
+    """The embeddings, which transformers 5 puts into an object."""
+    return features if isinstance(features, torch.Tensor) else features.pooler_output
+
+
 def as_transformers_feeds(folder, picture):
     """What the folder's own processor makes of a picture."""
     from transformers import AutoImageProcessor
@@ -171,7 +176,7 @@ def test_embeddings_are_those_of_transformers(folders, pictures, kind):
     loaded = made.load(CPU)
     square = pictures[0].resize((64, 64))
     with torch.no_grad():
-        expected = network.get_image_features(**as_transformers_feeds(folder, square))
+        expected = tensor(network.get_image_features(**as_transformers_feeds(folder, square)))
     torch.testing.assert_close(loaded.embed_image(made.transform(square)[None]), expected, rtol=1e-4, atol=1e-5)
     batch = torch.stack([made.transform(picture) for picture in pictures])
     assert loaded.embed_image(batch).shape == (len(pictures), expected.shape[1])
@@ -192,7 +197,7 @@ def expected_texts(folder, network):
         else:
             tokens = tokenizer(text, return_tensors="pt", truncation=True, max_length=24)
         with torch.no_grad():
-            found.append(network.get_text_features(**tokens))
+            found.append(tensor(network.get_text_features(**tokens)))
     return torch.cat(found)
 
 
@@ -282,7 +287,8 @@ def test_weights_are_told_by_content(folders, tmp_path):
     assert made.weights().id == built(folder).weights().id
     names = ["model.safetensors", "merges.txt", "special_tokens_map.json", "tokenizer.json", "tokenizer_config.json",
              "vocab.json"]  # fmt: skip
-    assert made.weights() == of_files([folder / name for name in names])
+    read = [folder / name for name in names if (folder / name).is_file()]  # transformers 5 does not write all of them
+    assert made.weights() == of_files(read)
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
     assert built(copy).weights().id == made.weights().id

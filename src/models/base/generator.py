@@ -141,3 +141,9 @@ class LoadedGenerator:
         stack.enter_context(torch.no_grad())
         stack.enter_context(autocast(self.options))
         return stack
+
+
+def ended(text: str, stops: Sequence[str]) -> tuple[str, bool]:
+    """A text up to the first of some strings, and whether one is in it; empty strings end nothing."""
+    places = [place for stop in stops if stop and (place := text.find(stop)) >= 0]
+    return (text[: min(places)], True) if places else (text, False)

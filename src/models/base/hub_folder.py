@@ -18,7 +18,7 @@ INDEX = "model.safetensors.index.json"
 MODULES = "modules.json"
 ADAPTER = "adapter_config.json"
 LIBRARY = "sentence_transformers."
-WANTED = ("*.json", "*.txt", "*.model", "*.safetensors")
+WANTED = ("*.json", "*.jinja", "*.txt", "*.model", "*.safetensors")
 UNWANTED = ("onnx/*", "openvino/*", "original/*", ".*")
 # Files that determine embeddings besides weights and tokenizer. Others describe the training.
 CONFIGURATIONS = ("config.json", "config_sentence_transformers.json", "sentence_*_config.json", MODULES)
@@ -88,7 +88,7 @@ class HubFolder:
         lacking = f", which lacks {missing_weights(found)}" if found is not None else ""
         place = (
             f"the Hugging Face cache, {constants.HF_HUB_CACHE}{lacking} ('hf download {self.source}' does both), or put"
-            " config.json, the tokenizer's files and *.safetensors into a folder that a decoder's file names"
+            " config.json, the tokenizer's files and *.safetensors into a folder, and name that"
         )
         patterns = [each for each in WANTED if weights or each != "*.safetensors"] + (["*.py"] if self.code else [])
         try:

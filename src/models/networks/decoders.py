@@ -314,12 +314,18 @@ def untrained(
 
 
 def tokenizer_of(name: str, folder: Path) -> Any:
-    """The folder's tokenizer, as transformers makes it without the folder's code."""
+    """The folder's tokenizer, as transformers makes it without the folder's code.
+
+    For some kinds of model transformers 5 takes only the words from tokenizer.json and cuts texts by a rule of its own;
+    here the file counts as a whole, as in transformers 4.
+    """
     import transformers
 
     library: Any = transformers
+    whole = int(library.__version__.partition(".")[0]) >= 5 and (folder / "tokenizer.json").is_file()
+    made = library.PreTrainedTokenizerFast if whole else library.AutoTokenizer
     try:
-        return library.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        return made.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:
         raise WeightsError(f"{name}: the tokenizer in {folder} cannot be read: {plain(error)}") from error
 
