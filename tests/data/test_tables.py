@@ -542,3 +542,11 @@ def test_what_is_no_file(tmp_path: Path) -> None:
 
 def test_the_photos_are_photos() -> None:
     assert {name: getattr(skimage.data, name)().ndim for name in world.PHOTOS} == dict.fromkeys(world.PHOTOS, 3)
+
+
+def test_rows_that_share_a_picture_are_a_group(tmp_path: Path) -> None:
+    cells = [world.encoded("coffee"), world.encoded("rocket"), "0", world.encoded("coffee")]
+    source = table(tmp_path, *([str(place), cell, "q", "a"] for place, cell in enumerate(cells)))
+    assert source.groups is not None
+    assert source.groups[0] == source.groups[2] == source.groups[3] != source.groups[1]
+    assert table(tmp_path / "alone", ["0", cells[0], "q", "a"], ["1", cells[1], "q", "a"]).groups is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -156,11 +157,27 @@ class TableSource(RowSource):
         self._sizes = np.array([index.sizes[row] for row in kept], np.int64)
         self._image = index.column(IMAGE)
         self._position_of = {written[row]: position for position, row in enumerate(kept)}
+        if GROUP not in self.columns:
+            self.groups = self._sharing()
 
     # Pictures ---------------------------------------------------------------------------------------------------------
 
     def _where(self, position: int) -> str:
         return f"{self.path.name}, line {self._lines[position]:,} (index {shortened(self.ids[position])})"
+
+    def _sharing(self) -> list[str] | None:
+        """What rows with the same pictures have in common; None if no two rows have."""
+        keys = [
+            "/".join(self._resolved(place)) if self._marks[place] else self.targets[place].get(IMAGE_PATH, "")
+            for place in range(len(self.ids))
+        ]
+        counts = Counter(keys)
+        if not any(key and number > 1 for key, number in counts.items()):
+            return None
+        return [
+            f"picture {digest_bytes(key.encode())[:16]}" if key and counts[key] > 1 else name
+            for key, name in zip(keys, self.ids, strict=True)
+        ]
 
     def _in_cell(self, position: int) -> list[bytes]:
         """The pictures of a row that its cell has or refers to."""
