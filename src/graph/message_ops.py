@@ -137,7 +137,7 @@ class RowAnswers(MessageOp):
         transform = setting.transform
         return row if transform is None else self.changed(row, "", lambda image, _: transform(image))
 
-    def changed(self, content: Any, sample: str, change: Change) -> Row:
+    def changed(self, content: Row, sample: str, change: Change) -> Row:
         """The row with its pictures changed; as PNG files, which keep all pixels."""
         pictures = [
             Picture(_png(change(each.image(), f"{sample}#{number}" if number else sample)), each.name)

@@ -102,20 +102,24 @@ class Reader:
         return sayings[drawn % len(sayings)].format(**words)
 
 
-def _register() -> None:
-    for name, talks in (("digits-reader", False), ("digits-talker", True)):
-        registry.add_model(
-            Generator(
-                name,
-                lambda talks=talks: Reader(load(EYE), talks),
-                EVAL_BATCH_SIZE,
-                arch=EYE,
-                architecture={"digits": name, "revision": REVISION},
-                weights=DigitsWeights(EYE),
-                random_loader=lambda talks=talks: Reader(untrained(EYE), talks),
-                generation={"max_new_tokens": 32},
-            )
+def _add(name: str, talks: bool) -> None:
+    registry.add_model(
+        Generator(
+            name,
+            lambda: Reader(load(EYE), talks),
+            EVAL_BATCH_SIZE,
+            arch=EYE,
+            architecture={"digits": name, "revision": REVISION},
+            weights=DigitsWeights(EYE),
+            random_loader=lambda: Reader(untrained(EYE), talks),
+            generation={"max_new_tokens": 32},
         )
+    )
+
+
+def _register() -> None:
+    _add("digits-reader", talks=False)
+    _add("digits-talker", talks=True)
     registry.add_model_collection("digits-vlm", ["digits-reader", "digits-talker"])
 
 

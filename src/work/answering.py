@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from testbed import reading
 from testbed.calls import reason_of
@@ -17,7 +17,7 @@ from testbed.graph.passes import ROUNDS
 from testbed.inputs import active, use_in_this_thread
 from testbed.memory import DeviceError, is_device_error, is_out_of_memory
 from testbed.models.base.capability import FAILED, NETWORK, Generation, GenerationConfig, Message
-from testbed.tasks.parts.generation import failure, output_of
+from testbed.tasks.parts.generation import failure, is_answer, output_of
 from testbed.work.unreached import WORDS, is_passing
 
 log = logging.getLogger("testbed")
@@ -26,6 +26,11 @@ SAMPLING = "sampling"  # the key of the random numbers of sampling models, besid
 HOPELESS = 8  # failed messages after which a model that has never answered is given up
 Output = dict[str, Any] | UnreachedError
 Keep = Callable[[Message, Output], None]
+
+
+def answered(output: Output) -> TypeGuard[dict[str, Any]]:
+    """Whether an output is an answer: it came through, and is no failure."""
+    return isinstance(output, dict) and is_answer(output)
 
 
 class Answerer:

@@ -11,8 +11,7 @@ from testbed.graph.ops import Answers
 from testbed.graph.passes import PassCell
 from testbed.graph.requests import message_text
 from testbed.models.base.capability import NETWORK, Message
-from testbed.tasks.parts.generation import is_answer
-from testbed.work.answering import Answerer, Output
+from testbed.work.answering import Answerer, Output, answered
 from testbed.work.context import Context
 
 STORE_SECONDS = 1.0  # between writes of answers that came in; what a run that is killed may lose
@@ -76,7 +75,7 @@ class AskedOnce:
 
     def _keep(self, text: str, output: Output) -> None:
         """Stores an answer soon; of a failure there is nothing to keep."""
-        if isinstance(output, dict) and is_answer(output):
+        if answered(output):
             self._new[text] = output
         if time.monotonic() - self._stored_at >= STORE_SECONDS:
             self._store()

@@ -13,8 +13,7 @@ from testbed.graph.message_ops import TEXT, MessageOp
 from testbed.graph.passes import Pass, PassCell, Shard
 from testbed.inputs import active, use_in_this_thread
 from testbed.models.base.capability import NETWORK, Message
-from testbed.tasks.parts.generation import is_answer
-from testbed.work.answering import Answerer, Output
+from testbed.work.answering import Answerer, Output, answered
 from testbed.work.asked_once import AskedOnce
 from testbed.work.context import Context
 from testbed.work.kernel import Counted, Done, Event, ShardKernel, StrictError
@@ -98,20 +97,13 @@ class MessageKernel(ShardKernel):
         said = [[output] for output in outputs]
         for number in range(1, max(map(len, conversations), default=0)):
             going = [
-                place
-                for place, turns in enumerate(conversations)
-                if number < len(turns) and isinstance(outputs[place], dict) and is_answer(outputs[place])
+                place for place, turns in enumerate(conversations) if number < len(turns) and answered(outputs[place])
             ]
             messages = [_in_turn(conversations[place], said[place]) for place in going]
             for place, output in zip(going, self.asked.answer(loaded, messages), strict=True):
                 outputs[place] = output
                 said[place].append(output)
-        return [
-            {**output, "turns": [each["text"] for each in before[:-1]]}  # type: ignore[index]
-            if isinstance(output, dict) and len(before) > 1
-            else output
-            for output, before in zip(outputs, said, strict=True)
-        ]
+        return [_with_turns(output, before[:-1]) for output, before in zip(outputs, said, strict=True)]
 
     # Reading ------------------------------------------------------------------------------------------------------
 
@@ -158,6 +150,13 @@ class MessageKernel(ShardKernel):
 
     def _perturbed(self, image: Any, key: str) -> Any:
         return perturbed(image, self.setting, key, self.context.device, self.context.options.seed)
+
+
+def _with_turns(output: Output, before: Sequence[Output]) -> Output:
+    """An output with the answers to earlier turns, if there are any."""
+    if isinstance(output, UnreachedError) or not before:
+        return output
+    return {**output, "turns": [each["text"] for each in before if isinstance(each, dict)]}
 
 
 def _in_turn(turns: Sequence[Message], said: Sequence[Any]) -> Message:

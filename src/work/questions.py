@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 from testbed.calls import reason_of
 from testbed.errors import UnreachedError
@@ -11,8 +11,7 @@ from testbed.graph.ops import Answers
 from testbed.graph.passes import Pass, Shard
 from testbed.graph.requests import message_of
 from testbed.models.base.capability import NETWORK
-from testbed.tasks.parts.generation import is_answer
-from testbed.work.answering import HOPELESS, Answerer, Output
+from testbed.work.answering import HOPELESS, Answerer, Output, answered
 from testbed.work.context import Context
 from testbed.work.kernel import Counted, Done, ItemValues, ShardKernel
 
@@ -40,7 +39,7 @@ class QuestionKernel(ShardKernel):
             part = shard.requests[done : done + self.answerer.size]
             outputs = self.answerer.answer(loaded, [message_of(each) for each in part])
             self.answerer.give_up_if_hopeless(len(part), max(len(shard.requests), HOPELESS))
-            answers.update((request, each) for request, each in zip(part, outputs, strict=True) if _answered(each))
+            answers.update((request, each) for request, each in zip(part, outputs, strict=True) if answered(each))
             self._tell_unreached(shard, done, outputs)
             done += len(part)
             yield Counted(len(part))
@@ -54,7 +53,3 @@ class QuestionKernel(ShardKernel):
         unreached = {number: str(each) for number, each in numbered if isinstance(each, UnreachedError)}
         for evaluation_id in shard.cells if unreached else ():
             self.context.unreached(evaluation_id, unreached)
-
-
-def _answered(output: Output) -> TypeGuard[dict[str, Any]]:
-    return isinstance(output, dict) and is_answer(output)
