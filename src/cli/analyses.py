@@ -76,6 +76,25 @@ _OPTIONS = (
         help="With --groups: a CSV with a column id and columns of groups.",
     ),
     click.option(
+        "--calibrate",
+        metavar="SETTING",
+        help="Correct the scores that rules or judges gave with people's labels of some of the same answers.",
+    ),
+    click.option(
+        "--labels",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="With --calibrate: a CSV with the columns id and label (0 to 1), and if need be model and annotator.",
+    ),
+    click.option(
+        "--method",
+        type=click.Choice(["ppi", "post-stratified", "rogan-gladen"]),
+        default="ppi",
+        show_default=True,
+        help="With --calibrate: ppi and post-stratified for labels of answers drawn at random, rogan-gladen for labels"
+        " chosen by truth.",
+    ),
+    click.option(
         "--limit",
         type=click.IntRange(min=1),
         default=20,
@@ -117,6 +136,7 @@ ACTIONS = {
     "hardest": _lazily("mistakes", "hardest_as_asked"),
     "confusions": _lazily("mistakes", "confusions_as_asked"),
     "groups": _lazily("groups", "groups_as_asked"),
+    "calibrate": _lazily("calibrate", "calibrate_as_asked"),
 }
 
 

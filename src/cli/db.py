@@ -62,6 +62,13 @@ if TYPE_CHECKING:
     "--rescore", is_flag=True, help="Compute today's metrics from the stored outputs; earlier ones are kept as history."
 )
 @click.option(
+    "--judge",
+    cls=ManyWords,
+    metavar="NAME",
+    help="With --rescore and --eval-settings X: have stored answers to X judged, as eval.py does on X@NAME; several"
+    " judges are a panel.",
+)
+@click.option(
     "--format",
     "form",
     type=click.Choice([*files.LOGIT_FORMS, "table", "markdown", "latex"]),

@@ -8,10 +8,46 @@ import click
 
 from testbed.console.options import EXIT_ERROR
 from testbed.console.output import count, print_json
+from testbed.errors import TestbedError
+
+
+def judge_as_asked(given: dict[str, Any]) -> int:
+    """Runs judges on the stored answers to the chosen settings: ``eval.py`` on X@JUDGE for the models that answered.
+
+    Raises:
+        TestbedError: If no settings are chosen, or nobody has answered them.
+    """
+    from testbed.cli.eval import command as evaluate
+    from testbed.db.store import Store
+    from testbed.eval_settings.base.scored import MARK
+    from testbed.eval_settings.base.setting import AND
+
+    settings, models = list(given["eval_settings"]), list(given["models"])
+    if not settings:
+        raise TestbedError("--judge needs --eval-settings: the settings whose stored answers are judged")
+    answered: dict[int | None, set[str]] = {}  # limit of the samples → models
+    with Store.open(given["db_url"]) as store:
+        for each in store.results(models or None, settings):
+            answered.setdefault(each.sample_limit, set()).add(each.model)
+    if not answered:
+        raise TestbedError(f"no model has answered {', '.join(settings)} yet; eval.py runs them")
+    if given["as_json"] and len(answered) > 1:
+        raise TestbedError("some answers are of a part of the samples (--limit); name models of one kind for --json")
+    names = [f"{setting}{MARK}{AND.join(given['judge'])}" for setting in settings]
+    common = ["--eval-settings", *names, *(["--db-url", str(given["db_url"])] if given["db_url"] else [])]
+    common += ["--plugin", *map(str, given["plugins"])] if given["plugins"] else []
+    common += ["--json"] if given["as_json"] else []
+    codes = []
+    for limit, several in answered.items():
+        words = ["--models", *sorted(several), *common, *(["--limit", str(limit)] if limit else [])]
+        codes.append(evaluate.main(words, prog_name="eval.py", standalone_mode=False))
+    return max((code for code in codes if isinstance(code, int)), default=0)
 
 
 def rescore_as_asked(given: dict[str, Any]) -> int:
     """Rescores the chosen evaluations and prints the outcome."""
+    if given["judge"]:
+        return judge_as_asked(given)
     from testbed.db.store import Store
     from testbed.registry import registry
     from testbed.runner.rescore import Rescored, counts, rescore
