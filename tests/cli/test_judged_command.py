@@ -60,7 +60,7 @@ def test_stored_answers_are_judged_and_calibrated(program: Any, tmp_path: Path) 
     (found,) = json.loads(program("db.py", *words).stdout)
     expected = prediction_powered(labels, scores.astype(np.float64))
     assert found["corrected"]["value"] == pytest.approx(expected.value)
-    assert (found["corrected"]["low"], found["corrected"]["labels"]) == (pytest.approx(expected.low), len(rows))
+    assert (found["corrected"]["low"], found["corrected"]["labels"]) == (pytest.approx(expected.low), expected.labels)
 
 
 def test_mistakes_are_told(program: Any, tmp_path: Path) -> None:
