@@ -1,0 +1,114 @@
+"""Models and benchmarks as VLMEvalKit's guide has them written, in plug-in files: what is asked, said and reported."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from PIL import Image
+
+from testbed.db.store import Store
+
+PLUGINS = Path(__file__).parent.parent / "plugins"
+MODELS, BENCHMARK = (str(PLUGINS / name) for name in ("vlmeval_models.py", "vlmeval_benchmark.py"))
+RED, GREEN, BLUE = (200, 10, 10), (10, 200, 10), (10, 10, 200)
+
+
+def picture(colour: tuple[int, int, int], kind: str) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (20, 10), colour).save(file, kind)
+    return file.getvalue()
+
+
+PICTURES = {1: [picture(RED, "JPEG")], 2: [picture(GREEN, "PNG"), picture(BLUE, "JPEG")], 4: [picture(BLUE, "PNG")]}
+
+
+def encoded(pictures: list[bytes]) -> str:
+    texts = [base64.b64encode(each).decode() for each in pictures]
+    return texts[0] if len(texts) == 1 else repr(texts)
+
+
+ROWS = [
+    (1, encoded(PICTURES[1]), "What is <image>?", "red", "one", "dev", "NA"),
+    (2, encoded(PICTURES[2]), "First <image> then <image>?", "green and blue", "two", "dev", "None"),
+    (3, "1", "Again <image>?", "blue", "one", "test", ""),
+    (4, encoded(PICTURES[4]), "A forbidden <image>!", "blue", "one", "test", ""),
+    (5, encoded(PICTURES[4]), "What is <image>?", "blue", "two", "test", "=1+1"),
+]
+COLUMNS = ["index", "image", "question", "answer", "category", "split", "hint"]
+
+
+@pytest.fixture
+def lmu_data(tmp_path: Path) -> Path:
+    """VLMEvalKit's folder with the table of the benchmark."""
+    folder = tmp_path / "LMUData"
+    folder.mkdir()
+    pd.DataFrame(ROWS, columns=COLUMNS).to_csv(folder / "Colours.tsv", sep="\t", index=False)
+    return folder
+
+
+@pytest.fixture
+def evaluate(program: Any, lmu_data: Path, tmp_path: Path) -> Callable[..., Any]:
+    """Runs models on the benchmark; gives the outcomes, and notes what the models were asked."""
+
+    def run(model: str, *words: str, code: int = 0, benchmark: str = BENCHMARK) -> Any:
+        (tmp_path / "asked").write_text("")
+        plugins = ("--plugin", MODELS, benchmark)
+        what = (*plugins, "--models", model, "--eval-settings", "Colours", "--executor", "inline", "--json", *words)
+        return json.loads(program("eval.py", *what, code=code, LMUData=str(lmu_data)).stdout)
+
+    return run
+
+
+def asked(tmp_path: Path) -> list[Any]:
+    return [json.loads(line) for line in (tmp_path / "asked").read_text().splitlines()]
+
+
+def stored(tmp_path: Path, model: str) -> tuple[list[Any], dict[tuple[str, str], float | None]]:
+    """The answers of a model, and the metrics of its last evaluation."""
+    with Store.open(str(tmp_path / "testbed.db")) as store:
+        last = max(store.evaluations([model], ["Colours"]), key=lambda each: each.id)
+        answers = list(store.read_outputs(last.root, "text"))
+        return answers, {(each.name, each.slice): each.value for each in store.metrics(last.id)}
+
+
+def seen(number: int) -> list[list[str]]:
+    """The pictures of a row as the models note them."""
+    suffix = {b"\xff": ".jpg", b"\x89": ".png"}
+    return [[suffix[each[:1]], hashlib.sha256(each).hexdigest()] for each in PICTURES[number]]
+
+
+def test_a_model_and_a_benchmark_of_vlmevalkits_run_as_they_are(evaluate: Any, tmp_path: Path) -> None:
+    (outcome,) = evaluate("seer")["outcomes"]
+    assert outcome["status"] == "complete"
+    end = "Say the colour."
+    first, second = seen(2)
+    assert asked(tmp_path) == [
+        ["generate", "Colours", ["What is ", *seen(1), "?", end]],
+        ["generate", "Colours", ["First ", first, " then ", second, "?", end]],
+        ["generate", "Colours", ["Again ", *seen(1), "?", end]],
+        ["generate", "Colours", ["A forbidden ", *seen(4), "!", end]],
+        ["generate", "Colours", ["What is ", *seen(4), "?", end]],
+    ]
+    answers, metrics = stored(tmp_path, "seer")
+    assert [each["text"] for each in answers] == ["Red", "Green and blue", "Red", None, "Blue"]
+    assert answers[3]["finish_reason"] == "error: ValueError: I must not say"  # of this sample alone
+    assert metrics == {
+        ("Overall", "split=dev"): 100.0,
+        ("Overall", "split=test"): 50.0,  # of the two that have an answer
+        ("one", "split=dev"): 100.0,
+        ("one", "split=test"): 0.0,
+        ("two", "split=dev"): 100.0,
+        ("two", "split=test"): 100.0,
+        ("coverage", "overall"): 0.8,
+        ("empty", "overall"): 0.0,
+    }
+    assert evaluate("seer")["outcomes"][0]["status"] in ("skipped", "stored", "complete")
+    assert asked(tmp_path) == []
