@@ -71,7 +71,7 @@ def meant(name: str, file: str | Path) -> str:
     name = in_full(name, path)
     top, _, rest = name.partition(".")
     if top == VLMEVALKIT:
-        return name if _is_installed(top) else _vlmevalkit(rest) or _beside_package(top, rest, path) or name
+        return name if _is_installed(top) else _vlmevalkit(rest) or _in_tree(rest, path) or name
     if top in PACKAGES:
         return _OURS.get(name) or _beside_package(top, rest, path) or _IN_PLACE.get(name) or _testbeds(name) or name
     beside = _beside(path.parent, name, path)
@@ -82,13 +82,28 @@ def in_full(name: str, file: Path) -> str:
     """The full name of a module that a file in VLMEvalKit's tree imports by a relative one; other names as they are."""
     if not name.startswith("."):
         return name
-    folder = next((each for each in file.parents if each.name == VLMEVALKIT), None)
+    folder = _tree(file)
     if folder is None:
         return name
     try:
         return importlib.util.resolve_name(name, ".".join([VLMEVALKIT, *file.parent.relative_to(folder).parts]))
     except ImportError:
         return name
+
+
+def _tree(file: Path) -> Path | None:
+    """The folder ``vlmeval`` that a file lies in."""
+    return next((each for each in file.parents if each.name == VLMEVALKIT), None)
+
+
+def _in_tree(rest: str, file: Path) -> str | None:
+    """A module in VLMEvalKit's tree around a file; its packages, which import everything, are not run for it."""
+    folder = _tree(file)
+    if folder is None or not rest:
+        return None
+    path = folder.joinpath(*rest.split("."))
+    places = (path.with_name(f"{path.name}.py"), path / "__init__.py")
+    return next((module_name(place) for place in places if place != file and place.is_file()), None)
 
 
 def plain_name(module: str) -> str:

@@ -112,3 +112,53 @@ def test_a_model_and_a_benchmark_of_vlmevalkits_run_as_they_are(evaluate: Any, t
     }
     assert evaluate("seer")["outcomes"][0]["status"] in ("skipped", "stored", "complete")
     assert asked(tmp_path) == []
+
+
+def test_a_model_with_a_prompt_of_its_own_is_asked_by_that(evaluate: Any, tmp_path: Path) -> None:
+    assert evaluate("own-prompt")["outcomes"][0]["status"] == "complete"
+    assert asked(tmp_path)[0] == ["generate", "Colours", ["1001: What is <image>? (NA)", *seen(1)]]
+    assert asked(tmp_path)[1:3] == [
+        ["generate", "Colours", ["1002: First <image> then <image>? (None)", *seen(2)]],
+        ["generate", "Colours", ["1003: Again <image>? (None)", *seen(1)]],
+    ]
+
+
+def test_an_edited_evaluate_scores_the_stored_answers_and_an_edited_prompt_asks_again(
+    evaluate: Any, tmp_path: Path
+) -> None:
+    evaluate("seer")
+    edited = tmp_path / "vlmeval_benchmark.py"
+    code = Path(BENCHMARK).read_text()
+
+    def again(old: str, new: str, status: int = 0) -> Any:
+        assert old in code
+        edited.write_text(code.replace(old, new))
+        return evaluate("seer", benchmark=str(edited), code=status)["outcomes"][0]
+
+    again('data["hit"] = [', 'data["hit"] = [True or ')
+    assert asked(tmp_path) == []
+    assert stored(tmp_path, "seer")[1]["Overall", "split=test"] == 100.0
+    failed = again("data = load(eval_file)", 'data = load(eval_file)["nothing"]', status=1)
+    assert failed["status"] == "failed"
+    assert "scoring failed: KeyError: 'nothing'" in failed["reason"]
+    assert asked(tmp_path) == []
+    assert again("data = load(eval_file)", "data = load(eval_file)\n        data = data")["status"] == "derived"
+    assert asked(tmp_path) == []
+    again('ENDING = "Say the colour."', 'ENDING = "Which colour?"')
+    assert [parts[-1] for _, _, parts in asked(tmp_path)] == ["Which colour?"] * 5
+
+
+def test_stored_answers_are_scored_again_without_the_model(evaluate: Any, program: Any, lmu_data: Path) -> None:
+    evaluate("seer")
+    done = program("db.py", "--plugin", BENCHMARK, "--rescore", LMUData=str(lmu_data))
+    assert "1 evaluation" in done.stdout
+    assert "Evaluating" not in done.stdout  # what the class prints is not the program's
+
+
+def test_a_table_that_is_missing_is_told_and_not_downloaded(evaluate: Any, lmu_data: Path) -> None:
+    (lmu_data / "Colours.tsv").unlink()
+    (outcome,) = evaluate("seer", code=1)["outcomes"]
+    assert outcome["reason"] == (
+        f"Colours: the table {lmu_data}/Colours.tsv is missing; download https://example.com/Colours.tsv,"
+        " or set LMUData"
+    )

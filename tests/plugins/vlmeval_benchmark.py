@@ -1,5 +1,7 @@
 """A benchmark as VLMEvalKit's guide has it written: a table, a prompt with pictures in place, an evaluate."""
 
+# ruff: noqa: B905, C408, F403, F405, RUF012 -- written as users of VLMEvalKit write
+
 from vlmeval.dataset.image_base import ImageBaseDataset
 from vlmeval.smp import *
 

@@ -44,7 +44,7 @@ class BaseAPI(Asked):
         self.default_kwargs = kwargs
 
     def generate(self, message: Any, **kwargs: Any) -> Any:
-        """The answer to a message in any form, or ``fail_msg`` and the reason; a log that is a dictionary goes along."""
+        """The answer to a message in any form, with a log that is a dictionary; or ``fail_msg`` and the reason."""
         return self._tried(self.generate_inner, self.preproc_content(message), kwargs)
 
     def chat(self, messages: Any, **kwargs: Any) -> Any:

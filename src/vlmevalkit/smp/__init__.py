@@ -2,6 +2,7 @@
 
 import csv
 import json
+import multiprocessing as mp
 import os
 import os.path as osp
 import re
@@ -33,9 +34,15 @@ from testbed.vlmevalkit.smp.log import get_logger
 from testbed.vlmevalkit.smp.misc import (
     cn_string,
     d2df,
+    download_file,
+    extract_json_objects,
+    get_cache_path,
+    get_gpu_memory,
     get_rank_and_world_size,
     istype,
     listinstr,
+    localize_df,
+    modelscope_flag_set,
     splitlen,
     toliststr,
 )
@@ -60,12 +67,16 @@ __all__ = [
     "decode_base64_to_image",
     "decode_base64_to_image_file",
     "defaultdict",
+    "download_file",
     "dump",
     "encode_image_file_to_base64",
     "encode_image_to_base64",
+    "extract_json_objects",
     "file_size",
+    "get_cache_path",
     "get_eval_file_format",
     "get_file_extension",
+    "get_gpu_memory",
     "get_intermediate_file_path",
     "get_logger",
     "get_pred_file_format",
@@ -74,7 +85,10 @@ __all__ = [
     "json",
     "listinstr",
     "load",
+    "localize_df",
     "md5",
+    "modelscope_flag_set",
+    "mp",
     "np",
     "os",
     "osp",
