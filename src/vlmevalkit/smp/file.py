@@ -15,7 +15,7 @@ import pandas as pd
 
 from testbed import paths
 from testbed.data.picture_files import is_picture_file
-from testbed.errors import DataError
+from testbed.errors import DataError, MissingExtraError
 
 INFER_FAIL_MSG = "Failed to obtain answer"
 
@@ -48,10 +48,10 @@ def load(f: str | os.PathLike[str], fmt: str | None = None) -> Any:
     if kind == "jsonl":
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     if kind == "xlsx":
-        return typed(pd.read_excel(path, **_TEXTS))
+        return _whole(pd.read_excel(path, **{**_TEXTS, "dtype": object}).infer_objects())
     if kind in ("tsv", "csv"):
         sep = "\t" if kind == "tsv" else ","
-        return typed(pd.read_csv(path, sep=sep, **_TEXTS))
+        return _whole(typed(pd.read_csv(path, sep=sep, **_TEXTS)))
     raise DataError(f"{path}: {_refusal(kind)}")
 
 
@@ -80,9 +80,16 @@ def dump(data: Any, f: str | os.PathLike[str], **kwargs: Any) -> None:
 
 
 def write_workbook(table: pd.DataFrame, path: Path) -> None:
-    """Writes a table as a workbook; a text that begins with ``=`` is a text there, too."""
-    from openpyxl import Workbook
-    from openpyxl.cell import WriteOnlyCell
+    """Writes a table as a workbook; a text that begins with ``=`` is a text there, too.
+
+    Raises:
+        MissingExtraError: If openpyxl is not installed.
+    """
+    try:
+        from openpyxl import Workbook
+        from openpyxl.cell import WriteOnlyCell
+    except ImportError as error:
+        raise MissingExtraError("openpyxl", "xlsx", f"the workbook {path}") from error
 
     book = Workbook(write_only=True)
     sheet = book.create_sheet()
@@ -153,17 +160,22 @@ def get_intermediate_file_path(eval_file: str, suffix: str, target_format: str |
 
 
 def typed(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with numbers in the columns of numbers."""
+    """A table of texts with numbers in the columns of numbers."""
     for column in table.columns:
-        if column == _PREDICTION:
-            table[column] = table[column].fillna("")
-            continue
         filled = table[column].dropna()
         numbers = _numbers(filled, int) or _numbers(filled, float)
-        if numbers is not None and len(filled) == len(table):
-            table[column] = numbers
-        elif numbers is not None:  # an integer beside an empty cell would become 5.0
-            table[column] = pd.Series(numbers, index=filled.index, dtype=object).reindex(table.index)
+        if column == _PREDICTION or numbers is None:
+            continue
+        # An integer beside an empty cell would become 5.0.
+        kind = None if len(filled) == len(table) else object
+        table[column] = pd.Series(numbers, index=filled.index, dtype=kind).reindex(table.index)
+    return table
+
+
+def _whole(table: pd.DataFrame) -> pd.DataFrame:
+    """A table in which each prediction is a text."""
+    if _PREDICTION in table:
+        table[_PREDICTION] = ["" if pd.isna(each) else str(each) for each in table[_PREDICTION]]
     return table
 
 
