@@ -18,6 +18,7 @@ HEADLINES = (
     "image_retrieval_recall@5",
     "image_retrieval_recall@1",
     "acc",
+    "score",
     "hm_cf",
     "coarse_similarity",
     "clip_score",

@@ -86,7 +86,8 @@ def _headlines(results: Sequence[Any]) -> dict[str, str]:
     shown = {}
     for setting, metrics in found.items():
         fractions = sorted(name for name, fraction in metrics.items() if fraction)
-        shown[setting] = main_metric(fractions) or [*fractions, *sorted(metrics)][0]
+        rates = [name for name in fractions if name != "coverage"]
+        shown[setting] = main_metric(rates) or main_metric(metrics) or [*fractions, *sorted(metrics)][0]
     return shown
 
 

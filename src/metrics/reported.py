@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from testbed.entities import OVERALL, Metric
@@ -14,7 +14,7 @@ from testbed.errors import DataError
 _ALL = frozenset({"", "none", "all", "overall"})
 
 
-def reported_metrics(report: Any, primary: Sequence[str], n: int, scorer: str) -> list[Metric]:
+def reported_metrics(report: Any, n: int, scorer: str, primary: Mapping[str, Any] | None = None) -> list[Metric]:
     """The metrics in a report.
 
     Of a table, each column of numbers is a metric, and each row a slice, named by its columns of texts:
@@ -23,9 +23,13 @@ def reported_metrics(report: Any, primary: Sequence[str], n: int, scorer: str) -
 
     Args:
         report: What was reported.
-        primary: The names of the main metrics, as `flat` has them; they come first.
         n: The number of answers.
         scorer: What computed them.
+        primary: The main metrics: their names, such as `flat` has, and their values. Default: the overall one, else
+            the first.
+
+    Returns:
+        The metrics, the main ones first, and the first main one again as ``score``.
 
     Raises:
         DataError: If it is something else, or has no numbers.
@@ -39,7 +43,9 @@ def reported_metrics(report: Any, primary: Sequence[str], n: int, scorer: str) -
         found[name, place] = value
     if not found:
         raise DataError(f"evaluate has reported no number, but {_kind(report)}")
-    ordered = sorted(found, key=lambda key: flat_name(*key) not in primary)
+    main = primary or main_of({flat_name(*key): value for key, value in found.items()})
+    found.setdefault(("score", OVERALL), _number(next(iter(main.values()), None)))
+    ordered = sorted(found, key=lambda key: flat_name(*key) not in main)
     return [
         Metric(name, found[name, part], n if part == OVERALL else None, slice=part, unit="", scorer=scorer)
         for name, part in ordered
@@ -49,6 +55,12 @@ def reported_metrics(report: Any, primary: Sequence[str], n: int, scorer: str) -
 def flat(report: Any) -> dict[str, float | None]:
     """A report as VLMEvalKit writes it into ``status.json``: ``Overall``, or ``split=test|Overall`` of a slice."""
     return {flat_name(name, part): value for name, part, value in _entries(report)}
+
+
+def main_of(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The main metric of a report as `flat` gives it: the overall one, else the first."""
+    name = next((each for each in report if each.lower().endswith("overall")), next(iter(report), None))
+    return {} if name is None else {name: report[name]}
 
 
 def flat_name(name: str, part: str) -> str:

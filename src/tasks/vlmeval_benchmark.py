@@ -64,8 +64,8 @@ class VLMEvalBenchmarkTask(TextTask):
         It gets the questions that have an answer; what it prints goes to the log.
 
         Returns:
-            The score ``status`` (0 an answer, 1 none, 2 a blank one, 3 an error); the metrics of the report, and
-            ``coverage`` and ``empty``.
+            The score ``status`` (0 an answer, 1 none, 2 a blank one, 3 an error); the metrics of the report, its main
+            one as ``score``, and ``coverage`` and ``empty``.
 
         Raises:
             DataError: If no sample has an answer, or the report has no numbers.
@@ -86,7 +86,7 @@ class VLMEvalBenchmarkTask(TextTask):
             primary = _primary(made, report)
         if printed.getvalue().strip():
             log.debug("%s prints: %s", setting.name, printed.getvalue().strip())
-        metrics = reported_metrics(report, primary, len(rows), SCORER)
+        metrics = reported_metrics(report, len(rows), SCORER, primary)
         return [Score("status", status, SCORER)], [*metrics, *shares(status, SCORER)]
 
 
@@ -127,10 +127,10 @@ def _judge(setting: EvalSetting) -> dict[str, Any]:
     return dict(setting.task_options.get("judge", RULES_ALONE))
 
 
-def _primary(made: Any, report: Any) -> list[str]:
-    """The names of the main metrics, where the class says which."""
+def _primary(made: Any, report: Any) -> dict[str, Any]:
+    """The main metrics, where the class says which."""
     choose = getattr(made, "report_primary_metric", None)
-    return [str(each) for each in choose(flat(report)) or ()] if callable(choose) else []
+    return dict(choose(flat(report)) or {}) if callable(choose) else {}
 
 
 task = VLMEvalBenchmarkTask()

@@ -13,7 +13,8 @@ from testbed.metrics.reported import flat, reported_metrics
 
 
 def found(report: Any, *primary: str) -> list[tuple[str, str, float | None]]:
-    return [(each.name, each.slice, each.value) for each in reported_metrics(report, primary, 4, "s@1")]
+    metrics = reported_metrics(report, 4, "s@1", dict.fromkeys(primary, 0.125))
+    return [(each.name, each.slice, each.value) for each in metrics]
 
 
 def test_a_table_has_a_metric_in_each_column_of_numbers_and_a_slice_in_each_row() -> None:
@@ -26,9 +27,14 @@ def test_a_table_has_a_metric_in_each_column_of_numbers_and_a_slice_in_each_row(
             ("maths", "split=dev", None),
             ("OCR", "split=test", 50.0),
             ("maths", "split=test", 1.0),
+            ("score", "overall", 0.125),
         ]
-    assert found(pd.DataFrame({"split": ["none"], "Overall": [0.5]})) == [("Overall", "overall", 0.5)]
-    assert found({"task": ["a", "a"], "acc": [1, 0]}) == [("acc", "task=a", 1.0), ("acc", "task=a, row=2", 0.0)]
+    assert found(pd.DataFrame({"split": ["none"], "Overall": [0.5]})) == [
+        ("Overall", "overall", 0.5),
+        ("score", "overall", 0.5),
+    ]
+    twice = found({"task": ["a", "a"], "acc": [1, 0]})
+    assert twice == [("acc", "task=a", 1.0), ("acc", "task=a, row=2", 0.0), ("score", "overall", 1.0)]
 
 
 def test_a_dictionary_within_others_has_names_with_dots() -> None:
@@ -39,8 +45,9 @@ def test_a_dictionary_within_others_has_names_with_dots() -> None:
         ("CIDEr", "overall", 0.5),
         ("maths.acc", "overall", 1.0),
         ("maths.by.dev", "overall", 0.5),
+        ("score", "overall", 0.1),
     ]
-    assert reported_metrics({"acc": 1}, (), 4, "s@1")[0].n == 4
+    assert reported_metrics({"acc": 1}, 4, "s@1")[0].n == 4
 
 
 def test_names_as_in_vlmevalkits_status() -> None:
@@ -51,4 +58,4 @@ def test_names_as_in_vlmevalkits_status() -> None:
 @pytest.mark.parametrize(("report", "why"), [(None, "returned None"), ("0.5", "returned str"), ({}, "no number")])
 def test_a_report_without_numbers_is_refused(report: Any, why: str) -> None:
     with pytest.raises(DataError, match=why):
-        reported_metrics(report, (), 4, "s@1")
+        reported_metrics(report, 4, "s@1")

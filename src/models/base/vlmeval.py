@@ -142,7 +142,8 @@ class _Asked:
     def _method(self, outer: str, inner: str) -> Callable[..., Any]:
         """The method of VLMEvalKit's base class if the object has it, else the one that it leads to."""
         names = (outer, inner) if _derives(type(self.model), "BaseModel", "BaseAPI") else (inner, outer)
-        return next(method for name in names if callable(method := getattr(self.model, name, None)))
+        found: Callable[..., Any] = next(each for name in names if callable(each := getattr(self.model, name, None)))
+        return found
 
     def _generation(self, answer: Any) -> Generation:
         """What the class returned, as an answer.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os.path as osp
 import tempfile
-from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,6 +13,7 @@ import pandas as pd
 from testbed.data.picture_files import write_pictures
 from testbed.data.rows import Picture
 from testbed.errors import DataError
+from testbed.metrics.reported import main_of
 from testbed.vlmevalkit.smp.file import LMUDataRoot, load, md5
 from testbed.vlmevalkit.smp.log import get_logger
 from testbed.vlmevalkit.smp.misc import toliststr
@@ -119,7 +119,6 @@ class ImageBaseDataset:
         """The pictures, then the question; of a row or its position."""
         return [*self._picture_items(line), {"type": "text", "value": self._row(line)["question"]}]
 
-    @abstractmethod
     def evaluate(self, eval_file: str, **judge_kwargs: Any) -> Any:
         """The metrics of a table of answers, as a table or a dictionary."""
         raise NotImplementedError(f"{type(self).__name__} has no evaluate")
@@ -127,9 +126,7 @@ class ImageBaseDataset:
     @classmethod
     def report_primary_metric(cls, metrics: Mapping[str, Any] | None) -> dict[str, Any]:
         """The metric that stands for all: the overall one, else the first."""
-        found = dict(metrics or {})
-        name = next((each for each in found if str(each).lower().endswith("overall")), next(iter(found), None))
-        return {} if name is None else {name: found[name]}
+        return main_of(metrics or {})
 
     def _row(self, line: Any) -> Any:
         return self.data.iloc[line] if isinstance(line, int) else line
