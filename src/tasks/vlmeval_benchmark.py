@@ -47,9 +47,11 @@ class VLMEvalBenchmarkTask(TextTask):
     scorer = SCORER
 
     def build(self, graph: Graph) -> Built:
-        """The model's answers to the class's prompts."""
+        """The model's answers to the class's prompts; text is generated as the model says, unless the setting does."""
         benchmark = _setting(graph.setting).benchmark
-        config = options_as(GenerationConfig, graph.setting, "generation")
+        options_as(GenerationConfig, graph.setting, "generation")  # refuses what there is not
+        own = getattr(graph.model, "generation", None) or {}
+        config = GenerationConfig(**{**own, **graph.setting.task_options.get("generation", {})})
         return Built(graph.row_answers(benchmark.prompt, config, benchmark.data_set, benchmark.forced))
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:

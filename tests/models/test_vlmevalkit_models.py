@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import os
+import threading
 from typing import Any
 
 import pytest
 from PIL import Image
+from torch import nn
 
 from testbed.data.rows import Picture, Row
 from testbed.errors import DefinitionError, RunError, SampleError
@@ -203,3 +205,25 @@ def test_what_a_model_is() -> None:
     assert first == same != other
     with pytest.raises(DefinitionError, match=r"a class with generate_inner\(message, dataset=None\) is expected"):
         VLMEvalModel("m", dict)
+
+
+class Holding(BaseModel):
+    def __init__(self, fill: float) -> None:
+        self.network = nn.Linear(2, 2)
+        nn.init.constant_(self.network.weight, fill)
+        nn.init.zeros_(self.network.bias)
+        self.lock = threading.Lock()  # which has no content that could be identified
+
+    def generate_inner(self, message: Any, dataset: str | None = None) -> str:
+        return str(self.network.weight[0, 0].item())
+
+
+def test_the_weights_are_those_of_the_networks_that_the_object_holds() -> None:
+    first, same, other = (VLMEvalModel("m", Holding, fill=fill).weights() for fill in (0.5, 0.5, 0.25))
+    assert first == same
+    assert first is not None
+    assert other is not None
+    assert first.id.startswith("state:")
+    assert first.id != other.id
+    assert first.size_bytes == 24
+    assert answer(Holding, fill=0.5).text == "0.5"

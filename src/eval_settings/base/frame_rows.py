@@ -40,8 +40,9 @@ class FrameRows(RowSource):
             )
         self.name = name
         self.ids = [str(each) for each in frame[INDEX]]
-        if len(set(self.ids)) < len(self.ids):
-            twice = next(each for place, each in enumerate(self.ids) if each in self.ids[:place])
+        self._places = {each: place for place, each in enumerate(self.ids)}
+        if len(self._places) < len(self.ids):
+            twice = next(each for place, each in enumerate(self.ids) if self._places[each] != place)
             raise DataError(f"{name}: two rows have the index {shortened(twice)}")
         self._frame = frame.reset_index(drop=True)
         self._folder = folder
@@ -72,7 +73,7 @@ class FrameRows(RowSource):
         """A row as the table has it, for code that takes such; with the pictures of ``row`` as base64."""
         import pandas as pd
 
-        line = dict(self._frame.iloc[self.ids.index(row.index)])
+        line = dict(self._frame.iloc[self._places[row.index]])
         if row.pictures and IMAGE in line:
             cells = [base64.b64encode(each.data).decode() for each in row.pictures]
             line[IMAGE] = cells[0] if len(cells) == 1 else cells

@@ -109,10 +109,12 @@ class ImageBaseDataset:
         folder = Path(self.img_root)
         folder.mkdir(parents=True, exist_ok=True)
         own = Path(tempfile.mkdtemp(dir=folder))
-        return write_pictures([Picture(decoded(cell), f"{line['index']}") for cell in cells], own)
+        return write_pictures([Picture(decoded(cell), f"{line['index']}") for cell in cells if cell], own)
 
     def picture_paths(self, line: Any) -> list[str]:
         """The files that ``image_path`` names: absolute, or in `img_root`."""
+        if "image_path" not in line:
+            return []
         return [osp.join(self.img_root, path) for path in toliststr(line["image_path"])]
 
     def build_prompt(self, line: Any) -> list[dict[str, str]]:
