@@ -1,8 +1,9 @@
 """What the imports in a plug-in file mean.
 
-A plug-in may import modules that lie beside it, as a script does, and the names of ImageNet-testbed (``registry``,
-``models.…``, ``eval_settings.…``, ``mldb.…``). These names hold in the files of plug-ins alone, wherever the import
-stands and whenever it runs; other code may have modules of the same names.
+A plug-in may import modules that lie beside it, as a script does, the names of ImageNet-testbed (``registry``,
+``models.…``, ``eval_settings.…``, ``mldb.…``), and those of VLMEvalKit (``vlmeval.…``) where that is not installed.
+These names hold in the files of plug-ins alone, wherever the import stands and whenever it runs; other code may have
+modules of the same names.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ _IN_PLACE = {
     "eval_settings.image_utils": "testbed.imagenet_testbed.image_utils",
     "eval_settings.eval_setting_subsample": "testbed.imagenet_testbed.eval_setting_subsample",
 }
+# VLMEvalKit's package, and what stands in for it.
+VLMEVALKIT, _STANDING_IN = "vlmeval", "testbed.vlmevalkit"
 _LEVELS = 3  # how many folders up from a file its neighbour packages are looked for
 
 _paths: dict[str, Path] = {}  # the modules of plug-ins, by name
@@ -65,11 +68,42 @@ def meant(name: str, file: str | Path) -> str:
     if not _is_of_plugin(str(file), len(_paths)):
         return name
     path = Path(file)
+    name = in_full(name, path)
     top, _, rest = name.partition(".")
+    if top == VLMEVALKIT:
+        return name if _is_installed(top) else _vlmevalkit(rest) or _in_tree(rest, path) or name
     if top in PACKAGES:
         return _OURS.get(name) or _beside_package(top, rest, path) or _IN_PLACE.get(name) or _testbeds(name) or name
     beside = _beside(path.parent, name, path)
     return name if beside is None or _found_by_python(top, beside.partition(".")[0]) else beside
+
+
+def in_full(name: str, file: Path) -> str:
+    """The full name of a module that a file in VLMEvalKit's tree imports by a relative one; other names as they are."""
+    if not name.startswith("."):
+        return name
+    folder = _tree(file)
+    if folder is None:
+        return name
+    try:
+        return importlib.util.resolve_name(name, ".".join([VLMEVALKIT, *file.parent.relative_to(folder).parts]))
+    except ImportError:
+        return name
+
+
+def _tree(file: Path) -> Path | None:
+    """The folder ``vlmeval`` that a file lies in."""
+    return next((each for each in file.parents if each.name == VLMEVALKIT), None)
+
+
+def _in_tree(rest: str, file: Path) -> str | None:
+    """A module in VLMEvalKit's tree around a file; its packages, which import everything, are not run for it."""
+    folder = _tree(file)
+    if folder is None or not rest:
+        return None
+    path = folder.joinpath(*rest.split("."))
+    places = (path.with_name(f"{path.name}.py"), path / "__init__.py")
+    return next((module_name(place) for place in places if place != file and place.is_file()), None)
 
 
 def plain_name(module: str) -> str:
@@ -86,11 +120,29 @@ def _is_of_plugin(file: str, known_paths: int) -> bool:
 
 def _testbeds(name: str) -> str | None:
     """A module of testbed that has this name within the package."""
+    return _existing(f"testbed.{name}")
+
+
+def _vlmevalkit(rest: str) -> str | None:
+    """The module that stands in for one of VLMEvalKit's, if there is one."""
+    return _existing(f"{_STANDING_IN}.{rest}" if rest else _STANDING_IN)
+
+
+def _existing(name: str) -> str | None:
     try:
-        found = importlib.util.find_spec(f"testbed.{name}")
+        found = importlib.util.find_spec(name)
     except ModuleNotFoundError:
         return None
-    return f"testbed.{name}" if found else None
+    return name if found else None
+
+
+@lru_cache(maxsize=8)
+def _is_installed(top: str) -> bool:
+    """Whether Python finds a package by itself."""
+    try:
+        return importlib.util.find_spec(top) is not None
+    except (ImportError, ValueError):
+        return True  # loaded by hand
 
 
 def _beside_package(top: str, rest: str, file: Path) -> str | None:

@@ -15,7 +15,7 @@ FOLDERS = {"src": "testbed", "db": "testbed.db", "plotting": "testbed.plotting"}
 ROOMS = """
     errors lifeline first_names calls jsontext memory entities normalform references sourcecode
     plugin_names described_code described_classes identity fingerprints inputs paths reading
-    registry corruptions data record models metrics answers db eval_settings imagenet_testbed
+    registry corruptions data record models metrics answers vlmevalkit db eval_settings imagenet_testbed
     graph tasks work runner
     analyses exchange console plotting cli
 """.split()

@@ -87,7 +87,8 @@ def _headlines(results: Sequence[Any]) -> dict[str, str]:
     shown = {}
     for setting, metrics in found.items():
         fractions = sorted(name for name, fraction in metrics.items() if fraction)
-        shown[setting] = main_metric(metrics) or [*fractions, *sorted(metrics)][0]
+        others = [name for name in metrics if name != "coverage"]
+        shown[setting] = main_metric(others) or main_metric(metrics) or [*fractions, *sorted(metrics)][0]
     return shown
 
 

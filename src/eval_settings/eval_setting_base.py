@@ -2,6 +2,7 @@
 
 from testbed.eval_settings.base.metric import Percent, accuracy_topk
 from testbed.eval_settings.base.setting import Dataset, EvalSetting, Scoring, StandardDataset
+from testbed.eval_settings.base.vlmeval import VLMEvalBenchmark
 
 __all__ = [
     "Dataset",
@@ -9,5 +10,6 @@ __all__ = [
     "Percent",
     "Scoring",
     "StandardDataset",
+    "VLMEvalBenchmark",
     "accuracy_topk",
 ]

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from testbed.plugin_names import PACKAGES, PREFIX, meant, module_name, module_path
+from testbed.plugin_names import PACKAGES, PREFIX, VLMEVALKIT, in_full, meant, module_name, module_path
 from testbed.registry import own_sources
 
 _beside: set[str] = set()  # modules that plug-ins have imported, rather than plug-ins themselves
@@ -99,6 +99,9 @@ def _importer(file: str) -> Callable[..., Any]:
         level: int = 0,
     ) -> ModuleType:
         if level:
+            full = in_full("." * level + name, Path(file))
+            if not full.startswith("."):
+                return plugin_import(full, globals, locals, fromlist)
             return builtins.__import__(name, globals, locals, fromlist or (), level)
         if name in _PARTED:
             return _Package(name, file)
@@ -121,8 +124,10 @@ def _by_python(name: str, file: str, fromlist: Sequence[str]) -> ModuleType:
         return builtins.__import__(name, fromlist=fromlist)
     except ModuleNotFoundError as error:
         top = name.partition(".")[0]
-        if top in PACKAGES and (error.name or "").partition(".")[0] == top:
+        if top in (*PACKAGES, VLMEVALKIT) and (error.name or "").partition(".")[0] == top:
             message = f"No module named {name!r}: testbed has none, and there is none beside {file}"
+            if top == VLMEVALKIT:
+                message += "; VLMEvalKit itself is not installed"
             raise ModuleNotFoundError(message, name=name) from None
         raise
 

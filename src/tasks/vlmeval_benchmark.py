@@ -1,0 +1,138 @@
+"""Benchmarks in VLMEvalKit's form: the class makes the questions, and its ``evaluate`` scores the stored answers."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import json
+import logging
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.entities import Metric, Score
+from testbed.errors import DefinitionError
+from testbed.eval_settings.base.vlmeval import VLMEvalBenchmark
+from testbed.graph.nodes import Built
+from testbed.metrics.caption_status import shares
+from testbed.metrics.reported import flat, reported_metrics
+from testbed.models.base.capability import GenerationConfig
+from testbed.tasks.captioning import require_some
+from testbed.tasks.parts.generation import TextTask, texts_and_status
+from testbed.tasks.task_base import options_as
+from testbed.vlmevalkit.smp.file import dump, fits_workbook, typed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.graph.build import Graph
+    from testbed.graph.values import Values
+    from testbed.models.model_base import ModelDefinition
+
+SCORER = "vlmeval_benchmark@1"
+RULES_ALONE = {"model": "exact_matching"}
+
+log = logging.getLogger("testbed")
+
+
+class VLMEvalBenchmarkTask(TextTask):
+    """A model answers the questions of a benchmark's class, which scores the answers."""
+
+    name = "vlmeval_benchmark"
+    options = frozenset({"judge", "generation"})
+    scorer = SCORER
+
+    def build(self, graph: Graph) -> Built:
+        """The model's answers to the class's prompts; text is generated as the model says, unless the setting does."""
+        benchmark = _setting(graph.setting).benchmark
+        options_as(GenerationConfig, graph.setting, "generation")  # refuses what there is not
+        own = getattr(graph.model, "generation", None) or {}
+        config = GenerationConfig(**{**own, **graph.setting.task_options.get("generation", {})})
+        return Built(graph.row_answers(benchmark.prompt, config, benchmark.data_set, benchmark.forced))
+
+    def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
+        """The class with all its code, and what ``evaluate`` is given."""
+        return {"scorer": SCORER, "benchmark": _setting(setting).benchmark, "judge": _judge(setting)}
+
+    def score(
+        self, values: Values, setting: EvalSetting, model: ModelDefinition | None
+    ) -> tuple[list[Score], list[Metric]]:
+        """What the class's ``evaluate`` reports; see `testbed.metrics.reported`.
+
+        It gets the questions that have an answer; what it prints goes to the log.
+
+        Returns:
+            The score ``status`` (0 an answer, 1 none, 2 a blank one, 3 an error); the metrics of the report, its main
+            one as ``score``, and ``coverage`` and ``empty``.
+
+        Raises:
+            DataError: If no sample has an answer, or the report has no numbers.
+        """
+        made = _setting(setting).benchmark.made
+        texts, status = texts_and_status(values.outputs)
+        require_some(status, values, setting)
+        answered = [place for place, text in enumerate(texts) if text is not None]
+        rows = [
+            {"index": values.samples[place].id, **values.samples[place].target, **_answer(values.outputs[place])}
+            for place in answered
+        ]
+        name = f"{'model' if model is None else model.name}_{made.dataset_name}"
+        printed = io.StringIO()
+        with tempfile.TemporaryDirectory(prefix="testbed-") as folder, contextlib.redirect_stdout(printed):
+            path = write_answers(rows, Path(folder), re.sub(r"[^\w.+-]+", "_", name))
+            report = made.evaluate(str(path), **_judge(setting))
+            primary = _primary(made, report)
+        if printed.getvalue().strip():
+            log.debug("%s prints: %s", setting.name, printed.getvalue().strip())
+        metrics = reported_metrics(report, len(rows), SCORER, primary)
+        return [Score("status", status, SCORER)], [*metrics, *shares(status, SCORER)]
+
+
+def write_answers(rows: list[dict[str, str]], folder: Path, name: str) -> Path:
+    """Writes a table of answers as VLMEvalKit does: a workbook, or a TSV file where a workbook cannot hold the texts.
+
+    Args:
+        rows: The columns of each row.
+        folder: Where to.
+        name: The file's name, without its ending.
+
+    Returns:
+        The file.
+    """
+    import pandas as pd
+
+    table: pd.DataFrame = typed(pd.DataFrame(rows, dtype=object))
+    whole = importlib.util.find_spec("openpyxl") is not None and fits_workbook(table)
+    path = folder / f"{name}.{'xlsx' if whole else 'tsv'}"
+    dump(table, path)
+    return path
+
+
+def _answer(output: Mapping[str, Any]) -> dict[str, str]:
+    """The columns of an answer."""
+    records = (output.get("extra") or {}).get("extra_records")
+    told = {} if records is None else {"extra_records": json.dumps(records, ensure_ascii=False)}
+    return {"prediction": output["text"], **told}
+
+
+def _setting(setting: EvalSetting) -> VLMEvalBenchmark:
+    if not isinstance(setting, VLMEvalBenchmark):
+        raise DefinitionError(f"{setting.name}: the task vlmeval_benchmark is that of VLMEvalBenchmark(name, cls)")
+    return setting
+
+
+def _judge(setting: EvalSetting) -> dict[str, Any]:
+    return dict(setting.task_options.get("judge", RULES_ALONE))
+
+
+def _primary(made: Any, report: Any) -> dict[str, Any]:
+    """The main metrics, where the class says which."""
+    choose = getattr(made, "report_primary_metric", None)
+    return dict(choose(flat(report)) or {}) if callable(choose) else {}
+
+
+task = VLMEvalBenchmarkTask()

@@ -1,0 +1,54 @@
+"""How answers are scored by classes of VLMEvalKit's that bring an ``evaluate``: by testbed's rules, without a judge."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from testbed.errors import UnsupportedError
+from testbed.vlmevalkit.smp.file import dump, get_intermediate_file_path, load
+
+RULES = "default"
+
+
+def columns_of(line: Any) -> dict[str, str]:
+    """The cells of a row as texts, without pictures; an empty one is left out."""
+    return {
+        str(name): str(value)
+        for name, value in line.items()
+        if name not in ("image", "image_path") and not isinstance(value, list) and not pd.isna(value)
+    }
+
+
+def scored(eval_file: str, scoring: str, judge_kwargs: dict[str, Any]) -> pd.DataFrame:
+    """The table of answers with the columns ``extracted`` and ``hit`` (in [0, 1]).
+
+    Raises:
+        UnsupportedError: If a judge is asked for.
+    """
+    judge = judge_kwargs.get("model", "exact_matching")
+    if judge != "exact_matching":
+        raise UnsupportedError(f"the judge {judge!r} is VLMEvalKit's; without it, answers are read by rules alone")
+    rules = importlib.import_module("testbed.answers.scorings").SCORINGS[scoring]
+    table: pd.DataFrame = load(eval_file)
+    verdicts = [rules(columns_of(row), str(row["prediction"]), RULES) for _, row in table.iterrows()]
+    return table.assign(extracted=[each.extracted for each in verdicts], hit=[each.score for each in verdicts])
+
+
+def report(table: pd.DataFrame, eval_file: str, scale: float, by: Sequence[str] = ("l2-category", "category")) -> Any:
+    """The mean of ``hit``: a row for each ``split`` (``none`` without), a column for all and for each category."""
+    splits = table["split"].fillna("none") if "split" in table else pd.Series("none", index=table.index)
+    rows = []
+    for split in sorted(set(splits)):
+        part = table[splits == split]
+        row = {"split": split, "Overall": part["hit"].mean() * scale}
+        for column in by:
+            if column in table:
+                row |= {str(name): rest["hit"].mean() * scale for name, rest in part.groupby(column)}
+        rows.append(row)
+    found = pd.DataFrame(rows)
+    dump(found, get_intermediate_file_path(eval_file, "_acc", "csv"))
+    return found

@@ -1,0 +1,208 @@
+"""VLMEvalKit's files: tables and JSON are read and written; pickles are not."""
+
+from __future__ import annotations
+
+import csv
+import json
+import mimetypes
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from testbed import paths
+from testbed.data.picture_files import is_picture_file
+from testbed.errors import DataError, MissingExtraError
+
+INFER_FAIL_MSG = "Failed to obtain answer"
+
+# How tables are read: each cell is its text, only an empty one is absent.
+_TEXTS: dict[str, Any] = {"keep_default_na": False, "na_values": [""], "dtype": str}
+_PREDICTION = "prediction"
+_LONGEST_CELL = 32_767  # characters
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]|_x[0-9A-Fa-f]{4}_")  # what Excel's files cannot hold, or take as that
+
+
+def LMUDataRoot() -> str:
+    """VLMEvalKit's folder of tables: ``$LMUData``, else ``~/LMUData``."""
+    given = getattr(paths, "lmu_data_root", None)  # which knows the run's --lmu-data
+    return str(given()) if given else os.path.expanduser(os.environ.get("LMUData") or "~/LMUData")  # noqa: SIM112
+
+
+def load(f: str | os.PathLike[str], fmt: str | None = None) -> Any:
+    """The content of a file: a table of pandas (xlsx, tsv, csv), or what a JSON file has (json, jsonl).
+
+    ``None`` and ``NA`` are texts, and only columns of numbers that are written as Python writes them become numbers:
+    ``007`` and ``1.50`` are texts, and whole numbers stay so where a cell is empty. A prediction is a text in any case.
+
+    Raises:
+        DataError: If the file is of another kind.
+    """
+    path = Path(f)
+    kind = fmt or path.suffix.lstrip(".").lower()
+    if kind == "json":
+        return json.loads(path.read_text(encoding="utf-8"))
+    if kind == "jsonl":
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    if kind == "xlsx":
+        return _whole(pd.read_excel(path, **{**_TEXTS, "dtype": object}).infer_objects())
+    if kind in ("tsv", "csv"):
+        sep = "\t" if kind == "tsv" else ","
+        return _whole(typed(pd.read_csv(path, sep=sep, **_TEXTS)))
+    raise DataError(f"{path}: {_refusal(kind)}")
+
+
+def dump(data: Any, f: str | os.PathLike[str], **kwargs: Any) -> None:
+    """Writes a table (xlsx, tsv, csv) or JSON (json, jsonl).
+
+    Raises:
+        DataError: If the file is of another kind.
+    """
+    path = Path(f)
+    kind = path.suffix.lstrip(".").lower()
+    if kind in ("json", "jsonl"):
+        content = data.to_dict("records") if isinstance(data, pd.DataFrame) else data
+        if kind == "json":
+            text = json.dumps(content, indent=4, ensure_ascii=False, default=_plain)
+        else:
+            text = "\n".join(json.dumps(each, ensure_ascii=False, default=_plain) for each in content)
+        path.write_text(text, encoding="utf-8")
+    elif kind == "xlsx":
+        write_workbook(data, path)
+    elif kind in ("tsv", "csv"):
+        options = {"quoting": csv.QUOTE_ALL, **kwargs}
+        data.to_csv(path, sep="\t" if kind == "tsv" else ",", index=False, encoding="utf-8", **options)
+    else:
+        raise DataError(f"{path}: {_refusal(kind)}")
+
+
+def write_workbook(table: pd.DataFrame, path: Path) -> None:
+    """Writes a table as a workbook; a text that begins with ``=`` is a text there, too.
+
+    Raises:
+        MissingExtraError: If openpyxl is not installed.
+    """
+    try:
+        from openpyxl import Workbook
+        from openpyxl.cell import WriteOnlyCell
+    except ImportError as error:
+        raise MissingExtraError("openpyxl", "xlsx", f"the workbook {path}") from error
+
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet()
+    sheet.append([str(name) for name in table.columns])
+    for row in table.itertuples(index=False, name=None):
+        cells = []
+        for value in row:
+            cell = WriteOnlyCell(sheet, value=_cell(value))
+            if isinstance(value, str):
+                cell.data_type = "s"
+            cells.append(cell)
+        sheet.append(cells)
+    book.save(path)
+
+
+def fits_workbook(table: pd.DataFrame) -> bool:
+    """Whether a workbook holds all texts of a table unchanged: none is too long, or has control characters."""
+    texts = (cell for column in table.columns for cell in table[column] if isinstance(cell, str))
+    return not any(len(text) > _LONGEST_CELL or _CONTROL.search(text) for text in texts)
+
+
+def md5(s: str) -> str:
+    """The MD5 digest of a file, or of a text."""
+    import hashlib
+
+    if os.path.isfile(s):
+        with open(s, "rb") as file:
+            return hashlib.file_digest(file, "md5").hexdigest()
+    return hashlib.md5(s.encode(), usedforsecurity=False).hexdigest()
+
+
+def file_size(f: str, unit: str = "GB") -> float:
+    """The size of a file, in GB, MB or KB of 1024."""
+    return os.stat(f).st_size / 1024.0 ** {"GB": 3, "MB": 2, "KB": 1}[unit]
+
+
+def parse_file(s: str) -> tuple[str | None, str]:
+    """The media type of a picture's path, and the path; (None, the text) for anything else. Nothing is downloaded."""
+    return (mimetypes.guess_type(s)[0] or "image/png", s) if is_picture_file(s) else (None, s)
+
+
+def get_file_extension(file_path: str) -> str:
+    """What follows the last dot."""
+    return str(file_path).rsplit(".", 1)[-1]
+
+
+def get_pred_file_format() -> str:
+    """The format of tables of answers: ``$PRED_FORMAT``, else ``xlsx``."""
+    return os.environ.get("PRED_FORMAT", "").lower() or "xlsx"
+
+
+def get_eval_file_format() -> str:
+    """The format of tables of metrics: ``$EVAL_FORMAT``, else ``csv``."""
+    return os.environ.get("EVAL_FORMAT", "").lower() or "csv"
+
+
+def get_intermediate_file_path(eval_file: str, suffix: str, target_format: str | None = None) -> str:
+    """The path of a file beside the table of answers: its name with a suffix, and the ending that goes with that."""
+    path, ending = os.path.splitext(eval_file)
+    if target_format is None:
+        if suffix.endswith(("_tmp", "_response", "_processed", "_rating", "_config", "_meta")):
+            target_format = "json"
+        elif suffix.endswith(("_acc", "_fine", "_metrics")):
+            target_format = get_eval_file_format()
+        else:
+            target_format = ending.lstrip(".")
+    return f"{path}{suffix}.{target_format}"
+
+
+def typed(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of texts with numbers in the columns of numbers."""
+    for column in table.columns:
+        filled = table[column].dropna()
+        numbers = _numbers(filled, int) or _numbers(filled, float)
+        if column == _PREDICTION or numbers is None:
+            continue
+        # An integer beside an empty cell would become 5.0.
+        kind = None if len(filled) == len(table) else object
+        table[column] = pd.Series(numbers, index=filled.index, dtype=kind).reindex(table.index)
+    return table
+
+
+def _whole(table: pd.DataFrame) -> pd.DataFrame:
+    """A table in which each prediction is a text."""
+    if _PREDICTION in table:
+        table[_PREDICTION] = ["" if pd.isna(each) else str(each) for each in table[_PREDICTION]]
+    return table
+
+
+def _numbers(cells: pd.Series, kind: type) -> list[Any] | None:
+    """The cells as numbers; None if there are none, or one of them is written otherwise."""
+    try:
+        numbers = [kind(cell) for cell in cells]
+    except ValueError:
+        return None
+    return numbers if numbers and all(str(n) == cell for n, cell in zip(numbers, cells, strict=True)) else None
+
+
+def _refusal(kind: str) -> str:
+    if kind in ("pkl", "pickle"):
+        return "pickles can run code, so they are neither read nor written; use json, tsv or xlsx"
+    return f"files of the kind {kind!r} are not known; known are xlsx, tsv, csv, json and jsonl"
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or (isinstance(value, float) and value != value):
+        return None
+    return value if isinstance(value, str | int | float | bool) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")

@@ -1,0 +1,194 @@
+"""VLMEvalKit's helpers and dataset classes, as its guide uses them."""
+
+from __future__ import annotations
+
+import base64
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from testbed.data.rows import Picture
+from testbed.errors import DataError, DefinitionError, SampleError
+from testbed.eval_settings.eval_setting_base import VLMEvalBenchmark
+from testbed.tasks.vlmeval_benchmark import write_answers
+from testbed.vlmevalkit.dataset import ImageBaseDataset, ImageMCQDataset, ImageVQADataset
+from testbed.vlmevalkit.smp import (
+    decode_base64_to_image,
+    decode_base64_to_image_file,
+    dump,
+    encode_image_file_to_base64,
+    encode_image_to_base64,
+    get_intermediate_file_path,
+    load,
+    toliststr,
+)
+
+
+def png(shade: int) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (3, 2), (shade, 0, 0)).save(file, "PNG")
+    return file.getvalue()
+
+
+LONG, QUOTED = "https://x.org/" + "y" * 3000, "a\tb\n\"c\" 'd'"
+ANSWERS = ["None", "NA", "", "=1+1", "007", "1.50", "nan", "true", LONG, QUOTED, "是"]
+
+
+@pytest.mark.parametrize("kind", ["xlsx", "tsv", "csv"])
+def test_tables_keep_texts_and_numbers(kind: str, tmp_path: Path) -> None:
+    n = len(ANSWERS)
+    table = pd.DataFrame({"index": range(n), "prediction": ANSWERS, "answer": ANSWERS, "score": np.arange(n) / 4})
+    table["option"] = [5, *[None] * (n - 1)]
+    dump(table, str(tmp_path / f"t.{kind}"))
+    found = load(str(tmp_path / f"t.{kind}"))
+    assert list(found["prediction"]) == ANSWERS
+    assert [None if pd.isna(each) else each for each in found["answer"]] == [each or None for each in ANSWERS]
+    assert list(found["index"]) == list(range(n))
+    assert list(found["score"]) == [each / 4 for each in range(n)]
+    assert str(found["option"][0]).partition(".")[0] == "5"
+    assert found["option"].isna().sum() == n - 1
+
+
+def test_whole_numbers_stay_so_beside_an_empty_cell(tmp_path: Path) -> None:
+    (tmp_path / "t.tsv").write_text("index\tE\tA\n1\t5\t01\n2\t\t2\n")
+    assert list(load(str(tmp_path / "t.tsv"))["E"])[:1] == [5]
+    assert f"E. {load(str(tmp_path / 't.tsv'))['E'][0]}" == "E. 5"
+    assert list(load(str(tmp_path / "t.tsv"))["A"]) == ["01", "2"]
+
+
+def test_json_is_read_and_pickles_are_not(tmp_path: Path) -> None:
+    dump({"a": np.float64(1.5), "b": np.arange(2)}, str(tmp_path / "x.json"))
+    assert load(str(tmp_path / "x.json")) == {"a": 1.5, "b": [0, 1]}
+    dump([{"a": 1}, {"a": 2}], str(tmp_path / "x.jsonl"))
+    assert load(str(tmp_path / "x.jsonl")) == [{"a": 1}, {"a": 2}]
+    for act in (lambda: load("x.pkl"), lambda: dump({}, "x.pkl")):
+        with pytest.raises(DataError, match=r"^x.pkl: pickles can run code, so they are neither read nor written"):
+            act()
+
+
+@pytest.mark.parametrize("text", ["x" * 40_000, "bell\x07"])
+def test_a_text_that_no_workbook_holds_goes_into_a_tsv_file(text: str, tmp_path: Path) -> None:
+    path = write_answers([{"index": "1", "prediction": text}], tmp_path, "m_s")
+    assert path.name == "m_s.tsv"
+    assert load(path)["prediction"][0] == text
+    assert write_answers([{"index": "1", "prediction": "cat"}], tmp_path, "m_s").name == "m_s.xlsx"
+
+
+def test_lists_are_read_and_never_run() -> None:
+    assert toliststr("['a', 'b']") == ["a", "b"]
+    assert toliststr("[1, 2]") == ["1", "2"]
+    assert toliststr("a") == ["a"]
+    assert toliststr(["a", 1]) == ["a", "1"]
+    assert toliststr("[__import__('os').getcwd()]") == ["[__import__('os').getcwd()]"]
+
+
+def test_pictures_as_base64(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(png(200))
+    text = encode_image_file_to_base64(str(tmp_path / "a.png"), fmt="PNG")
+    assert decode_base64_to_image(text).getpixel((0, 0)) == (200, 0, 0)
+    large = encode_image_to_base64(Image.new("RGBA", (200, 100)))
+    assert decode_base64_to_image(large, target_size=20).size == (20, 10)
+    decode_base64_to_image_file(base64.b64encode(png(7)).decode(), str(tmp_path / "new" / "b.png"))
+    assert (tmp_path / "new" / "b.png").read_bytes() == png(7)
+
+
+def test_files_beside_the_answers() -> None:
+    assert get_intermediate_file_path("/w/m.v1_s.xlsx", "_acc") == "/w/m.v1_s_acc.csv"
+    assert get_intermediate_file_path("/w/m_s.xlsx", "_gpt4_result", "json") == "/w/m_s_gpt4_result.json"
+
+
+# Dataset classes --------------------------------------------------------------------------------------------------
+
+
+class Own(ImageBaseDataset):
+    """A benchmark that makes its table itself."""
+
+    def load_data(self, dataset: str) -> pd.DataFrame:
+        picture = base64.b64encode(png(1)).decode()
+        other = base64.b64encode(png(2)).decode()
+        columns = {"index": ["10", "11", "12"], "image": [picture, "10", repr([other, picture])]}
+        texts = {"question": ["a?", "b?", "c?"], "A": ["yes", "None", "5"], "B": ["no", "1", None]}
+        return pd.DataFrame({**columns, **texts})
+
+    def evaluate(self, eval_file: str, **judge_kwargs: Any) -> Any:
+        return {"acc": 0.5}
+
+
+def prompts(cls: type, **options: Any) -> list[Any]:
+    benchmark = VLMEvalBenchmark("own", cls, **options).benchmark
+    rows = benchmark.open()
+    return [benchmark.prompt(rows.row(position))[0] for position in range(len(rows))]
+
+
+def plain(turn: list[Any]) -> list[Any]:
+    return [part.data if isinstance(part, Picture) else part for part in turn]
+
+
+def test_a_row_has_its_pictures_or_those_of_the_row_it_names() -> None:
+    assert [plain(each) for each in prompts(Own)] == [[png(1), "a?"], [png(1), "b?"], [png(2), png(1), "c?"]]
+    made = Own("own")
+    assert list(made.data["index"]) == [10, 11, 12]
+    assert [item["type"] for item in made.build_prompt(2)] == ["image", "image", "text"]  # by position
+
+
+def test_the_classes_of_vlmevalkit_ask_as_they_do_there() -> None:
+    class Choice(Own, ImageMCQDataset):
+        pass
+
+    class Short(Own, ImageVQADataset):
+        pass
+
+    ending = "Please select the correct answer from the options above. \n"
+    assert [plain(each)[-1] for each in prompts(Choice)] == [
+        f"Question: a?\nOptions:\nA. yes\nB. no\n{ending}",
+        f"Question: b?\nOptions:\nA. None\nB. 1\n{ending}",
+        f"Question: c?\nOptions:\nA. 5\n{ending}",
+    ]
+    assert plain(prompts(Short)[0])[1:] == ["a?\nAnswer the question using a single word or phrase."]
+
+
+def test_multiple_choice_is_scored_by_rules(tmp_path: Path) -> None:
+    pytest.importorskip("testbed.answers.scorings")
+    rows = [
+        {"index": str(n), "A": "cat", "B": "dog", "answer": "B", "category": kind, "split": "dev", "prediction": said}
+        for n, (kind, said) in enumerate([("x", "B"), ("x", "The answer is B."), ("y", "A"), ("y", "I do not know")])
+    ]
+    path = write_answers(rows, tmp_path, "m_s")
+    found = object.__new__(ImageMCQDataset).evaluate(str(path), model="exact_matching")
+    assert found.to_dict("records") == [{"split": "dev", "Overall": 0.5, "x": 1.0, "y": 0.0}]
+
+
+def test_pictures_in_files_are_read_within_their_folder_only(tmp_path: Path) -> None:
+    (tmp_path / "images" / "own").mkdir(parents=True)
+    (tmp_path / "images" / "own" / "a.png").write_bytes(png(3))
+    (tmp_path / "secret.png").write_bytes(png(4))
+
+    class Files(Own):
+        def load_data(self, dataset: str) -> pd.DataFrame:
+            self.img_root = str(tmp_path / "images" / dataset)
+            paths = ["a.png", "../../secret.png", "b.png"]
+            return pd.DataFrame({"index": [1, 2, 3], "image_path": paths, "question": ["?", "?", "?"]})
+
+    benchmark = VLMEvalBenchmark("own", Files).benchmark
+    rows = benchmark.open()
+    assert plain(benchmark.prompt(rows.row(0))[0]) == [png(3), "?"]
+    for position, why in ((1, "is not in"), (2, "cannot be read: No such file")):
+        with pytest.raises(SampleError, match=why):
+            rows.row(position)
+
+
+def test_what_is_no_benchmark_is_refused() -> None:
+    with pytest.raises(DefinitionError, match="int has no build_prompt and no evaluate"):
+        VLMEvalBenchmark("own", int)
+
+    class Broken(Own):
+        def build_prompt(self, line: Any) -> Any:
+            raise KeyError("hint")
+
+    with pytest.raises(SampleError, match=r"10: Broken\.build_prompt fails: KeyError: 'hint'"):
+        prompts(Broken)
