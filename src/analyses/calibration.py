@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 Method = Literal["ppi", "post-stratified", "rogan-gladen"]
-METHODS = {"ppi": prediction_powered, "post-stratified": post_stratified, "rogan-gladen": rogan_gladen_of}
+METHODS: Mapping[str, Callable[..., Estimate]] = {
+    "ppi": prediction_powered,
+    "post-stratified": post_stratified,
+    "rogan-gladen": rogan_gladen_of,
+}
 ID, LABEL, MODEL, ANNOTATOR = "id", "label", "model", "annotator"
 _WORDS = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0, "correct": 1.0, "incorrect": 0.0}
 
