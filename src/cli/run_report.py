@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from testbed.runner.report import Report
 
 SHOWN_REASONS = 10
-ANSWERED = ("question_answering@", "judged_answers@")  # scorers of answers to questions
+ANSWERED = ("question_answering@", "judged_answers@", "vlmeval_benchmark@")  # scorers of answers to questions
 SHOWN_MODELS = 3
 FINISHED = ("complete", "stored", "derived", "scored")  # statuses of cells with results
 STATUSES = ("complete", "derived", "scored", "stored", "unsupported", "failed", "incomplete", "stopped")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Iterator
-from typing import Any
 
+from testbed.data.tables.known import KnownTable, known_tables
 from testbed.vlmevalkit.dataset.image_base import ImageBaseDataset
 
 
@@ -27,11 +25,9 @@ def DATASET_MODALITY(dataset: str | None, *, default: str = "IMAGE") -> str:
     return found.MODALITY if found is not None else default if known is None else str(known.modality)
 
 
-def _known(dataset: str | None) -> Any:
+def _known(dataset: str | None) -> KnownTable | None:
     """VLMEvalKit's set of this name."""
-    if importlib.util.find_spec("testbed.data.tables.known") is None:
-        return None
-    return importlib.import_module("testbed.data.tables.known").known_tables().get(dataset)
+    return known_tables().get(dataset or "")
 
 
 def _class_of(dataset: str | None) -> type[ImageBaseDataset] | None:

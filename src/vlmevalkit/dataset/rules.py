@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
+from testbed.answers.scorings import SCORINGS
 from testbed.errors import UnsupportedError
 from testbed.vlmevalkit.smp.file import dump, get_intermediate_file_path, load
 
@@ -32,7 +32,7 @@ def scored(eval_file: str, scoring: str, judge_kwargs: dict[str, Any]) -> pd.Dat
     judge = judge_kwargs.get("model", "exact_matching")
     if judge != "exact_matching":
         raise UnsupportedError(f"the judge {judge!r} is VLMEvalKit's; without it, answers are read by rules alone")
-    rules = importlib.import_module("testbed.answers.scorings").SCORINGS[scoring]
+    rules = SCORINGS[scoring]
     table: pd.DataFrame = load(eval_file)
     verdicts = [rules(columns_of(row), str(row["prediction"]), RULES) for _, row in table.iterrows()]
     return table.assign(extracted=[each.extracted for each in verdicts], hit=[each.score for each in verdicts])

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from testbed import paths
 from testbed.data.picture_files import is_picture_file
 from testbed.errors import DataError, MissingExtraError
+from testbed.paths import lmu_data_root
 
 INFER_FAIL_MSG = "Failed to obtain answer"
 
@@ -27,9 +27,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]|_x[0-9A-Fa-f]{4}_")  # what Excel's
 
 
 def LMUDataRoot() -> str:
-    """VLMEvalKit's folder of tables: ``$LMUData``, else ``~/LMUData``."""
-    given = getattr(paths, "lmu_data_root", None)  # which knows the run's --lmu-data
-    return str(given()) if given else os.path.expanduser(os.environ.get("LMUData") or "~/LMUData")  # noqa: SIM112
+    """VLMEvalKit's folder of tables: that of the run (``--lmu-data``), else ``$LMUData``, else ``~/LMUData``."""
+    return str(lmu_data_root())
 
 
 def load(f: str | os.PathLike[str], fmt: str | None = None) -> Any:
