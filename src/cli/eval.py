@@ -81,6 +81,12 @@ POSITIVE = click.IntRange(min=1)
 @checkpoints_option
 @lmu_data_option
 @clip_cc_options
+@click.option(
+    "--vlmevalkit",
+    type=click.Path(path_type=Path),
+    metavar="FILE.json",
+    help="Run the models on the sets of a configuration file of VLMEvalKit, besides those that are named.",
+)
 @task_options
 @scorer_options
 @click.option("--dry-run", is_flag=True, help="Print the plan and do nothing.")
@@ -176,6 +182,8 @@ def command(
     set_up_logging(verbose, lambda line: click.echo(line, err=True))
     require_amount(given["verify"])
     options = _options(given, inputs, verbose)
+    if given["vlmevalkit"] is not None:
+        models, eval_settings, options = _with_config(given["vlmevalkit"], models, eval_settings, options)
     bench = translate(clip_cc, base_dir, models, predictions) if clip_cc is not None else None
     if bench is not None:
         models, options = bench.models, bench.options(options)
@@ -202,6 +210,19 @@ def command(
 
         options = replace(options, db_url=str(Path(folder) / "results.db"), payload_url="")
         return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, False, heads, bench)
+
+
+def _with_config(
+    path: Path, models: Sequence[str], eval_settings: Sequence[str], options: RunOptions
+) -> tuple[Sequence[str], Sequence[str], RunOptions]:
+    """Models, settings and options with those of a configuration file of VLMEvalKit's."""
+    from dataclasses import replace
+
+    from testbed.models.base.vlmeval_config import read_config
+
+    config = read_config(path)
+    plugins = (*options.plugins, str(path.expanduser().resolve()))
+    return (*models, *config.models), (*eval_settings, *config.data.values()), replace(options, plugins=plugins)
 
 
 def _require(models: Sequence[str], eval_settings: Sequence[str], base_dir: Path | None) -> None:
