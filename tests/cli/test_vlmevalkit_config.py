@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_server import completion, serving
+from chat_server import Reply, completion, serving
 from table_world import PHOTOS, questions
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
@@ -21,7 +21,7 @@ def written(path: Path, models: dict[str, Any], data: dict[str, Any]) -> str:
 
 def test_the_models_of_a_file_answer_its_sets(program: Any, tmp_path: Path) -> None:
     questions(tmp_path / "lmu" / "MMStar.tsv", len(PHOTOS))
-    with serving(lambda asked: completion("A")) as server:
+    with serving(lambda asked: Reply(completion("A"))) as server:
         served = {"class": "LMDeployAPI", "model": "toy", "api_base": server.url, "temperature": 0, "max_tokens": 12}
         config = written(
             tmp_path / "run.json",

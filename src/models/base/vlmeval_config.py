@@ -74,9 +74,8 @@ def read_config(path: Path) -> VLMEvalConfig:
     parts = [content.get(part) if isinstance(content, dict) else None for part in ("model", "data")]
     for part, found in zip(("model", "data"), parts, strict=True):
         if not isinstance(found, dict) or not found or not all(isinstance(each, dict) for each in found.values()):
-            raise DefinitionError(
-                f'{path}: expected {{"model": {{NAME: {{…}}}}, "data": {{NAME: {{…}}}}}}; {part!r} is not'
-            )
+            form = '{"model": {NAME: {…}}, "data": {NAME: {…}}}'
+            raise DefinitionError(f"{path}: expected {form}; {part!r} is missing, empty or no such object")
     models, data = parts
     assert models is not None
     assert data is not None
