@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DefinitionError
 from testbed.inputs import once_for_inputs
-from testbed.models.api import OPENAI, ApiModel
+from testbed.models.api import ApiModel
+from testbed.models.base.served import OPENAI
 from testbed.models.transformers_vlm import ImageTextModel
 from testbed.registry.table import Source
 
