@@ -177,4 +177,5 @@ def test_long_answers_are_read(name):
     columns = {"A": "cat", "B": "dog", "answer": "B", "question": "?"}
     for text in ("answer " * 20_000, "((((" * 20_000, "B or " * 20_000, "not a " * 20_000, '{"answer": ' * 20_000):
         for rules in ("default", "vlmevalkit"):
-            assert SCORINGS[name](columns, text, rules).score in (0, 1)
+            score = SCORINGS[name](columns, text, rules).score
+            assert 0 <= score <= 1 if name == "caption" else score in (0, 1)

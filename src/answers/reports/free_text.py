@@ -12,7 +12,7 @@ from testbed.answers.reports.choice import ABILITY, ACCURACY, CATEGORY, SPLIT
 from testbed.answers.reports.scored import Labels, Scored, by_columns, mean, slice_name, sliced, values_of
 from testbed.answers.verdict import Answered
 from testbed.entities import OVERALL, Metric
-from testbed.metrics.captions.overlap import PTB
+from testbed.metrics.captions.overlap import NONE, PTB
 from testbed.metrics.captions.rows import OverlapOptions, overlap_rows
 
 OCR_GROUPS = {
@@ -48,10 +48,12 @@ def anls(answered: Answered, scorer: str) -> list[Metric]:
 
 def captions(answered: Answered, scorer: str) -> list[Metric]:
     """BLEU-1 to BLEU-4, ROUGE-L and CIDEr-D of captions, with the tokenizer that the verdicts name."""
-    tokenizer = next((each.method for each in answered.verdicts if each is not None), PTB)
+    named = (each.method for each in answered.verdicts if each is not None)
+    tokenizer = next((method for method in named if method in (PTB, NONE)), PTB)
     references = [references_of(columns) for columns in answered.columns]
     _, metrics = overlap_rows(answered.texts, references, OverlapOptions(tokenizer))
-    return [replace(each, scorer=scorer) for each in metrics]
+    nothing = [Metric("CIDEr", None, 0, unit="")]
+    return [replace(each, scorer=scorer) for each in metrics or nothing]
 
 
 def mtvqa(answered: Answered, scorer: str) -> list[Metric]:
