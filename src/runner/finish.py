@@ -79,12 +79,18 @@ def same_scores(store: Store, evaluation_id: int, scores: Sequence[Score], metri
 
 
 def differences(store: Store, evaluation_id: int, scores: Sequence[Score], metrics: Sequence[Metric]) -> list[str]:
-    """How what is stored for an evaluation differs from scores and metrics, in all that a metric says; for people."""
-    before = store.metrics(evaluation_id)
+    """How what is stored for an evaluation differs from scores and metrics, in all that a metric says; for people.
+
+    Of a scorer that came later, of which nothing at all is stored, nothing is missed.
+    """
+    before, stored = store.metrics(evaluation_id), store.scores(evaluation_id)
+    known = {each.scorer for each in before} | {scorer for scorer, _ in stored}
+    metrics = [each for each in metrics if each.scorer in known or not known]
     found = differing_metrics(before, metrics)
     if not found:
         found = [each.name for each in metrics if not _same_details(each, before)]
-    return found + [f"the score {name}" for name in _differing_scores(store.scores(evaluation_id), scores)]
+    scores = [each for each in scores if each.scorer in known or not known]
+    return found + [f"the score {name}" for name in _differing_scores(stored, scores)]
 
 
 def differing_metrics(before: Sequence[Metric], now: Sequence[Metric]) -> list[str]:

@@ -94,7 +94,7 @@ def test_clip_score_is_another_task_with_or_without_a_prefix(made: Catalog) -> N
         ("said.mean.uncombined@net", "the word 'uncombined' contradicts the other words"),
         ("said.clip_score.idf@net", "'idf' does not go with clip_score"),
         ("said.prefix@net", "'prefix' does not go with similarity"),
-        ("val@net", "models score captions, but val is a setting for classification"),
+        ("val@net", "models judge captions and answers, but val is a setting for classification"),
     ],
 )
 def test_what_makes_no_sense_says_why(made: Catalog, name: str, why: str) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from testbed.data.tables.source import TableSource
 
 _LONGEST_HEADER = 1 << 20  # bytes
+_LONGEST_NAME = 60  # characters of a table's; file systems end at 255 bytes
 _LARGE = 1 << 30  # bytes; of a larger table VLMEvalKit reads the copy whose pictures are files
 
 # Tables that share a folder of pictures, by the name of the folder.
@@ -101,7 +102,7 @@ def find_table(name: str) -> Path:
 
 def has_table(name: str) -> bool:
     """Whether the root has a table of a name."""
-    if not name or any(character in name for character in "/\\\0:@+"):
+    if not name or len(name) > _LONGEST_NAME or any(character in name for character in "/\\\0:@+"):
         return False
     root = lmu_data_root()
     return (root / f"{name}.tsv").is_file() or (root / f"{name}_local.tsv").is_file()
