@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -55,10 +55,10 @@ class Calibrated:
 
 
 def read_labels(path: Path) -> dict[str, dict[str, list[float]]]:
-    """The labels in a CSV file: model (empty for all) → sample → the labels of its annotators.
+    """The labels in a CSV file: model (empty if not said) → sample → the labels of its annotators.
 
     Columns: ``id`` (of the sample), ``label`` (a number in [0, 1], yes or no, correct or incorrect), and, if there are
-    several, ``model`` (whose answer it is about) and ``annotator``.
+    several, ``model`` (whose answer it is about) and ``annotator``; the labels of several annotators are averaged.
 
     Raises:
         DataError: If the file cannot be read, lacks a column, or a label is none; or an annotator labels an answer
@@ -100,9 +100,14 @@ def _label(text: str, where: str) -> float:
 
 
 def calibrate(
-    store: Store, setting: str, labels: Mapping[str, Mapping[str, Sequence[float]]], method: Method, score: str
+    store: Store,
+    setting: str,
+    labels: Mapping[str, Mapping[str, Sequence[float]]],
+    method: Method,
+    score: str,
+    models: Collection[str] = (),
 ) -> list[Calibrated]:
-    """The corrected scores of all models on a setting that have labels.
+    """The corrected scores of the models on a setting that have labels.
 
     Args:
         store: The results store.
@@ -110,12 +115,19 @@ def calibrate(
         labels: As `read_labels` gives them.
         method: How scores are corrected; docs/judges.md says which method is for which labels.
         score: The per-sample score.
+        models: Only these models; all by default.
 
     Raises:
-        DataError: If no model has any labels, or a label is of no sample.
+        DataError: If no model has any labels, a label is of no sample, or it is not said whose answers are labelled.
     """
+    chosen = {model: each for model, each in evaluations_on(store, setting).items() if not models or model in models}
+    if "" in labels and len(chosen) > 1:
+        raise DataError(
+            f"the labels do not say whose answers they are of, but {len(chosen)} models are on {setting}; give them a"
+            " column 'model', or name one model with --models"
+        )
     found = []
-    for model, evaluation in sorted(evaluations_on(store, setting).items()):
+    for model, evaluation in sorted(chosen.items()):
         given = {**labels.get("", {}), **labels.get(model, {})}
         if not given or evaluation.dataset_id is None:
             continue

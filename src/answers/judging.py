@@ -13,6 +13,7 @@ from typing import Literal
 
 from testbed.answers.columns import options, references
 from testbed.answers.scorings import SCORINGS
+from testbed.answers.texts import final_text
 from testbed.answers.verdict import Verdict
 
 Columns = Mapping[str, str]
@@ -38,6 +39,11 @@ class Judging:
     question: Callable[[Columns, str], str]
     read: Callable[[Columns, str], Verdict | None]
     when: When
+
+    def verdict(self, columns: Columns, reply: str) -> Verdict | None:
+        """The verdict that a reply gives after its thinking, if it has any; None if it cannot be read."""
+        final, _ = final_text(reply)
+        return None if final is None else self.read(columns, final)
 
     def asks(self, verdict: Verdict | None) -> bool:
         """Whether the judge is asked about an answer of which rules say this; None for no answer."""

@@ -23,7 +23,7 @@ def calibrate_as_asked(given: dict[str, Any]) -> int:
         raise click.UsageError("--calibrate needs --labels FILE, a CSV with the columns id and label")
     labels = read_labels(given["labels"])
     with Store.open(given["db_url"]) as store:
-        found = calibrate(store, setting, labels, method, given["score"] or "score")
+        found = calibrate(store, setting, labels, method, given["score"] or "score", given["models"])
     if given["as_json"]:
         print_json([{"eval_setting": setting, "method": method, **asdict(each)} for each in found])
         return 0

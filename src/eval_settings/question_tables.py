@@ -8,11 +8,11 @@ answers to X by VLMEvalKit's published rules; ``X.as_pandas`` reads the table it
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from testbed.data.tables.known import QuestionTable, find_table, has_table, header_of, known_tables
 from testbed.data.tables.source import AS_TEXT, AS_VLMEVALKIT
-from testbed.errors import UnsupportedError
 from testbed.eval_settings.base.questions import BENCHMARKS, Questions, questions_by_columns, questions_of
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.registry import registry
@@ -28,8 +28,8 @@ class QuestionTables:
     name = "tables of questions"
 
     def names(self) -> Iterable[str]:
-        """The benchmarks with rules of their own."""
-        return BENCHMARKS
+        """The sets that VLMEvalKit knows; those that rules alone cannot score say so when they are run."""
+        return dict.fromkeys((*BENCHMARKS, *known_tables()))
 
     def canonical(self, name: str) -> str | None:
         """The name; a path is made absolute."""
@@ -43,7 +43,6 @@ class QuestionTables:
         """The setting.
 
         Raises:
-            UnsupportedError: If the set takes what rules alone cannot do.
             DataError: If the table of an unknown name cannot be read.
         """
         base, words = _parts(name)
@@ -52,6 +51,8 @@ class QuestionTables:
         data_set = Path(path).stem if path else base
         options = {"prompt": questions.prompt, "data_set": data_set, "generation": dict(questions.generation)}
         options |= {"scoring": questions.scoring, "report": questions.report}
+        if questions.lacks:
+            options["lacks"] = questions.lacks
         if PUBLISHED_RULES in words:
             options["rules"] = AS_VLMEVALKIT
         reading = AS_VLMEVALKIT if AS_PANDAS in words else AS_TEXT
@@ -87,12 +88,13 @@ def _of_name(name: str) -> Questions:
     if known is None:
         return BENCHMARKS.get(name) or questions_by_columns(header_of(find_table(name)))
     found = questions_of(name, known.kind, known.prompt_class, known.score_class)
-    if found is None:
-        raise UnsupportedError(
-            f"{name} is not scored by rules alone (VLMEvalKit's {known.score_class}, of the kind {known.kind});"
-            f" {FAMILY}/path/to/{name}.tsv asks its questions all the same, and compares the answers as texts"
-        )
-    return found
+    if found is not None:
+        return found
+    lacks = (
+        f"{name} is not scored by rules alone (VLMEvalKit's {known.score_class}, of the kind {known.kind});"
+        f" {FAMILY}/path/to/{name}.tsv asks its questions all the same, and compares the answers as texts"
+    )
+    return replace(questions_by_columns([]), lacks=lacks)
 
 
 registry.add_eval_setting_family(QuestionTables())

@@ -179,7 +179,7 @@ def _read(asked: _Asked, values: Values, role: str) -> list[Verdict | None]:
     for place, question in asked.questions.items():
         reply = replies[question]
         if reply is not None and is_answer(reply):
-            found[place] = asked.judging.read(asked.columns[place], reply["text"])
+            found[place] = asked.judging.verdict(asked.columns[place], reply["text"])
     return found
 
 

@@ -12,7 +12,7 @@ from testbed.answers.reports.report import REPORTS, VERSION, report
 from testbed.answers.scorings import RULES, SCORINGS, drawn
 from testbed.answers.verdict import Answered, Verdict
 from testbed.entities import Metric, Score
-from testbed.errors import DefinitionError
+from testbed.errors import DefinitionError, UnsupportedError
 from testbed.graph.nodes import Built
 from testbed.metrics.caption_status import shares
 from testbed.models.base.capability import GenerationConfig
@@ -43,11 +43,22 @@ class QuestionAnswering(TextTask):
         scoring: A name in `SCORINGS`.
         report: A name in `REPORTS`.
         rules: ``"default"`` or ``"vlmevalkit"``.
+        lacks: Why answers cannot be scored; models are then not supported.
     """
 
     name = "question_answering"
-    options = frozenset({"prompt", "data_set", "forced", "generation", "scoring", "report", "rules"})
+    options = frozenset({"prompt", "data_set", "forced", "generation", "scoring", "report", "rules", "lacks"})
     scorer = SCORER
+
+    def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
+        """``"generate"``.
+
+        Raises:
+            UnsupportedError: If the model does not generate text, or the set cannot be scored.
+        """
+        if setting.task_options.get("lacks"):
+            raise UnsupportedError(setting.task_options["lacks"])
+        return super().route(model, setting)
 
     def build(self, graph: Graph) -> Built:
         """The answers."""

@@ -74,3 +74,14 @@ def test_mistakes_are_told(program: Any, tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text("id,label\nnone,1\n")
     done = program("db.py", "--calibrate", SETTING, "--labels", "labels.csv", code=1)
     assert "'none', which is no sample" in done.stderr
+
+
+def test_labels_say_whose_answers_they_are_of(program: Any, tmp_path: Path) -> None:
+    """An answer that is right for one model says nothing of another one's."""
+    models = ("digits-reader", "digits-talker")
+    program("eval.py", "--models", *models, "--eval-settings", SETTING, "--limit", "5", "--executor", "inline")
+    (tmp_path / "labels.csv").write_text("id,label\n0,1\n108,0\n")
+    words = ("--calibrate", SETTING, "--labels", "labels.csv", "--json")
+    assert "do not say whose answers they are of" in program("db.py", *words, code=1).stderr
+    (found,) = json.loads(program("db.py", *words, "--models", "digits-reader").stdout)
+    assert (found["model"], found["labels"]["value"]) == ("digits-reader", 0.5)

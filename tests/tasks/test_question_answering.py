@@ -251,6 +251,19 @@ def test_a_judge_reads_what_rules_cannot(lab: Lab) -> None:
     assert (len(model.seen), len(lab.models["judge"].seen)) == (4, 3)
 
 
+def test_a_judge_that_thinks_is_read_after_its_thoughts(lab: Lab) -> None:
+    said = iter(["maybe", "perhaps"])
+    lab.model("model", lambda message: next(said))
+    lab.setting("set", Table(choices("Yes", "No")), prompt=prompts.question, scoring="yes_no")
+    lab.model(
+        "judge", lambda message: "<think>Yes? No? Yes!</think>No" if "perhaps" in message.parts[0] else "<think>Yes"
+    )
+    assert lab.run(["model"], ["set@judge"]).ok
+    score = lab.scores("model", "set@judge")["score"]
+    assert np.isnan(score[0])  # it did not come to a verdict
+    assert score[1] == 1
+
+
 def test_a_panel_decides_by_most_readable_verdicts(lab: Lab) -> None:
     judged_lab(lab)
     assert lab.run(["model"], ["set@judge&strict&third"]).ok

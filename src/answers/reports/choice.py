@@ -56,7 +56,7 @@ def circular(answered: Answered, scorer: str) -> list[Metric]:
 
     - ``circular``: a question is right if all its rotations are. One with a rotation without an answer does not count.
     - ``vanilla_base``: the questions as they are, without rotations.
-    - ``vanilla_all``: every rotation as a question of its own.
+    - ``vanilla_all``: every rotation as a separate question.
 
     The base row of a rotation is ``g_index``, else the index modulo 1,000,000; rows whose base row is missing count in
     ``vanilla_all`` alone. A part of a set may lack rotations: compare the numbers of samples.

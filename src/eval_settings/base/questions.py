@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ class Questions:
         table: The name of the table's file, if it is not that of the set.
         generation: Fields of `GenerationConfig` that the benchmark asks for.
         required: The columns that the table must have.
+        lacks: Why answers cannot be scored, if they cannot.
     """
 
     prompt: Callable[..., Any]
@@ -30,6 +31,7 @@ class Questions:
     table: str = ""
     generation: Mapping[str, Any] = field(default_factory=dict)
     required: tuple[str, ...] = ("question",)
+    lacks: str = ""
 
 
 CHOICE = Questions(prompts.multiple_choice)
@@ -82,8 +84,8 @@ BENCHMARKS: dict[str, Questions] = {
     "VSR-zeroshot": YES_NO,
     "TextVQA_VAL": _short("vqa_accuracy"),
     "ChartQA_TEST": _short("relaxed"),
-    "DocVQA_VAL": _short("anls"),
-    "InfoVQA_VAL": _short("anls"),
+    "DocVQA_VAL": _short("anls", "anls"),
+    "InfoVQA_VAL": _short("anls", "anls"),
     "OCRVQA_TEST": _short("exact"),
     "OCRVQA_TESTCORE": _short("exact"),
     "GQA_TestDev_Balanced": _short("exact"),
@@ -120,8 +122,3 @@ def questions_of(name: str, kind: str = "", prompt: str = "", score: str = "") -
 def questions_by_columns(columns: list[str]) -> Questions:
     """How a table of an unknown name is asked: multiple choice if it has the options A and B, else a short answer."""
     return CHOICE if {"A", "B"} <= set(columns) else _short("exact")
-
-
-def listed() -> Iterator[str]:
-    """The names of the benchmarks with rules of their own."""
-    return iter(BENCHMARKS)
