@@ -54,6 +54,19 @@ def _own_variables() -> Iterator[None]:
     os.environ.update(before)
 
 
+@pytest.fixture(scope="session")
+def new_cache(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
+    """A function that makes an empty cache in a folder, but for the libraries' names, which take seconds to ask for."""
+
+    def make(folder: Path) -> Path:
+        names = _cache(tmp_path_factory) / "names"
+        if names.is_dir():
+            shutil.copytree(names, folder / "cache" / "names", dirs_exist_ok=True)
+        return folder / "cache"
+
+    return make
+
+
 def _cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The cache of the whole test run, or the one that CI has just filled with this code (see ``.ci/run``)."""
     return Path(GIVEN_CACHE) if GIVEN_CACHE else _shared_folder(tmp_path_factory) / "cache"

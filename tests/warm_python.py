@@ -1,7 +1,7 @@
 """Programs run in processes forked from one that has imported torch already: as real as others, and seconds faster.
 
-Only other people's packages are imported beforehand; each program imports testbed anew. Started as a program itself,
-this file is that process: a request a line, an answer a line, as JSON.
+No models or settings are defined beforehand; each program does so anew. Started as a program itself, this file is that
+process: a request a line, an answer a line, as JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from pathlib import Path
 
 HEAVY = (
     *("torch", "torchvision", "alembic.command", "sqlalchemy.orm", "rich.progress", "click", "PIL.Image"),
-    *("scipy.stats", "pandas", "sklearn.linear_model", "nltk"),
+    *("scipy.stats", "pandas", "sklearn.linear_model", "nltk", "safetensors.torch", "sqlalchemy.dialects.sqlite"),
+    *("testbed.cli.eval", "testbed.cli.db", "testbed.cli.dry_run", "testbed.runner.run", "testbed.runner.inline"),
+    *("testbed.runner.recompute", "testbed.work.images", "testbed.work.messages", "testbed.tasks.judged_answers"),
 )
 
 
@@ -31,13 +33,13 @@ class WarmPython:
         )
 
     def run(
-        self, script: Path, words: Sequence[str], folder: Path, environment: Mapping[str, str]
+        self, script: Path, words: Sequence[str], folder: Path, environment: Mapping[str, str], anew: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """What running a script in a folder gives."""
+        """What running a script in a folder gives; on request with testbed imported anew, for another checkout of it."""
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         out, err = folder / ".stdout", folder / ".stderr"
-        request = {"argv": [str(script), *words], "folder": str(folder), "environment": dict(environment)}
+        request = {"argv": [str(script), *words], "folder": str(folder), "environment": dict(environment), "anew": anew}
         self._server.stdin.write(json.dumps({**request, "out": str(out), "err": str(err)}) + "\n")
         self._server.stdin.flush()
         code = json.loads(self._server.stdout.readline())
@@ -67,8 +69,10 @@ def serve() -> None:
         print(os.waitstatus_to_exitcode(status), flush=True)
 
 
-def become(argv: list[str], folder: str, environment: dict[str, str], out: str, err: str) -> None:
+def become(argv: list[str], folder: str, environment: dict[str, str], anew: bool, out: str, err: str) -> None:
     """Turns this process into the program; never returns."""
+    for name in [name for name in sys.modules if anew and name.partition(".")[0] == "testbed"]:
+        del sys.modules[name]
     code: object = 1
     try:
         for path, descriptor in ((os.devnull, 0), (out, 1), (err, 2)):

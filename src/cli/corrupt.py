@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ from testbed.console.options import (
 from testbed.console.output import count
 from testbed.errors import DataError, SampleError
 from testbed.inputs import Inputs, active, use_in_this_thread
+from testbed.processes import begin, process_context
 
 CHUNK = 16  # images per batch
 
@@ -153,14 +154,12 @@ def _images(source: Path) -> list[str]:
 
 def _work(job: Job, names: Sequence[str], processes: int) -> Iterator[tuple[int, int, list[str]]]:
     """Yields the counts of each finished chunk."""
-    import multiprocessing
-
     chunks = [names[start : start + CHUNK] for start in range(0, len(names), CHUNK)]
     if processes == 1 or len(chunks) == 1:
         yield from (corrupt_files(job, chunk) for chunk in chunks)
         return
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(processes, len(chunks)), context, _set_up_worker, (active(),))
+    context = process_context(["testbed.cli.corrupt"])
+    pool = ProcessPoolExecutor(min(processes, len(chunks)), context, _set_up_worker, (active(), dict(os.environ)))
     try:
         for future in [pool.submit(corrupt_files, job, chunk) for chunk in chunks]:
             yield future.result()
@@ -168,11 +167,13 @@ def _work(job: Job, names: Sequence[str], processes: int) -> Iterator[tuple[int,
         pool.shutdown(cancel_futures=True)
 
 
-def _set_up_worker(inputs: Inputs) -> None:
+def _set_up_worker(inputs: Inputs, environment: Mapping[str, str]) -> None:
     import torch
 
-    use_in_this_thread(inputs)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the program ends its workers
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    begin(environment)
+    use_in_this_thread(inputs)
     torch.set_num_threads(1)
 
 

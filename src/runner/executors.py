@@ -35,7 +35,7 @@ class Executor(Protocol):
         ...
 
     def start_ahead(self) -> None:
-        """Starts workers before there is a job for them, where that saves time."""
+        """Prepares for a job while there is none yet, where that saves time."""
         ...
 
     def run(
@@ -47,10 +47,6 @@ class Executor(Protocol):
             RunError: If not all could be done.
             KeyboardInterrupt: If the user interrupts, after the workers have stored what they computed.
         """
-        ...
-
-    def close(self) -> None:
-        """Ends workers that were started and not needed."""
         ...
 
 

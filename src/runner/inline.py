@@ -102,6 +102,3 @@ class InlineExecutor:
             channel.settle()  # the last values are stored only now, and may turn out not to be all
             if scheduler.shards_done == before and not scheduler.finished:
                 raise RunError("the run ended before all was done")
-
-    def close(self) -> None:
-        """Nothing: nothing was started."""

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import multiprocessing.connection
 import os
 import signal
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 from testbed.db.store import Store
 from testbed.graph.passes import Job
-from testbed.lifeline import end_with_parent
 from testbed.models.base.capability import NETWORK
+from testbed.processes import begin, process_context, start_server
 from testbed.registry.catalog import Catalog
 from testbed.runner.pool import Ended, Events, Pool, Told
 from testbed.runner.progress import Progress
 from testbed.runner.scheduler import Scheduler
 from testbed.work.channel import PipeChannel
 
+WORKERS = ("testbed.work.worker",)  # imported once for all workers
 END_SECONDS = 10.0  # how long a process may take to exit after closing its pipe
 
 
@@ -29,30 +28,21 @@ class ProcessExecutor:
 
     def __init__(self, devices: list[str]) -> None:
         self.devices = devices
-        self._ahead: Processes | None = None
 
     def start_ahead(self) -> None:
-        """Starts the processes before there is a job for them."""
-        self._ahead = Processes(self.devices)
-        self._ahead.start_ahead()
+        """Has what the processes need imported before there is a job for them."""
+        start_server(process_context(WORKERS))
 
     def run(
         self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: Events, progress: Progress
     ) -> None:
         """See `testbed.runner.executors.Executor`."""
-        processes, self._ahead = self._ahead or Processes(self.devices), None
-        if any(each.resource == NETWORK for each in job.passes):
-            processes.devices = [*processes.devices, NETWORK]
-        Pool(job, processes, scheduler, events, progress).run()
-
-    def close(self) -> None:
-        """Ends processes that were started and not needed."""
-        if self._ahead is not None:
-            self._ahead.close()
+        served = any(each.resource == NETWORK for each in job.passes)
+        Pool(job, Processes([*self.devices, *([NETWORK] if served else [])]), scheduler, events, progress).run()
 
 
 class Processes:
-    """Starts workers as spawned processes and communicates with them through pipes.
+    """Starts workers as processes and communicates with them through pipes.
 
     Args:
         devices: One process is started per device.
@@ -60,26 +50,16 @@ class Processes:
 
     def __init__(self, devices: list[str]) -> None:
         self.devices = devices
-        self._context: Any = multiprocessing.get_context("spawn")
+        self._context = process_context(WORKERS)
         self._stop = self._context.Event()
         self._processes: dict[int, Any] = {}
         self._connections: dict[int, Any] = {}
-        self._ahead: set[int] = set()
-
-    def start_ahead(self) -> None:
-        """Starts a process in every slot before its job is ready, since importing torch takes seconds."""
-        for slot in range(len(self.devices)):
-            self.start(slot)
-            self._ahead.add(slot)
 
     def start(self, slot: int) -> None:
         """Starts a process without waiting for it; the process asks for its job when it is ready."""
-        if slot in self._ahead:
-            self._ahead.discard(slot)
-            return
         ours, theirs = self._context.Pipe()
         device = self.devices[slot]
-        arguments = (theirs, self._stop, "cpu" if device == NETWORK else device)
+        arguments = (theirs, self._stop, "cpu" if device == NETWORK else device, dict(os.environ))
         process = self._context.Process(target=worker_main, args=arguments, name=f"testbed-{device}")
         process.start()
         theirs.close()
@@ -144,31 +124,17 @@ def _cause(code: int | None) -> str | None:
 # In the worker's process ------------------------------------------------------------------------------------------
 
 
-def worker_main(connection: Any, stop: Any, device: str) -> None:
+def worker_main(connection: Any, stop: Any, device: str, environment: dict[str, str]) -> None:
     """The main function of a worker process."""
-    from testbed.work.start import work
-
     # Ctrl-C and a batch system's SIGTERM reach all processes; the run itself tells its workers to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    _end_with_parent()
+    begin(environment)
+    from testbed.work.start import work
+
     try:
         sound = work(PipeChannel(connection, stop), device)
     except (BrokenPipeError, EOFError, ConnectionResetError):
         os._exit(0)  # the run has ended
     if not sound:
         raise SystemExit(1)
-
-
-def _end_with_parent() -> None:
-    """Ends this process when its parent ends; where the kernel does not see to that, a thread does."""
-    end_with_parent()
-    parent = multiprocessing.parent_process()
-    if parent is None:
-        return
-
-    def watch() -> None:
-        multiprocessing.connection.wait([parent.sentinel])
-        os._exit(0)
-
-    threading.Thread(target=watch, daemon=True).start()

@@ -170,12 +170,9 @@ class Recomputation:
         check = Check(self.store.full_url, CLASSES)
         computation = Computation(self.catalog, options, scratch, self.progress, check)
         computation.executor.start_ahead()  # while the plan is made
-        try:
-            opener = Opener(self.catalog, options, choose=partial(_chosen_positions, chosen), models=models)
-            plan = Planner(self.catalog, None, options, opener=opener).plan_pairs(list(pairs))
-            report = computation.compute(plan)
-        finally:
-            computation.executor.close()
+        opener = Opener(self.catalog, options, choose=partial(_chosen_positions, chosen), models=models)
+        plan = Planner(self.catalog, None, options, opener=opener).plan_pairs(list(pairs))
+        report = computation.compute(plan)
         if report.interrupted:
             raise KeyboardInterrupt
         return plan, report

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +21,8 @@ from testbed.errors import RunError
 from testbed.graph.nodes import Given
 from testbed.graph.passes import Pass, PassCell, Shard
 from testbed.inputs import active, using
-from testbed.lifeline import end_with_parent
 from testbed.memory import InPieces
+from testbed.processes import begin, process_context
 from testbed.registry.parcel import Parcel
 from testbed.work.context import Context
 from testbed.work.kernel import Begun, Counted, Done, Event, Kernel, StrictError
@@ -137,8 +140,8 @@ class ImageKernel(Kernel):
             num_workers=workers,
             collate_fn=collate,
             pin_memory=self.context.device.startswith("cuda"),
-            multiprocessing_context=_data_worker_context() if workers else None,
-            worker_init_fn=_begin_data_worker,
+            multiprocessing_context=process_context(["testbed.data.reader"]) if workers else None,
+            worker_init_fn=partial(_begin_data_worker, dict(os.environ)),
         )
         iterator = iter(loader)
         while True:
@@ -282,17 +285,6 @@ class Travelling(torch.utils.data.Dataset[Item]):
         return {"reader": Parcel(self.reader, self.plugins), "plugins": self.plugins, "inputs": self.inputs}
 
 
-def _begin_data_worker(number: int) -> None:
-    end_with_parent()
-
-
-def _data_worker_context() -> Any:
-    """A context for processes without inherited threads or GPU: a fork server with torch imported, else spawn."""
-    import multiprocessing
-
-    if "forkserver" in multiprocessing.get_all_start_methods():
-        context = multiprocessing.get_context("forkserver")
-        libraries = ["torch", "torchvision.transforms", "PIL.Image", "testbed.data.reader"]
-        context.set_forkserver_preload(["testbed.work.fork_server", *libraries])
-        return context
-    return multiprocessing.get_context("spawn")
+def _begin_data_worker(environment: Mapping[str, str], number: int) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # which ends it
+    begin(environment)

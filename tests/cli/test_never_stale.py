@@ -277,11 +277,11 @@ for program in programs:
 
 
 @pytest.fixture(scope="module")
-def world(warm_python, root, tmp_path_factory) -> World:
+def world(warm_python, root, tmp_path_factory, new_cache) -> World:
     """Everything evaluated before and after all changes."""
 
     def start(script: Path, folder: Path, words: Sequence[str], given: dict[str, str]) -> str:
-        done = warm_python.run(script, words, folder, {**os.environ, **given})
+        done = warm_python.run(script, words, folder, {**os.environ, **given}, anew=True)
         assert "Traceback" not in done.stderr, done.stderr
         return done.stdout
 
@@ -300,7 +300,7 @@ def world(warm_python, root, tmp_path_factory) -> World:
         given = variables(name in changed)
         world.answers[name] = world.evaluate(world.copy_of_store(name), found[name], found[name].second, given)
     fresh = world.folder / "fresh"
-    given = {**variables(True), "TESTBED_CACHE": str(fresh / "cache")}
+    given = {**variables(True), "TESTBED_CACHE": str(new_cache(world.folder / "of-fresh"))}
     inline = {name: replace(batch, first=INLINE) for name, batch in changed.items()}
     for answer, logits in evaluate_all(world, fresh, inline, given):
         world.right.update(overall(answer))
@@ -560,7 +560,7 @@ def test_a_corruption_of_ones_own_counts_without_a_new_revision(warm_python, roo
         words = ["--plugin", "base/shared.py", "own/change_own.py", "--models", "plain"]
         words += ["--eval-settings", "own_direct", "own_helped", "--executor", "inline", "--json"]
         corruptions.clear()
-        done = warm_python.run(tmp_path / "eval.py", words, tmp_path, os.environ)
+        done = warm_python.run(tmp_path / "eval.py", words, tmp_path, os.environ, anew=True)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 

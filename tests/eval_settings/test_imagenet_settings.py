@@ -64,14 +64,14 @@ def root(tmp_path_factory, photos):
 
 
 @pytest.fixture(scope="module")
-def run(root, warm_python):
+def run(root, warm_python, new_cache):
     """A function that runs ``eval.py`` with the little network, in a folder, and gives the outcomes."""
     script = Path(__file__).resolve().parents[2] / "eval.py"
 
     def run(folder: Path, settings: list[str], *words: str) -> list[dict]:
         common = ["--plugin", str(root / "world.py"), "--models", "little-net", "--eval-settings", *settings]
         common += ["--executor", "inline", "--json", "--data-root", str(root), "--db-url", "results.db"]
-        environment = {**os.environ, "TESTBED_CACHE": str(folder / "cache")}
+        environment = {**os.environ, "TESTBED_CACHE": str(new_cache(folder))}
         done = warm_python.run(script, [*common, *words], folder, environment)
         outcomes: list[dict] = json.loads(done.stdout)["outcomes"]
         assert done.returncode == 0, [each for each in outcomes if each["status"] == "failed"]

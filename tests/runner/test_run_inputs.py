@@ -54,8 +54,8 @@ Case = tuple[str, str, Inputs, Inputs]
 
 
 @pytest.fixture(autouse=True)
-def _own_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "cache"))
+def _own_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new_cache: Callable[[Path], Path]) -> Iterator[None]:
+    monkeypatch.setenv("TESTBED_CACHE", str(new_cache(tmp_path)))
     registry.load()
     parts = (registry.models, registry.eval_settings)
     before = [part.snapshot() for part in parts]
