@@ -35,7 +35,7 @@ class WarmPython:
     def run(
         self, script: Path, words: Sequence[str], folder: Path, environment: Mapping[str, str], anew: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """What running a script in a folder gives; on request with testbed imported anew, for another checkout of it."""
+        """What running a script in a folder gives; with testbed imported anew where another checkout runs."""
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         out, err = folder / ".stdout", folder / ".stderr"
