@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 
 # What COCO's evaluation drops; brackets, which it means to drop too, it misses in lower case: "-lrb-" is a word.
 PUNCTUATION = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"])
@@ -214,12 +214,17 @@ _RULES: list[tuple[str, str, Callable[[str], str], int]] = [
     (_SYMBOL, "", _as_it_is, 0),
     (rf"(?:{_SPACE}+|[\0\u200B-\u200F\uFEFF]|&nbsp;)", "", lambda text: "", 0),
 ]
-_COMPILED = [
-    (re.compile(f"(?:{rule})(?={after})" if after else rule), re.compile(after), become, back)
-    for rule, after, become, back in _RULES
-]
 _BREAKS = re.compile(r"[\n\r\v\f\u2028\u2029]")
 _QUICK = re.compile(r"(?!(?i:cannot|gonna|gotta|lemme|gimme|wanna)\b)[A-Za-z]+(?=[ \n])")
+
+
+@cache
+def _compiled() -> list[tuple[re.Pattern[str], re.Pattern[str], Callable[[str], str], int]]:
+    """The rules, compiled when captions are first read."""
+    return [
+        (re.compile(f"(?:{rule})(?={after})" if after else rule), re.compile(after), become, back)
+        for rule, after, become, back in _RULES
+    ]
 
 
 def scan(text: str) -> list[str]:
@@ -233,7 +238,7 @@ def scan(text: str) -> list[str]:
             place = quick.end() + 1
             continue
         best, end, token = 0, place + 1, ""
-        for rule, after, become, back in _COMPILED:
+        for rule, after, become, back in _compiled():
             match = rule.match(text, place)
             if match is None:
                 continue
