@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.answers.judging import JUDGINGS, VERSION, Judging, judging_of
+from testbed.answers.judging import JUDGINGS, METHOD, VERSION, Judging, judging_of
 from testbed.answers.reports.report import VERSION as REPORT_VERSION
 from testbed.answers.reports.report import report
 from testbed.answers.scorings import RULES
@@ -185,13 +185,25 @@ def _read(asked: _Asked, values: Values, role: str) -> list[Verdict | None]:
 
 def _final(asked: _Asked, replies: Sequence[Sequence[Verdict | None]], each: Array) -> list[Verdict | None]:
     """What counts for each sample: the rules' verdict, or that of most judges; None where there is no verdict."""
-    most = majority(each, len(replies) // 2 + 1)
+    most = _of_panel(asked.judging, each)
     final = list(asked.by_rules)
     for place in asked.questions:
+        if asked.judging.graded:
+            final[place] = None if np.isnan(most[place]) else Verdict(f"{most[place]:.6g}", float(most[place]), METHOD)
+            continue
         agreeing = (of[place] for of in replies if of[place] is not None)
         chosen = next((verdict for verdict in agreeing if verdict is not None and verdict.score == most[place]), None)
         final[place] = chosen
     return final
+
+
+def _of_panel(judging: Judging, each: Array) -> Array:
+    """The score of a panel of which more than half can be read: its mean grade, or the verdict of most judges."""
+    least = len(each) // 2 + 1
+    if not judging.graded:
+        return majority(each, least)
+    known = (~np.isnan(each)).sum(axis=0)
+    return np.where(known >= least, np.nansum(each, axis=0) / np.maximum(known, 1), np.nan)
 
 
 def _trust(asked: _Asked, final: Sequence[Verdict | None], each: Array) -> list[Metric]:
@@ -208,7 +220,8 @@ def _trust(asked: _Asked, final: Sequence[Verdict | None], each: Array) -> list[
         "bound_right": np.where(lacking, 1.0, scores)[answered],
     }
     metrics = []
-    for name, values in found.items():
+    for name, scored in found.items():
+        values = scored[~np.isnan(scored)]  # rules alone leave some unscored
         mean, stderr = mean_and_stderr(values)
         metrics.append(Metric(name, mean, len(values), stderr, scorer=SCORER))
     if len(each) > 1:

@@ -17,7 +17,7 @@ PREDICTIONS = [("0", "A"), ("1", "B"), ("2", "The answer is A"), ("3", '"A"'), (
 def tables(tmp_path: Path) -> Path:
     """A folder of tables, and answers to one of them that VLMEvalKit recorded."""
     folder = tmp_path / "lmu"
-    for name in ("MMStar", "mine", "MathVista_MINI"):
+    for name in ("MMStar", "mine", "OlympiadBench"):
         questions(folder / f"{name}.tsv", 6)
     lines = ["index\tprediction", *("\t".join([index, json.dumps(text)]) for index, text in PREDICTIONS)]
     (folder / "seen_MMStar.tsv").write_text("\n".join(lines).replace('\\"', '""') + "\n")
@@ -56,7 +56,7 @@ def test_a_table_of_any_name_is_asked_by_its_columns(program: Any, tables: Path)
 
 def test_what_rules_alone_cannot_score_and_what_is_not_there_is_told(program: Any, tables: Path) -> None:
     words = ("--models", "digits-reader", "--lmu-data", str(tables), "--executor", "inline", "--eval-settings")
-    done = program("eval.py", *words, "MathVista_MINI")
+    done = program("eval.py", *words, "OlympiadBench")
     assert "not scored by rules alone" in done.stdout
     done = program("eval.py", *words, "BLINK", code=1)
     assert "BLINK.tsv" in done.stdout
