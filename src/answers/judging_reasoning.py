@@ -21,8 +21,8 @@ Columns = Mapping[str, str]
 METHOD = "judge"
 NO_ANSWER, NO_LETTER = "NONE", "Z"
 _PREDICTION = "{PREDICTION}"  # stands for the answer in CharXiv's column grading_query
-_EXTRACTED = re.compile(r"extracted\W{0,5}:[\s*]*(.*?)\s*$", re.IGNORECASE | re.MULTILINE)
-_VERDICT = re.compile(r"verdict\W{0,5}:[\s*]*(?:(1)|(0)|\b(correct)\b|\b(incorrect)\b)", re.IGNORECASE)
+_EXTRACTED = re.compile(r"extracted[ \t*_]{0,5}:[ \t*]*(.*)$", re.IGNORECASE | re.MULTILINE)
+_VERDICT = re.compile(r"verdict[ \t*_]{0,5}:[ \t*]*(?:(1)|(0)|\b(correct)\b|\b(incorrect)\b)", re.IGNORECASE)
 _ATTEMPTED = re.compile(r"\b(not[ _]attempted|incorrect|correct)\b", re.IGNORECASE)
 _FORMS = {
     "integer": "an integer, such as 7",
@@ -55,7 +55,7 @@ def extraction_read(scoring: str) -> Callable[[Columns, str], Verdict | None]:
 
     def read(columns: Columns, reply: str) -> Verdict | None:
         answers = _EXTRACTED.findall(reply)
-        answer = (answers[-1] if answers else reply).strip("\"'`* ")
+        answer = (answers[-1] if answers else reply).strip("\"'`* \r\t")
         if answer.rstrip(".").upper() == NO_ANSWER:
             return Verdict(NO_ANSWER, 0.0, METHOD)
         found = SCORINGS[scoring](columns, answer)
@@ -88,9 +88,9 @@ def two_steps_question(columns: Columns, text: str) -> str:
 def two_steps_read(columns: Columns, reply: str) -> Verdict | None:
     """Right if the extracted answer is the reference itself; else as the judge says. Without both lines unreadable."""
     answers, verdicts = _EXTRACTED.findall(reply), _VERDICT.findall(reply)
-    if not answers or not verdicts or not answers[-1]:
+    if not answers or not verdicts or not answers[-1].strip():
         return None
-    answer = answers[-1].strip("\"'`")
+    answer = answers[-1].strip(" \r\t\"'`*")
     if answer.upper() == NO_ANSWER:
         return Verdict(NO_ANSWER, 0.0, METHOD)
     one, _, correct, _ = verdicts[-1]

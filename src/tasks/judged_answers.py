@@ -72,11 +72,12 @@ class JudgedAnswers(Task):
         """How answers are read, judged and reported."""
         scoring, chosen, rules = named(setting)
         kind = _kind(setting)
+        how = [kind, VERSION, JUDGINGS[kind].when, *(["mean grade"] if JUDGINGS[kind].graded else [])]
         return {
             "scorer": SCORER,
             "scoring": [scoring, RULES[rules]],
             "report": [chosen, REPORT_VERSION],
-            "judging": [kind, VERSION, JUDGINGS[kind].when],
+            "judging": how,
         }
 
     def messages(self, setting: EvalSetting, values: Values) -> list[Message]:

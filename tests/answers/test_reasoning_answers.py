@@ -123,6 +123,8 @@ def test_default_rules(name: str, columns: dict[str, str], text: str, score: flo
         ("math_verse", {"answer": "h = 2x"}, "Extracted: h = x\nVerdict: incorrect", 0),
         ("math_verse", {"answer": "h = 2x"}, "Extracted: NONE\nVerdict: 0", 0),
         ("math_verse", {"answer": "h = 2x"}, "Verdict: 1", None),
+        ("math_verse", {"answer": "h = 2x"}, "Extracted:\nVerdict: 1", None),
+        ("math_verse", {"answer": "h = 2x"}, "**Extracted**: h = 2 x \n**Verdict**: **1**", 1),
         ("letters", {"answer": "A, C"}, "CA", 1),
         ("letters", {"answer": "A, C"}, "Z", 0),
         ("letters", {"answer": "A, C"}, "A and C, as I see it", None),
