@@ -36,12 +36,14 @@ class Judging:
         read: The verdict that a reply gives; None if it cannot be read.
         when: Which answers are judged: those that rules cannot read, those that they do not call right, or all.
         graded: Whether verdicts are degrees from 0 to 1: what counts of a panel is their mean, not the most frequent.
+        again: What the judge is asked about what it extracted, where its first verdict has the score NaN.
     """
 
     question: Callable[[Columns, str], str]
     read: Callable[[Columns, str], Verdict | None]
     when: When
     graded: bool = False
+    again: Judging | None = None
 
     def verdict(self, columns: Columns, reply: str) -> Verdict | None:
         """The verdict that a reply gives after its thinking, if it has any; None if it cannot be read."""
@@ -141,7 +143,12 @@ JUDGINGS: Mapping[str, Judging] = {
     "math_vista": Judging(own.extraction_question, own.extraction_read("math_vista"), "unparsed"),
     "math_vision": Judging(own.extraction_question, own.extraction_read("math_vision"), "unparsed"),
     "dyna_math": Judging(own.extraction_question, own.extraction_read("dyna_math"), "unparsed"),
-    "math_verse": Judging(own.two_steps_question, own.two_steps_read, "unparsed"),
+    "math_verse": Judging(
+        own.extraction_question,
+        own.extraction_read("math_verse", again=True),
+        "unparsed",
+        again=Judging(own.agreement_question, own.agreement_read, "always"),
+    ),
     "letters": Judging(own.letters_question, own.letters_read, "unparsed"),
     "charxiv": Judging(own.charxiv_question, own.charxiv_read, "always"),
     "attempt": Judging(own.attempt_question, own.attempt_read, "always"),

@@ -22,7 +22,7 @@ METHOD = "judge"
 NO_ANSWER, NO_LETTER = "NONE", "Z"
 _PREDICTION = "{PREDICTION}"  # stands for the answer in CharXiv's column grading_query
 _EXTRACTED = re.compile(r"extracted[ \t*_]{0,5}:[ \t*]*(.*)$", re.IGNORECASE | re.MULTILINE)
-_VERDICT = re.compile(r"verdict[ \t*_]{0,5}:[ \t*]*(?:(1)|(0)|\b(correct)\b|\b(incorrect)\b)", re.IGNORECASE)
+_ZERO_OR_ONE = re.compile(r"(?<![\w.])[01](?![\w]|\.\d)")
 _ATTEMPTED = re.compile(r"\b(not[ _]attempted|incorrect|correct)\b", re.IGNORECASE)
 _FORMS = {
     "integer": "an integer, such as 7",
@@ -36,21 +36,26 @@ def extraction_question(columns: Columns, text: str) -> str:
     """Asks for the final answer that a text gives, without the right one; rules compare it afterwards."""
     choices = "\n".join(f"{letter}. {option}" for letter, option in listed_options(columns).items())
     kind = columns.get("answer_type", "")
-    form = "the letter of an option" if choices else _FORMS.get(kind, "a number, a formula or a few words")
+    lettered = choices or columns.get("question_type") == "multi-choice"
+    form = "the letter of an option" if lettered else _FORMS.get(kind, "a number, a formula or a few words")
     return (
         "Which final answer does this response give to the question? Do not solve the question and do not correct the"
         " response.\n\n"
-        f"Question: {columns.get('question', '')}\n{f'Options:{chr(10)}{choices}{chr(10)}' if choices else ''}\n"
+        f"Question: {_asked(columns)}\n{f'Options:{chr(10)}{choices}{chr(10)}' if choices else ''}\n"
         f"Response: {_said(text)}\n\n"
         f"Reply with one line and nothing else:\nExtracted: the final answer as {form}, or {NO_ANSWER} if the response"
         " gives none"
     )
 
 
-def extraction_read(scoring: str) -> Callable[[Columns, str], Verdict | None]:
+def extraction_read(scoring: str, again: bool = False) -> Callable[[Columns, str], Verdict | None]:
     """Reads the extracted answer and compares it by the default rules of a scoring; what these leave open, as texts.
 
     A reply in another form is read if the rules can read it as a whole.
+
+    Args:
+        scoring: A name in `SCORINGS`.
+        again: Whether the judge is asked again about a text that is not the right one; the score is NaN until then.
     """
 
     def read(columns: Columns, reply: str) -> Verdict | None:
@@ -63,38 +68,40 @@ def extraction_read(scoring: str) -> Callable[[Columns, str], Verdict | None]:
             return Verdict(found.extracted, found.score, METHOD)
         if not answers or not answer or _asks_for_letter(columns):
             return None
-        return Verdict(answer, float(same(truth(columns), answer)), METHOD)
+        equal = same(truth(columns), answer)
+        return Verdict(answer, math.nan if again and not equal else float(equal), METHOD)
 
     return read
 
 
 def _asks_for_letter(columns: Columns) -> bool:
-    return bool(listed_options(columns)) or columns.get("answer_type") == "multiple choice"
+    kinds = (columns.get("answer_type"), columns.get("question_type"))
+    return bool(listed_options(columns)) or "multiple choice" in kinds or "multi-choice" in kinds
 
 
-def two_steps_question(columns: Columns, text: str) -> str:
-    """Asks for the final answer of a text and whether it agrees with the right one (MathVerse's two steps in one)."""
-    asked = columns.get("question_for_eval") or columns.get("question", "")
+def agreement_question(columns: Columns, text: str) -> str:
+    """Asks whether an extracted answer agrees with the right one (MathVerse's second step).
+
+    Args:
+        columns: Of the row.
+        text: The extracted answer.
+    """
     return (
-        "Find the final answer that this response gives to the question, then say whether it agrees with the reference"
-        " answer. Another form of the same value agrees (0.5 m and 50 cm); a part of it, or an answer with an error in"
-        " it, does not. Do not solve the question.\n\n"
-        f"Question: {asked}\n\nReference answer: {truth(columns)}\n\nResponse: {_said(text)}\n\n"
-        f"Reply with two lines and nothing else:\nExtracted: the final answer, or {NO_ANSWER} if there is none\n"
-        "Verdict: 1 if it agrees, else 0"
+        "Does this answer to a question agree with the reference answer? Another form of the same value agrees (0.5 m"
+        " and 50 cm); a part of it, or an answer with an error in it, does not. Do not solve the question.\n\n"
+        f"Question: {_asked(columns)}\n\nReference answer: {truth(columns)}\n\nAnswer: {text}\n\n"
+        "Reply with 1 if it agrees, else with 0, and with nothing else."
     )
 
 
-def two_steps_read(columns: Columns, reply: str) -> Verdict | None:
-    """Right if the extracted answer is the reference itself; else as the judge says. Without both lines unreadable."""
-    answers, verdicts = _EXTRACTED.findall(reply), _VERDICT.findall(reply)
-    if not answers or not verdicts or not answers[-1].strip():
-        return None
-    answer = answers[-1].strip(" \r\t\"'`*")
-    if answer.upper() == NO_ANSWER:
-        return Verdict(NO_ANSWER, 0.0, METHOD)
-    one, _, correct, _ = verdicts[-1]
-    return Verdict(answer, float(bool(one or correct) or same(truth(columns), answer)), METHOD)
+def agreement_read(columns: Columns, reply: str) -> Verdict | None:
+    """The only 0 or 1 in a reply."""
+    found = set(_ZERO_OR_ONE.findall(reply))
+    return Verdict(*found, float(*found), METHOD) if len(found) == 1 else None
+
+
+def _asked(columns: Columns) -> str:
+    return columns.get("question_for_eval") or columns.get("question", "")
 
 
 def letters_question(columns: Columns, text: str) -> str:

@@ -21,7 +21,8 @@ Columns = Mapping[str, str]
 
 _CLOSE = 1e-6  # numbers that differ by no more are equal
 _CLOSE_DYNAMATH = 1e-3
-_UNITS = re.compile(r"(?:\^\s*)?(?:\{\s*)?(?:\\circ|°)(?:\s*\})?|\\?[%$]|\b(?:degrees?|cm|mm|km|m)\b")
+_SIGNS = re.compile(r"(?:\^\s*)?(?:\{\s*)?(?:\\circ|°)(?:\s*\})?|\\?[%$]|\bdegrees?\b")
+_DEGREES, _RADIANS = re.compile(r"\\circ|°|\bdegrees?\b"), re.compile(r"\\pi|π|\bpi\b")
 _LETTERS = re.compile(r"[A-Z](?:(?:\s*(?:,|/|&|;|\band\b)\s*|\s*)[A-Z])*")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _SHORT_ANSWER = re.compile(r"""["']short answer["']\s*:\s*(?:"((?:[^"\\]|\\.)*)"|'([^'\n]*)'|([^\s,}"']+))""")
@@ -43,7 +44,7 @@ def math_vista(columns: Columns, text: str) -> Verdict:
         return _numbers(right, text)
     if kind not in ("integer", "float"):
         return left_to_judge(columns, text)
-    value, method = _number(text)
+    value, method, _ = _number(text)
     wanted = value_of(right)
     if value is None or wanted is None:
         return Verdict(None, 0.0, method)
@@ -122,17 +123,24 @@ def _in_braces(text: str) -> list[str]:
 
 def same(right: str, answer: str) -> bool:
     """Whether two answers are the same number, or the same words or formula."""
-    wanted, value = value_without_unit(right), value_without_unit(answer)
-    if wanted is not None and value is not None:
+    wanted, value = value_without_sign(right), value_without_sign(answer)
+    if wanted is not None and value is not None and not _scaled(right, answer):
         return abs(value - wanted) < _CLOSE
     return comparable(answer) == comparable(right) or _formula(answer) == _formula(right)
 
 
-def value_without_unit(text: str) -> float | None:
-    """The number that a text is, whatever its sign of percent or degree, or its unit of length."""
+def _scaled(right: str, answer: str) -> bool:
+    """Whether two numbers cannot be compared as they are: percentages with others, degrees with multiples of π."""
+    if ("%" in right) != ("%" in answer):
+        return True
+    return any(_DEGREES.search(one) and _RADIANS.search(other) for one, other in ((right, answer), (answer, right)))
+
+
+def value_without_sign(text: str) -> float | None:
+    """The number that a text is, whatever its sign of percent, degree or dollar."""
     plain = bare(text)
     number = as_number(plain)
-    return number[0] if number is not None else value_of(_UNITS.sub(" ", plain))
+    return number[0] if number is not None else value_of(_SIGNS.sub(" ", plain))
 
 
 def letters_of(text: str) -> str:
@@ -156,22 +164,24 @@ def _by_letter(letter: str | None, method: str, right: str) -> Verdict:
 
 def _as_value(columns: Columns, text: str, close: float = _CLOSE) -> Verdict:
     """A number where the right answer is one; of other answers nothing is read."""
-    wanted = value_without_unit(truth(columns))
+    right = truth(columns)
+    wanted = value_without_sign(right)
     if wanted is None:
         return left_to_judge(columns, text)
-    value, method = _number(text)
-    if value is None:
-        return Verdict(None, 0.0, method)
+    value, method, answer = _number(text)
+    if value is None or _scaled(right, answer):
+        return Verdict(None, 0.0, "none" if value is not None else method)
     return Verdict(f"{value:.15g}", float(abs(value - wanted) < close), method)
 
 
-def _number(text: str) -> tuple[float | None, str]:
+def _number(text: str) -> tuple[float | None, str, str]:
+    """The number that an answer gives, how it was found, and the answer without what is around it."""
     answer, method = open_answer(text)
     if answer is None:
-        return None, method
-    value = value_without_unit(answer)
+        return None, method, ""
+    value = value_without_sign(answer)
     value = value if value is not None or "\\" in answer else sole_number(answer)
-    return value, method if value is not None else "none"
+    return value, method if value is not None else "none", answer
 
 
 def _numbers(right: str, text: str) -> Verdict:

@@ -119,21 +119,27 @@ def test_math_verse(world: World) -> None:
     said = ["B:3", "about 22.3", "(-2, 1), I think", "0.51 m", "x, twice"]
     judge = world.judge(
         {
-            "(-2, 1), I think": "Extracted: (-2, 1)\nVerdict: 0",
-            "0.51 m": "Extracted: 0.51 m\nVerdict: 1",
+            "(-2, 1), I think": "Extracted: (-2, 1)",
+            "(-2, 1)": "0",
+            "0.51 m": "Extracted: 0.51 meters",
+            "0.51 meters": "It agrees: 1",
             "x, twice": "Extracted: 2x",
+            "2x": UNREADABLE,
         }
     )
     world.table("MathVerse_MINI", rows, said)
     alone, judged = world.run("MathVerse_MINI", "MathVerse_MINI@judge").values()
-    assert (alone["accuracy", ALL], alone["unread", ALL]) == (pytest.approx(2 / 3), 0.4)
-    assert world.scores("MathVerse_MINI@judge") == pytest.approx([1, 1, 0, 0, NAN], nan_ok=True)
-    assert judged["accuracy", ALL] == 0.5
+    assert (alone["accuracy", ALL], alone["unread", ALL]) == (1, 0.6)
+    assert world.scores("MathVerse_MINI@judge") == pytest.approx([1, 1, 0, 1, NAN], nan_ok=True)
+    assert judged["accuracy", ALL] == 0.75
     assert judged["accuracy", "problem_version/Text Lite"] == pytest.approx(2 / 3)
-    assert judged["accuracy", "problem_version/Vision Only"] == 0
+    assert judged["accuracy", "problem_version/Vision Only"] == 1
     assert judged["accuracy", "subject/Plane Geometry"] == judged["accuracy", "subfield/Area"] == 1
     assert judged["accuracy", "problem_version/Text Lite/subject/Solid Geometry"] == 0
-    assert all("Reference answer: " in message.parts[0] for message in judge.seen)
+    asked = [message.parts[0] for message in judge.seen]
+    assert ["Reference answer: " in each for each in asked] == [False] * 3 + [True] * 3  # extraction is blind
+    world.run("MathVerse_MINI@judge")
+    assert len(judge.seen) == 6
     world.model.seen.clear()
     world.table("MathVerse_MINI_Vision_Only", rows[3:], said[3:])
     world.run("MathVerse_MINI_Vision_Only", "MathVerse_MINI_Vision_Only_cot")
@@ -345,6 +351,19 @@ def test_a_panel_reads_what_most_of_it_extract(world: World) -> None:
     (found,) = world.run("MathVista_MINI@first&second").values()
     assert world.scores("MathVista_MINI@first&second") == pytest.approx([1, NAN], nan_ok=True)
     assert (found["accuracy", ALL], found["unread", ALL]) == (1, 0.5)
+
+
+def test_two_steps_of_a_panel_are_those_of_each_judge(world: World) -> None:
+    """What a judge extracts alone decides what it is asked next; equal texts are not asked about."""
+    row = {"question": "h?", "answer": "h = 2x", "question_type": "free-form", "question_for_eval": "h?"}
+    world.table("MathVerse_MINI", [row, row], ["x, twice", "nothing"])
+    first = world.judge({"x, twice": "Extracted: h=2x", "nothing": "Extracted: NONE"}, "first")
+    second = world.judge({"x, twice": "Extracted: 2x", "2x": "1", "nothing": "Extracted: none."}, "second")
+    world.run("MathVerse_MINI@first&second")
+    assert world.scores("MathVerse_MINI@first&second") == [1, 0]
+    assert (len(first.seen), len(second.seen)) == (2, 3)
+    world.run("MathVerse_MINI@second")
+    assert len(second.seen) == 3
 
 
 def test_thoughts_are_not_shown_to_the_judge(world: World) -> None:
