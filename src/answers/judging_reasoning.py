@@ -97,7 +97,10 @@ def agreement_question(columns: Columns, text: str) -> str:
 def agreement_read(columns: Columns, reply: str) -> Verdict | None:
     """The only 0 or 1 in a reply."""
     found = set(_ZERO_OR_ONE.findall(reply))
-    return Verdict(*found, float(*found), METHOD) if len(found) == 1 else None
+    if len(found) != 1:
+        return None
+    digit = found.pop()
+    return Verdict(digit, float(digit), METHOD)
 
 
 def _asked(columns: Columns) -> str:
