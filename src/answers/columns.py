@@ -19,11 +19,13 @@ def options(columns: Mapping[str, str]) -> dict[str, str]:
 
 
 def truth(columns: Mapping[str, str]) -> str:
-    """The cell ``answer``.
+    """The cell ``answer``; of a table without that column ``answers``.
 
     Raises:
         DataError: If there is none.
     """
+    if "answer" not in columns and "answers" in columns:
+        return columns["answers"]
     if "answer" not in columns:
         raise DataError("a row has no answer in its column 'answer'; answers to it cannot be scored")
     return columns["answer"]

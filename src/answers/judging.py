@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from testbed.answers import judging_reasoning as own
 from testbed.answers.columns import options, references
 from testbed.answers.scorings import SCORINGS
 from testbed.answers.texts import final_text
@@ -20,7 +21,7 @@ Columns = Mapping[str, str]
 When = Literal["unparsed", "wrong", "always"]
 
 NONE_OF_THEM = "Z"
-METHOD = "judge"
+METHOD = own.METHOD
 _WORDS = re.compile(r"\b(incorrect|correct)\b", re.IGNORECASE)
 _YES_NO = re.compile(r"\b(yes|no|unclear)\b", re.IGNORECASE)
 _GRADE = re.compile(r"(?<![\d.])(?:0(?:\.\d+)?|1(?:\.0+)?)(?![\d.]*\d)")
@@ -33,12 +34,16 @@ class Judging:
     Attributes:
         question: What the judge is asked about an answer, from the row's columns and the answer.
         read: The verdict that a reply gives; None if it cannot be read.
-        when: Which answers are judged: those that rules cannot read, those that they call wrong, or all.
+        when: Which answers are judged: those that rules cannot read, those that they do not call right, or all.
+        graded: Whether verdicts are degrees from 0 to 1: what counts of a panel is their mean, not the most frequent.
+        again: What the judge is asked about what it extracted, where its first verdict has the score NaN.
     """
 
     question: Callable[[Columns, str], str]
     read: Callable[[Columns, str], Verdict | None]
     when: When
+    graded: bool = False
+    again: Judging | None = None
 
     def verdict(self, columns: Columns, reply: str) -> Verdict | None:
         """The verdict that a reply gives after its thinking, if it has any; None if it cannot be read."""
@@ -51,7 +56,7 @@ class Judging:
             return False
         if self.when == "unparsed":
             return verdict.extracted is None
-        return self.when == "always" or verdict.score < 1
+        return self.when == "always" or not verdict.score >= 1
 
 
 def match_question(columns: Columns, text: str) -> str:
@@ -134,14 +139,31 @@ JUDGINGS: Mapping[str, Judging] = {
     "match": Judging(match_question, read_match, "unparsed"),
     "yes_no": Judging(yes_no_question, read_yes_no, "unparsed"),
     "correctness": Judging(correctness_question, read_correctness, "wrong"),
-    "grade": Judging(grade_question, read_grade, "always"),
+    "grade": Judging(grade_question, read_grade, "always", graded=True),
+    "math_vista": Judging(own.extraction_question, own.extraction_read("math_vista"), "unparsed"),
+    "math_vision": Judging(own.extraction_question, own.extraction_read("math_vision"), "unparsed"),
+    "dyna_math": Judging(own.extraction_question, own.extraction_read("dyna_math"), "unparsed"),
+    "math_verse": Judging(
+        own.extraction_question,
+        own.extraction_read("math_verse", again=True),
+        "unparsed",
+        again=Judging(own.agreement_question, own.agreement_read, "always"),
+    ),
+    "letters": Judging(own.letters_question, own.letters_read, "unparsed"),
+    "charxiv": Judging(own.charxiv_question, own.charxiv_read, "always"),
+    "attempt": Judging(own.attempt_question, own.attempt_read, "always"),
+}
+_CHOICES = ("multiple_choice", "mmmu", "mmmu_pro", "mmmu_pro_cot", "mme_realworld", "video_mme", "we_math")
+_OF_SCORINGS: Mapping[str, str] = {
+    **dict.fromkeys(_CHOICES, "match"),
+    **{name: name for name in ("yes_no", "math_vista", "math_vision", "math_verse", "dyna_math", "charxiv")},
+    **dict.fromkeys(("logic_vista", "visu_logic", "erqa"), "letters"),
+    "mmvet": "grade",
+    "simple_vqa": "attempt",
 }
 VERSION = 1  # of all of the above; raised when a judge would be asked otherwise, or read otherwise
 
 
 def judging_of(scoring: str) -> str:
     """The kind of judging for a scoring, where a setting names none."""
-    if scoring == "yes_no":
-        return "yes_no"
-    choices = ("multiple_choice", "mmmu", "mmmu_pro", "mmmu_pro_cot", "mme_realworld", "video_mme")
-    return "match" if scoring in choices else "correctness"
+    return _OF_SCORINGS.get(scoring, "correctness")

@@ -34,6 +34,26 @@ _REAL_WORLD = (
 )
 _REAL_WORLD_CN = "根据图像选择上述多项选择题的最佳答案。只需回答正确选项的字母（A, B, C, D 或 E）。\n最佳答案为："
 _HERE = "<ImageHere>"
+_HERE_IN_ORDER = "<image>"
+_IN_A_BOX = (
+    "\nSolve the complex visual logical reasoning problem through step-by-step reasoning.Think about the reasoning"
+    " process first and answer the question following this format: Answer: \\boxed{$LETTER}"
+)
+_IN_BRACES = " \n\n\nLet's think step by step and give the final answer in curly braces,  like this: {final answer}"
+_AS_JSON = (
+    "\n## Answer Instruction Please provide an answer to the question outlined above. Your response should adhere to"
+    " the following JSON format, which includes two keys: 'solution' and 'short answer'. The 'solution' key can contain"
+    " detailed steps needed to solve the question, and the 'short answer' key should provide a concise response. %s\n\n"
+    "Example of expected JSON response format:\n\n{\n"
+    '    "solution": "[Detailed step-by-step explanation]",\n    "short answer": "[Concise Answer]"\n}'
+)
+_SHORT_ANSWERS = {
+    "multiple choice": (
+        "Provide the corresponing choice option in the 'short answer' key, such as 'A', 'B', 'C', or 'D'."
+    ),
+    "float": "Format the answer as a three-digit floating-point number and provide it in the 'short answer' key.",
+}
+_OTHER_SHORT_ANSWER = "Float numbers in the answer should be formatted as three-digit floating-point numbers."
 
 
 def question(row: Row, ending: str = "") -> list[Turn]:
@@ -54,6 +74,9 @@ in_its_language = partial(
 a_number = partial(
     question, ending=" Note that: answer with a number directly e.g. 3. Do not include any additional text."
 )
+
+in_a_box = partial(question, ending=_IN_A_BOX)  # VisuLogic
+in_braces = partial(question, ending=_IN_BRACES)  # ZeroBench
 
 
 def description(row: Row) -> list[Turn]:
@@ -82,6 +105,57 @@ def multiple_choice_placed(row: Row, ending: str = _SELECT) -> list[Turn]:
         SampleError: If the text names a picture that the row does not have.
     """
     return [_placed(row, _choices(row, ending))]
+
+
+bare_choice = partial(multiple_choice, ending="")  # We-Math
+
+
+def required_choice(row: Row) -> list[Turn]:
+    """`bare_choice`, then the column ``requirement``, as in We-Math step by step."""
+    return [[*row.pictures, _choices(row, "") + f"\n{_column(row, 'requirement')}"]]
+
+
+def dyna_math(row: Row, form: str = _AS_JSON) -> list[Turn]:
+    """The pictures, the question and the form of the answer, as in DynaMath.
+
+    Args:
+        row: The row.
+        form: What is said after the question, with ``%s`` for what depends on the kind of the answer.
+    """
+    kind = _SHORT_ANSWERS.get(row.columns.get("answer_type", ""), _OTHER_SHORT_ANSWER)
+    return [[*row.pictures, f"## Question\n {_column(row, 'question')}{form and form % kind}"]]
+
+
+dyna_math_bare = partial(dyna_math, form="")
+
+
+def placed_by_index(row: Row) -> list[Turn]:
+    """The question with each picture before the character that ``visual_indices`` says, as in ERQA.
+
+    Without a number for each picture, they are where the text has ``<image>``, or before the question.
+    """
+    text = _column(row, "question")
+    places = [int(each) for each in as_list(row.columns.get("visual_indices", "")) if each.strip().isdecimal()]
+    if len(places) != len(row.pictures):
+        return _in_order(row, text) if _HERE_IN_ORDER in text else [[*row.pictures, text]]
+    turn: Turn = []
+    last = 0
+    for place, picture in sorted(zip(places, row.pictures, strict=True), key=lambda each: each[0]):
+        if last < place <= len(text):
+            turn.append(text[last:place])
+            last = place
+        turn.append(picture)
+    return [[*turn, text[last:]] if text[last:] else turn]
+
+
+def _in_order(row: Row, text: str) -> list[Turn]:
+    turn: Turn = []
+    for number, part in enumerate(text.split(_HERE_IN_ORDER)):
+        if 0 < number <= len(row.pictures):
+            turn.append(row.pictures[number - 1])
+        if part.strip():
+            turn.append(part.strip())
+    return [turn]
 
 
 mmmu_pro = partial(multiple_choice_placed, ending=_DIRECTLY)

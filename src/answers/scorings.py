@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from testbed.answers import captions, choice, numbers, open_answers, yes_no
+from testbed.answers import captions, choice, numbers, open_answers, reasoning, yes_no
 from testbed.answers.columns import options, truth
 from testbed.answers.published import choice as published_choice
 from testbed.answers.published import open_answers as published_open
+from testbed.answers.published import reasoning as published_reasoning
 from testbed.answers.published import words as published_words
 from testbed.answers.verdict import Verdict
 from testbed.errors import unknown_name
@@ -28,11 +30,13 @@ class Scoring:
         vlmevalkit: The published rules.
         draws: Whether VLMEvalKit, with a judge that does not help, draws an option at random for an answer that its
             rules cannot read; see `drawn`.
+        judged: Whether an answer that rules cannot read is left to a judge: its score is NaN, and not 0.
     """
 
     default: Reading
     vlmevalkit: Reading
     draws: bool = False
+    judged: bool = False
 
     def __call__(self, columns: Mapping[str, str], text: str, rules: str = "default") -> Verdict:
         """Reads and scores an answer.
@@ -51,8 +55,12 @@ class Scoring:
             raise unknown_name("rules", rules, tuple(RULES), "testbed.answers", "docs/reading-answers.md")
         truth(columns)
         reading: Reading = self.vlmevalkit if rules == "vlmevalkit" else self.default
-        return reading(columns, text)
+        verdict = reading(columns, text)
+        left = self.judged and verdict.extracted is None and verdict.method == "none" and bool(text.strip())
+        return replace(verdict, score=math.nan) if left else verdict
 
+
+_LEFT = Scoring(reasoning.left_to_judge, reasoning.left_to_judge, judged=True)
 
 SCORINGS: Mapping[str, Scoring] = {
     "multiple_choice": Scoring(choice.multiple_choice, published_choice.multiple_choice, draws=True),
@@ -70,6 +78,18 @@ SCORINGS: Mapping[str, Scoring] = {
     "ocrbench": Scoring(open_answers.ocrbench, published_open.ocrbench),
     "caption": Scoring(captions.tokenized, captions.as_written),
     "number": Scoring(numbers.number, published_open.number),
+    "math_vista": Scoring(reasoning.math_vista, published_reasoning.math_vista, judged=True),
+    "math_vision": Scoring(reasoning.math_vision, published_reasoning.math_vision, judged=True),
+    "math_verse": Scoring(reasoning.math_verse, reasoning.left_to_judge, judged=True),
+    "dyna_math": Scoring(reasoning.dyna_math, published_reasoning.dyna_math, judged=True),
+    "logic_vista": Scoring(reasoning.letters, reasoning.left_to_judge, judged=True),
+    "charxiv": _LEFT,
+    "mmvet": _LEFT,
+    "simple_vqa": _LEFT,
+    "visu_logic": Scoring(reasoning.letters, published_reasoning.visu_logic),
+    "we_math": Scoring(choice.multiple_choice, published_reasoning.we_math),
+    "erqa": Scoring(reasoning.letters, published_reasoning.erqa),
+    "zero_bench": Scoring(reasoning.in_braces, published_reasoning.zero_bench),
 }
 
 

@@ -12,8 +12,9 @@ class Verdict:
 
     Attributes:
         extracted: What was read in the answer: the letter of an option, ``"Yes"`` or ``"No"``, a number or a text as it
-            was compared. None if nothing could be read: the answer is *unparsed* and counts as wrong.
-        score: How right it is, in [0, 1].
+            was compared. None if nothing could be read: the answer is *unparsed*, and counts as wrong unless it is left
+            to a judge.
+        score: How right it is, in [0, 1]; NaN of an unparsed answer that rules leave to a judge, which is not scored.
         method: The rule that read it, such as ``"letter"``, ``"answer is"`` or ``"option text"``; ``"none"`` if none
             did.
     """

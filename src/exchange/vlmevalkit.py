@@ -29,7 +29,10 @@ EXACT_MATCHING = "exact_matching"  # the judge's name where there is none
 _SCORERS = tuple(f"{task}@" for task in TASKS)
 _YES_NO = ("mme", "pope", "hallusion")
 _PERCENT = ("vqa", "anls")  # reports whose table is in percent
-_AS_JSON = ("ocrbench", "captions", "mme_realworld", "video_mme", "mtvqa", "we_math", "math_vista")
+_AS_JSON = (
+    *("ocrbench", "captions", "mme_realworld", "video_mme", "mtvqa", "we_math", "math_vista", "math_vision"),
+    *("math_verse", "dyna_math", "logic_vista", "charxiv", "mmvet", "simple_vqa", "erqa"),
+)
 _CATEGORY, _ABILITY, _SPLIT = "category/", "l2-category/", "split/"
 
 

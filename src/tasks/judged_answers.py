@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.answers.judging import JUDGINGS, VERSION, Judging, judging_of
+from testbed.answers.judging import JUDGINGS, METHOD, VERSION, Judging, judging_of
 from testbed.answers.reports.report import VERSION as REPORT_VERSION
 from testbed.answers.reports.report import report
 from testbed.answers.scorings import RULES
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 
 SCORER = "judged_answers@1"
 MAX_NEW_TOKENS = 1024  # of a verdict; judges that reason need some
-ROLE = "verdicts"
+ROLE, AGAIN = "verdicts", ".again"
 
 
 class JudgedAnswers(Task):
@@ -62,27 +64,34 @@ class JudgedAnswers(Task):
     def build(self, graph: Graph) -> Built:
         """The answers, and each judge's replies."""
         config = GenerationConfig(max_new_tokens=MAX_NEW_TOKENS)
-        replies = {
-            _role(number): graph.answers(self.messages, by=judge, config=config)
-            for number, judge in enumerate(_judges(graph.setting))
-        }
+        replies = {}
+        for number, judge in enumerate(_judges(graph.setting)):
+            replies[_role(number)] = graph.answers(self.messages, by=judge, config=config)
+            if JUDGINGS[_kind(graph.setting)].again is not None:
+                again = partial(self.messages_again, number=number)
+                replies[_role(number, AGAIN)] = graph.answers(again, by=judge, config=config)
         return Built(graph.outputs_of(graph.judged), replies)
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
         """How answers are read, judged and reported."""
         scoring, chosen, rules = named(setting)
         kind = _kind(setting)
+        how = [kind, VERSION, JUDGINGS[kind].when, *(["mean grade"] if JUDGINGS[kind].graded else [])]
         return {
             "scorer": SCORER,
             "scoring": [scoring, RULES[rules]],
             "report": [chosen, REPORT_VERSION],
-            "judging": [kind, VERSION, JUDGINGS[kind].when],
+            "judging": how,
         }
 
     def messages(self, setting: EvalSetting, values: Values) -> list[Message]:
         """What the judges are asked, each once."""
+        return _messages(_Asked(setting, values).questions)
+
+    def messages_again(self, setting: EvalSetting, values: Values, number: int) -> list[Message]:
+        """What a judge is asked about what it extracted, each once."""
         asked = _Asked(setting, values)
-        return [Message([question]) for question in dict.fromkeys(asked.questions.values())]
+        return _messages(asked.again(_first(asked, values, number)))
 
     def score(
         self, values: Values, setting: EvalSetting, model: ModelDefinition | None
@@ -102,7 +111,7 @@ class JudgedAnswers(Task):
         asked = _Asked(setting, values)
         require_some(asked.status, values, setting)
         judges = _judges(setting)
-        replies = [_read(asked, values, _role(number)) for number in range(len(judges))]
+        replies = [_read(asked, values, number) for number in range(len(judges))]
         each = np.array([[np.nan if found is None else found.score for found in of_judge] for of_judge in replies])
         final = _final(asked, replies, each)
         _, chosen, _ = named(setting)
@@ -143,6 +152,15 @@ class _Asked:
             if text and self.judging.asks(verdict)
         }
 
+    def again(self, verdicts: Sequence[Verdict | None]) -> dict[int, str]:
+        """Position → the second question to a judge, of whose first replies these are the verdicts."""
+        again = self.judging.again
+        return {
+            place: again.question(self.columns[place], str(verdict.extracted))
+            for place, verdict in enumerate(verdicts)
+            if again is not None and verdict is not None and np.isnan(verdict.score)
+        }
+
 
 def _judges(setting: EvalSetting) -> list[str]:
     """The judges of a setting: one, or those of a panel.
@@ -157,8 +175,12 @@ def _judges(setting: EvalSetting) -> list[str]:
     return setting.scoring.judges
 
 
-def _role(number: int) -> str:
-    return f"{ROLE}.{number}"
+def _role(number: int, suffix: str = "") -> str:
+    return f"{ROLE}.{number}{suffix}"
+
+
+def _messages(questions: Mapping[int, str]) -> list[Message]:
+    return [Message([question]) for question in dict.fromkeys(questions.values())]
 
 
 def _kind(setting: EvalSetting) -> str:
@@ -170,28 +192,60 @@ def _kind(setting: EvalSetting) -> str:
     return str(kind)
 
 
-def _read(asked: _Asked, values: Values, role: str) -> list[Verdict | None]:
+def _read(asked: _Asked, values: Values, number: int) -> list[Verdict | None]:
     """A judge's verdict on each sample; None where it was not asked or cannot be read."""
-    questions = list(dict.fromkeys(asked.questions.values()))
-    outputs = values.answers(role, [Message([question]) for question in questions])
-    replies = dict(zip(questions, outputs, strict=True))
+    found = _first(asked, values, number)
+    questions = asked.again(found)
+    second: dict[int, Verdict | None] = dict.fromkeys(questions)
+    for place, text in _replies(values, _role(number, AGAIN), questions):
+        assert asked.judging.again is not None
+        second[place] = asked.judging.again.verdict(asked.columns[place], text)
+    for place, verdict in second.items():
+        first = found[place]
+        found[place] = None if first is None or verdict is None else replace(first, score=verdict.score)
+    return found
+
+
+def _first(asked: _Asked, values: Values, number: int) -> list[Verdict | None]:
+    """A judge's verdict on each sample by its first reply; None where it was not asked or cannot be read."""
     found: list[Verdict | None] = [None] * len(asked.texts)
-    for place, question in asked.questions.items():
+    for place, text in _replies(values, _role(number), asked.questions):
+        found[place] = asked.judging.verdict(asked.columns[place], text)
+    return found
+
+
+def _replies(values: Values, role: str, questions: Mapping[int, str]) -> Iterator[tuple[int, str]]:
+    """The position of each question that has a reply, and the reply."""
+    messages = _messages(questions)
+    outputs = values.answers(role, messages) if messages else []
+    replies = {str(message.parts[0]): output for message, output in zip(messages, outputs, strict=True)}
+    for place, question in questions.items():
         reply = replies[question]
         if reply is not None and is_answer(reply):
-            found[place] = asked.judging.verdict(asked.columns[place], reply["text"])
-    return found
+            yield place, reply["text"]
 
 
 def _final(asked: _Asked, replies: Sequence[Sequence[Verdict | None]], each: Array) -> list[Verdict | None]:
     """What counts for each sample: the rules' verdict, or that of most judges; None where there is no verdict."""
-    most = majority(each, len(replies) // 2 + 1)
+    most = _of_panel(asked.judging, each)
     final = list(asked.by_rules)
     for place in asked.questions:
+        if asked.judging.graded:
+            final[place] = None if np.isnan(most[place]) else Verdict(f"{most[place]:.6g}", float(most[place]), METHOD)
+            continue
         agreeing = (of[place] for of in replies if of[place] is not None)
         chosen = next((verdict for verdict in agreeing if verdict is not None and verdict.score == most[place]), None)
         final[place] = chosen
     return final
+
+
+def _of_panel(judging: Judging, each: Array) -> Array:
+    """The score of a panel of which more than half can be read: its mean grade, or the verdict of most judges."""
+    least = len(each) // 2 + 1
+    if not judging.graded:
+        return majority(each, least)
+    known = (~np.isnan(each)).sum(axis=0)
+    return np.where(known >= least, np.nansum(each, axis=0) / np.maximum(known, 1), np.nan)
 
 
 def _trust(asked: _Asked, final: Sequence[Verdict | None], each: Array) -> list[Metric]:
@@ -208,7 +262,8 @@ def _trust(asked: _Asked, final: Sequence[Verdict | None], each: Array) -> list[
         "bound_right": np.where(lacking, 1.0, scores)[answered],
     }
     metrics = []
-    for name, values in found.items():
+    for name, scored in found.items():
+        values = scored[~np.isnan(scored)]  # rules alone leave some unscored
         mean, stderr = mean_and_stderr(values)
         metrics.append(Metric(name, mean, len(values), stderr, scorer=SCORER))
     if len(each) > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError, UnsupportedError
 from testbed.graph.nodes import Built
 from testbed.metrics.caption_status import shares
+from testbed.metrics.statistics import mean_and_stderr
 from testbed.models.base.capability import GenerationConfig
 from testbed.tasks.captioning import require_some
 from testbed.tasks.parts.generation import TextTask, texts_and_status
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from testbed.models.model_base import ModelDefinition
 
 Array = np.ndarray[Any, Any]
+log = logging.getLogger("testbed")
 
 SCORER = "question_answering@1"
 DEFAULT, PUBLISHED = "default", "vlmevalkit"
@@ -84,7 +87,8 @@ class QuestionAnswering(TextTask):
     ) -> tuple[list[Score], list[Metric]]:
         """What the benchmark reports, and how far it can be trusted.
 
-        Answers that are missing, and errors, are not scored; blank and unparsed answers count as wrong.
+        Answers that are missing, and errors, are not scored; blank and unparsed answers count as wrong. Where the
+        scoring leaves unparsed answers to a judge, they are not scored; see `left_open`.
 
         Returns:
             The scores ``status`` (0 an answer, 1 none, 2 a blank one, 3 an error), ``score`` (of each answer, in
@@ -105,7 +109,36 @@ class QuestionAnswering(TextTask):
             other_verdicts=others,
             expected=_expected(columns, verdicts) if SCORINGS[scoring].draws else None,
         )
+        if SCORINGS[scoring].judged:
+            metrics += left_open(verdicts, setting.name)
         return [Score("status", status, SCORER), *_scores(verdicts)], [*metrics, blank(status, SCORER)]
+
+
+def left_open(verdicts: Sequence[Verdict | None], name: str) -> list[Metric]:
+    """What answers that rules leave to a judge could change, which is also said in a line.
+
+    Args:
+        verdicts: Of each answer; None where there is none.
+        name: Of the setting.
+
+    Returns:
+        ``unread`` (the share of answers that are not scored), ``bound_wrong`` and ``bound_right`` (the mean score if
+        these were all wrong, or right).
+    """
+    scores = score_array([each for each in verdicts if each is not None])
+    unread = np.isnan(scores)
+    if unread.any():
+        log.warning(
+            "%s: %s of %s answers are not scored, since rules cannot tell; %s@JUDGE has a judge read them",
+            name, f"{int(unread.sum()):,}", f"{len(scores):,}", name,
+        )  # fmt: skip
+    parts = {
+        "unread": unread.astype(np.float64),
+        "bound_wrong": np.where(unread, 0.0, scores),
+        "bound_right": np.where(unread, 1.0, scores),
+    }
+    means = {each: mean_and_stderr(values) for each, values in parts.items()}
+    return [Metric(each, mean, len(scores), stderr, scorer=SCORER) for each, (mean, stderr) in means.items()]
 
 
 def answered_of(

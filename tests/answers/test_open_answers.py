@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from testbed.answers.scorings import SCORINGS
@@ -178,4 +180,5 @@ def test_long_answers_are_read(name):
     for text in ("answer " * 20_000, "((((" * 20_000, "B or " * 20_000, "not a " * 20_000, '{"answer": ' * 20_000):
         for rules in ("default", "vlmevalkit"):
             score = SCORINGS[name](columns, text, rules).score
-            assert 0 <= score <= 1 if name == "caption" else score in (0, 1)
+            left = SCORINGS[name].judged and math.isnan(score)  # to a judge
+            assert left or (0 <= score <= 1 if name == "caption" else score in (0, 1))

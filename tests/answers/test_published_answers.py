@@ -1,4 +1,7 @@
-"""The rules `vlmevalkit` against what VLMEvalKit's own functions say (tests/assets/make_published_answers.py)."""
+"""The rules `vlmevalkit`, and prompts, against what VLMEvalKit's own functions say.
+
+See tests/assets/make_published_answers.py and make_published_reasoning.py.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,35 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from testbed.answers.scorings import SCORINGS
+from testbed.data.rows import Picture, Row
+from testbed.eval_settings.base.questions import BENCHMARKS
 
-FILE = Path(__file__).resolve().parent.parent / "assets" / "published_answers.json.gz"
+ASSETS = Path(__file__).resolve().parent.parent / "assets"
 TELLS = ("multiple_choice", "mmmu", "mmmu_pro", "mmmu_pro_cot", "yes_no", "vqa_accuracy", "anls", "relaxed")
-KINDS = [kind for kind in SCORINGS if kind != "caption"]  # which is scored by the metrics of captions
+OF_REASONING = {"math_vista": 450, "math_vision": 450, "dyna_math": 900, "visu_logic": 300, "we_math": 300}
+OF_REASONING |= {"zero_bench": 300, "erqa": 300}
+SETTLES = ("math_vista", "math_vision", "dyna_math", "visu_logic", "we_math")  # the file says where nothing is read
+JUDGED = ("math_verse", "logic_vista", "charxiv", "mmvet", "simple_vqa")  # VLMEvalKit has no rules for these
+OTHERS = ("caption", *OF_REASONING, *JUDGED)  # captions are scored by their own metrics
+KINDS = [kind for kind in SCORINGS if kind not in ("caption", *JUDGED)]
+
+
+def read(name):
+    return json.loads(gzip.decompress((ASSETS / f"{name}.json.gz").read_bytes()))
 
 
 @pytest.fixture(scope="module")
 def answers():
-    return json.loads(gzip.decompress(FILE.read_bytes()))["answers"]
+    return read("published_answers")["answers"] + read("published_reasoning")["answers"]
 
 
-def test_there_are_500_answers_of_each_kind(answers):
-    assert Counter(kind for kind, *_ in answers) == dict.fromkeys(KINDS, 500)
+def test_there_are_hundreds_of_answers_of_each_kind(answers):
+    expected = {**dict.fromkeys([kind for kind in SCORINGS if kind not in OTHERS], 500), **OF_REASONING}
+    assert Counter(kind for kind, *_ in answers) == expected
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -31,7 +47,10 @@ def test_every_score_is_the_published_one(answers, kind):
         if name != kind:
             continue
         verdict = SCORINGS[kind](columns, text, "vlmevalkit")
-        assert verdict.score == pytest.approx(score, abs=1e-12), (columns, text)
+        left = SCORINGS[kind].judged and read is None and bool(text)  # to a judge, where VLMEvalKit asks one
+        assert verdict.score == pytest.approx(float("nan") if left else score, abs=1e-12, nan_ok=True), (columns, text)
+        if kind in SETTLES:
+            assert (verdict.extracted is None) == (read is None), (columns, text)
         if kind in TELLS:
             assert verdict.extracted == read, (columns, text)
 
@@ -44,5 +63,12 @@ def test_the_rules_differ_in_some_answers_of_each_kind(answers, kind):
         for name, columns, text, _, _ in answers
         if name == kind
     ]
-    assert all(0 <= each.score <= 1 and (each.score == 0 or each.extracted is not None) for each, _ in both)
+    assert all(not each.score > 0 or each.extracted is not None for each, _ in both)
+    assert all(0 <= each.score <= 1 or (SCORINGS[kind].judged and np.isnan(each.score)) for each, _ in both)
     assert any(default.score != published.score for default, published in both)
+
+
+def test_every_prompt_is_the_published_one():
+    for name, columns, size, parts in read("published_reasoning")["prompts"]:
+        (turn,) = BENCHMARKS[name].prompt(Row("0", columns, [Picture(b"", f"<{place}>") for place in range(size)]))
+        assert [part if isinstance(part, str) else part.name for part in turn] == parts, (name, columns)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from table_world import questions
+from table_world import encoded, questions, write_table
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
 PREDICTIONS = [("0", "A"), ("1", "B"), ("2", "The answer is A"), ("3", '"A"'), ("4", "None"), ("5", "a")]
@@ -17,7 +17,7 @@ PREDICTIONS = [("0", "A"), ("1", "B"), ("2", "The answer is A"), ("3", '"A"'), (
 def tables(tmp_path: Path) -> Path:
     """A folder of tables, and answers to one of them that VLMEvalKit recorded."""
     folder = tmp_path / "lmu"
-    for name in ("MMStar", "mine", "MathVista_MINI"):
+    for name in ("MMStar", "mine", "OlympiadBench"):
         questions(folder / f"{name}.tsv", 6)
     lines = ["index\tprediction", *("\t".join([index, json.dumps(text)]) for index, text in PREDICTIONS)]
     (folder / "seen_MMStar.tsv").write_text("\n".join(lines).replace('\\"', '""') + "\n")
@@ -54,9 +54,24 @@ def test_a_table_of_any_name_is_asked_by_its_columns(program: Any, tables: Path)
     assert set(values.values()) == {1}
 
 
+def test_what_rules_leave_to_a_judge_is_told(program: Any, tables: Path) -> None:
+    row = {"answer_type": "integer", "question_type": "free_form", "task": "t", "skills": "['s']"}
+    rows = [[str(number), encoded("coffee"), "How many?", "7", *row.values()] for number in range(3)]
+    write_table(tables / "MathVista_MINI.tsv", ["index", "image", "question", "answer", *row], rows)
+    answers = [["0", "There are 7."], ["1", "8"], ["2", "some"]]
+    write_table(tables / "seen_MathVista_MINI.tsv", ["index", "prediction"], answers)
+    done = run(program, tables, "MathVista_MINI", models=("replay:lmu/seen_MathVista_MINI.tsv",))
+    told = "MathVista_MINI: 1 of 3 answers are not scored, since rules cannot tell; MathVista_MINI@JUDGE has a judge"
+    assert told in done.stderr
+    found = {each["metric"]: each["value"] for each in json.loads(done.stdout)["results"] if each["slice"] == "overall"}
+    assert (found["accuracy"], found["prefetch"]) == (0.5, pytest.approx(2 / 3))
+    assert (found["unread"], found["bound_wrong"]) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert found["bound_right"] == pytest.approx(2 / 3)
+
+
 def test_what_rules_alone_cannot_score_and_what_is_not_there_is_told(program: Any, tables: Path) -> None:
     words = ("--models", "digits-reader", "--lmu-data", str(tables), "--executor", "inline", "--eval-settings")
-    done = program("eval.py", *words, "MathVista_MINI")
+    done = program("eval.py", *words, "OlympiadBench")
     assert "not scored by rules alone" in done.stdout
     done = program("eval.py", *words, "BLINK", code=1)
     assert "BLINK.tsv" in done.stdout

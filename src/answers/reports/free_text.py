@@ -91,12 +91,7 @@ def math_vista(answered: Answered, scorer: str) -> list[Metric]:
     its skills, which ``skills`` lists; a cell that is no list is one skill. VLMEvalKit has one row for a task and a
     skill of the same name.
     """
-    rows = Scored.of(answered)
-    by_rule = [
-        np.nan if each is None else float(each.extracted is not None and not each.method.startswith(JUDGED))
-        for each in answered.verdicts
-    ]
-    prefetch = replace(rows, scores=np.array(by_rule, dtype=np.float64))
+    rows, prefetch = Scored.of(answered), prefetched(answered)
     skills = [_skills(cell) for cell in rows.labels("skills")]
     metrics = []
     for name, scored in ((ACCURACY, rows), ("prefetch", prefetch)):
@@ -106,6 +101,15 @@ def math_vista(answered: Answered, scorer: str) -> list[Metric]:
             has: Labels = [skill if skill in own else None for own in skills]
             metrics += sliced(scored, name, scorer, "skill", has)
     return metrics
+
+
+def prefetched(answered: Answered) -> Scored:
+    """The rows with 1 as score where a rule read the answer, 0 where none did."""
+    by_rule = [
+        np.nan if each is None else float(each.extracted is not None and not each.method.startswith(JUDGED))
+        for each in answered.verdicts
+    ]
+    return replace(Scored.of(answered), scores=np.array(by_rule, dtype=np.float64))
 
 
 def _skills(cell: str | None) -> list[str]:

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from testbed.answers.reports import choice, free_text, yes_no
+from testbed.answers.reports import choice, free_text, reasoning, yes_no
 from testbed.answers.reports.scored import Array, Scored, mean
 from testbed.answers.reports.we_math import we_math
 from testbed.answers.verdict import Answered, Verdict
 from testbed.entities import Metric
 from testbed.errors import unknown_name
 
-VERSION = 1  # of all reports; raised when numbers change
 VERSION = 1  # of all reports; raised when numbers change
 CUT_OFF = "length"  # the finish reason of an answer that reached the longest allowed
 
@@ -40,18 +39,26 @@ REPORTS: Mapping[str, Report] = {
     "accuracy": Report(choice.accuracy, "accuracy", {"accuracy": "Overall"}),
     "anls": Report(free_text.anls, "anls", {"anls": "Overall"}),
     "captions": Report(free_text.captions, "CIDEr", {}),
+    "charxiv": Report(reasoning.charxiv, "accuracy", {"accuracy": "Overall"}),
     "circular": Report(choice.circular, "circular", {"circular": "Overall"}),
     "cv_bench_2d": Report(choice.cv_bench_2d, "mean_over_sources", {"mean_over_sources": "Overall"}),
+    "dyna_math": Report(reasoning.dyna_math, "accuracy", {"accuracy": "Average", "worst_case": "Worst Case"}),
+    "erqa": Report(reasoning.erqa, "accuracy", {"accuracy": "Overall"}),
     "hallusion": Report(yes_no.hallusion, "average", _HALLUSION),
     "hr_bench": Report(choice.hr_bench, "mean_over_cycles", {"mean_over_cycles": "Average"}),
+    "logic_vista": Report(reasoning.logic_vista, "accuracy", {"accuracy": "acc"}),
+    "math_verse": Report(reasoning.math_verse, "accuracy", {"accuracy": "Overall"}),
+    "math_vision": Report(reasoning.math_vision, "accuracy", {"accuracy": "acc", "prefetch": "prefetch_rate"}),
     "math_vista": Report(free_text.math_vista, "accuracy", {"accuracy": "acc", "prefetch": "prefetch_rate"}),
     "mme": Report(yes_no.mme, "total", {}),
     "mme_realworld": Report(choice.mme_realworld, "accuracy", {"accuracy": "Overall"}),
     "mmmu": Report(choice.mmmu, "accuracy", {"accuracy": "Overall"}),
+    "mmvet": Report(reasoning.mmvet, "score", {"score": "Overall"}),
     "mmvp": Report(choice.mmvp, "both_right", {"both_right": "Overall", "accuracy": "Average"}),
     "mtvqa": Report(free_text.mtvqa, "accuracy", {"accuracy": "Average"}),
     "ocrbench": Report(free_text.ocrbench, "score", {"score": "Final Score"}),
     "pope": Report(yes_no.pope, "f1", {"f1": "Overall", "accuracy": "acc"}),
+    "simple_vqa": Report(reasoning.simple_vqa, "accuracy", reasoning.PUBLISHED_GRADES),
     "video_mme": Report(choice.video_mme, "accuracy", {"accuracy": "overall"}),
     "vqa": Report(free_text.vqa, "accuracy", {"accuracy": "Overall"}),
     "we_math": Report(
@@ -146,7 +153,9 @@ def extras(
         ]
     if other_verdicts is not None:
         found["rules_differ"] = [
-            np.nan if one is None or other is None else float(one.score != other.score)
+            np.nan
+            if one is None or other is None
+            else float(not np.array_equal(one.score, other.score, equal_nan=True))
             for one, other in zip(verdicts, other_verdicts, strict=True)
         ]
     if expected is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from testbed.answers import prompts
@@ -53,6 +54,17 @@ def _real_world(prompt: Callable[..., Any]) -> Questions:
     return Questions(prompt, "mme_realworld", "mme_realworld")
 
 
+def _reasoning(
+    kind: str, prompt: Callable[..., Any] = prompts.question, table: str = "", column: str = ""
+) -> Questions:
+    return Questions(prompt, kind, kind, table, required=("question", *filter(None, [column])))
+
+
+_MATH_VERSE = _reasoning("math_verse")
+_CHARXIV = _reasoning("charxiv")
+_MMVET = _reasoning("mmvet")
+_ZERO_BENCH = Questions(prompts.in_braces, "zero_bench")
+
 # By the names that VLMEvalKit gives them.
 BENCHMARKS: dict[str, Questions] = {
     "MMMU_DEV_VAL": MMMU,
@@ -96,6 +108,32 @@ BENCHMARKS: dict[str, Questions] = {
     "MME-RealWorld": _real_world(prompts.real_world),
     "MME-RealWorld-Lite": _real_world(prompts.real_world),
     "MME-RealWorld-CN": _real_world(prompts.real_world_chinese),
+    "MathVista_MINI": _reasoning("math_vista"),
+    "MathVision": _reasoning("math_vision"),
+    "MathVision_MINI": _reasoning("math_vision"),
+    "MathVerse_MINI": _MATH_VERSE,
+    "MathVerse_MINI_Vision_Only": _MATH_VERSE,
+    "MathVerse_MINI_Vision_Only_cot": _reasoning(
+        "math_verse", partial(prompts.column, name="query_cot"), "MathVerse_MINI_Vision_Only", "query_cot"
+    ),
+    "MathVerse_MINI_Vision_Dominant": _MATH_VERSE,
+    "MathVerse_MINI_Vision_Intensive": _MATH_VERSE,
+    "MathVerse_MINI_Text_Lite": _MATH_VERSE,
+    "MathVerse_MINI_Text_Dominant": _MATH_VERSE,
+    "WeMath": _reasoning("we_math", prompts.bare_choice),
+    "WeMath_COT": _reasoning("we_math", prompts.required_choice, "WeMath", "requirement"),
+    "DynaMath": _reasoning("dyna_math", prompts.dyna_math),
+    "DynaMath_noprompt": _reasoning("dyna_math", prompts.dyna_math_bare, "DynaMath"),
+    "LogicVista": _reasoning("logic_vista"),
+    "VisuLogic": Questions(prompts.in_a_box, "visu_logic"),
+    "CharXiv_reasoning_val": _CHARXIV,
+    "CharXiv_descriptive_val": _CHARXIV,
+    "MMVet": _MMVET,
+    "MMVet_Hard": _MMVET,
+    "SimpleVQA": _reasoning("simple_vqa"),
+    "ERQA": _reasoning("erqa", prompts.placed_by_index),
+    "ZEROBench": _ZERO_BENCH,
+    "ZEROBench_sub": _ZERO_BENCH,
 }
 # Classes of VLMEvalKit that ask or score as the kinds of above do → the kind.
 _PROMPTS = {"ImageMCQDataset": prompts.multiple_choice, "ImageVQADataset": prompts.short_answer}

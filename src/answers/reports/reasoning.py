@@ -1,0 +1,198 @@
+"""Reports of benchmarks of mathematics, reasoning and open knowledge, whose answers rules or judges have read."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from testbed.answers.reports.choice import ACCURACY, CATEGORY
+from testbed.answers.reports.free_text import prefetched
+from testbed.answers.reports.scored import Labels, Scored, by_columns, mean, slice_name, sliced, values_of
+from testbed.answers.verdict import Answered
+from testbed.entities import OVERALL, Metric
+from testbed.metrics.statistics import ratio_and_stderr
+
+_LONGEST_METADATA = 1 << 14  # characters
+_SKILLS = ("inductive", "deductive", "numerical", "spatial", "mechanical")
+_CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
+_REASONING = ("Text-in-Chart", "Text-in-General", "Number-in-Chart", "Number-in-General")
+# CharXiv's descriptive questions by number, from 1.
+_DESCRIPTIVE = (
+    *["Information Extraction"] * 7,
+    *("Enumeration", "Enumeration", "Counting", "Pattern Recognition", "Counting", "Enumeration", "Enumeration"),
+    *("Enumeration", "Pattern Recognition", "Compositionality", "Pattern Recognition", "Counting"),
+)
+
+
+def math_vision(answered: Answered, scorer: str) -> list[Metric]:
+    """MATH-Vision (arXiv 2402.14804): ``accuracy`` and ``prefetch`` over all, by subject (``category``) and level.
+
+    ``prefetch`` is the share of answers that rules could read, so that no judge was asked.
+    """
+    rows = Scored.of(answered)
+    metrics = []
+    for name, scored in ((ACCURACY, rows), ("prefetch", prefetched(answered))):
+        metrics.append(mean(scored, name, scorer))
+        metrics += sliced(scored, name, scorer, "subject", scored.labels(CATEGORY))
+        metrics += by_columns(scored, name, scorer, ("level",))
+    return metrics
+
+
+def math_verse(answered: Answered, scorer: str) -> list[Metric]:
+    """MathVerse (arXiv 2403.14624): accuracy by version of the problem, by subject and by subfield.
+
+    The last two, which are in the dictionary ``metadata``, also within each version.
+    """
+    rows = Scored.of(answered)
+    given = [_metadata(cell) for cell in rows.labels("metadata")]
+    rows = replace(rows, columns=[{**more, **row} for row, more in zip(rows.columns, given, strict=True)])
+    version, parts = "problem_version", ("subject", "subfield")
+    metrics = [mean(rows, ACCURACY, scorer), *by_columns(rows, ACCURACY, scorer, (version, *parts))]
+    versions = values_of(rows.labels(version))
+    for each in versions if len(versions) > 1 else ():
+        own = rows.where(rows.labels(version), each)
+        metrics += by_columns(own, ACCURACY, scorer, parts, version, each)
+    return metrics
+
+
+def _metadata(cell: str | None) -> dict[str, str]:
+    """A cell with a dictionary, in Python's notation or JSON's; empty if it has none. Nothing is evaluated."""
+    if cell is None or len(cell) > _LONGEST_METADATA:
+        return {}
+    for read in (ast.literal_eval, json.loads):
+        try:
+            found: Any = read(cell)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+    return {}
+
+
+def dyna_math(answered: Answered, scorer: str) -> list[Metric]:
+    """DynaMath (arXiv 2411.00836): ``accuracy`` over all variants, and ``worst_case``, the share of questions with all.
+
+    The variants of a question have the same ``qid``; a question of which one has no score does not count. Both also by
+    subject and level of knowledge. A part of the set may lack variants.
+    """
+    rows = Scored.of(answered)
+    rows = rows.clustered([each if each is not None else place for place, each in enumerate(rows.labels("qid"))])
+    metrics = []
+    for name, scored in ((ACCURACY, rows), ("worst_case", rows.all_right(rows.labels("qid")))):
+        metrics.append(mean(scored, name, scorer))
+        metrics += by_columns(scored, name, scorer, ("subject", "knowledge_level"))
+    return metrics
+
+
+def logic_vista(answered: Answered, scorer: str) -> list[Metric]:
+    """LogicVista (arXiv 2407.04973): accuracy by the five skills, and by the capabilities where the table has them.
+
+    A question counts in each of its skills and capabilities.
+    """
+    rows = Scored.of(answered)
+    skills = [[each for each in _SKILLS if each in (cell or "")] for cell in rows.labels("skill")]
+    capabilities = [_names(cell) for cell in rows.labels("capability")]
+    return [
+        mean(rows, ACCURACY, scorer),
+        *_by_each(rows, ACCURACY, scorer, "skill", skills),
+        *_by_each(rows, ACCURACY, scorer, "capability", capabilities),
+    ]
+
+
+def charxiv(answered: Answered, scorer: str) -> list[Metric]:
+    """CharXiv (arXiv 2406.18521): accuracy by kind of question, and of descriptive questions by each of the 19.
+
+    The kind is ``inst_category`` (1 to 4) of reasoning questions; of descriptive ones, ``qid`` (1 to 19) tells it.
+    """
+    rows = Scored.of(answered)
+    kinds = [
+        _numbered(row.get("inst_category"), _REASONING) or _numbered(row.get("qid"), _DESCRIPTIVE)
+        for row in rows.columns
+    ]
+    questions = [row.get("qid") if "inst_category" not in row else None for row in rows.columns]
+    return [
+        mean(rows, ACCURACY, scorer),
+        *sliced(rows, ACCURACY, scorer, "kind", kinds),
+        *sliced(rows, ACCURACY, scorer, "qid", questions),
+    ]
+
+
+def _numbered(cell: str | None, names: Sequence[str]) -> str | None:
+    """The name with a number, from 1; tables that pandas has written may have ``3.0``."""
+    number = (cell or "").strip().removesuffix(".0")
+    return names[int(number) - 1] if number.isdecimal() and 1 <= int(number) <= len(names) else None
+
+
+def mmvet(answered: Answered, scorer: str) -> list[Metric]:
+    """MM-Vet (arXiv 2308.02490): the mean ``score`` in [0, 1], by capability and by combination of capabilities.
+
+    A question counts in each of the capabilities that ``category`` names.
+    """
+    rows = Scored.of(answered)
+    cells = rows.labels(CATEGORY)
+    held = [[each for each in _CAPABILITIES if each in (cell or "")] for cell in cells]
+    return [
+        mean(rows, "score", scorer),
+        *_by_each(rows, "score", scorer, "capability", held),
+        *sliced(rows, "score", scorer, "combination", [cell and cell.replace(",", "_") for cell in cells]),
+    ]
+
+
+def simple_vqa(answered: Answered, scorer: str) -> list[Metric]:
+    """SimpleVQA (arXiv 2502.13059): the shares of correct, incorrect and not attempted answers.
+
+    ``accuracy`` is the share of correct ones, ``accuracy_given_attempted`` that among correct and incorrect ones, and
+    ``f1`` their harmonic mean.
+    """
+    rows = Scored.of(answered)
+    kept = rows.take(np.flatnonzero(rows.counted))
+    right = kept.scores == 1
+    silent = np.array([each in (None, "not attempted") for each in kept.extracted], dtype=bool) & ~right
+    attempted, attempted_error = ratio_and_stderr(right, ~silent, kept.clusters)
+    accuracy = mean(kept, ACCURACY, scorer)
+    f1 = None
+    if accuracy.value is not None:
+        total = accuracy.value + (attempted or 0.0)
+        f1 = 2 * accuracy.value * (attempted or 0.0) / total if total else 0.0
+    return [
+        accuracy,
+        *(
+            mean(replace(kept, scores=each.astype(np.float64)), name, scorer)
+            for name, each in (("incorrect", ~right & ~silent), ("not_attempted", silent))
+        ),
+        Metric("accuracy_given_attempted", attempted, int((~silent).sum()), attempted_error, scorer=scorer),
+        Metric("f1", f1, len(kept), None, slice=OVERALL, scorer=scorer),
+        *by_columns(kept, ACCURACY, scorer, ("language", CATEGORY)),
+    ]
+
+
+def erqa(answered: Answered, scorer: str) -> list[Metric]:
+    """ERQA (arXiv 2503.20020): accuracy by kind of question (``question_type``, else ``category``)."""
+    rows = Scored.of(answered)
+    kinds: Labels = [row.get("question_type", row.get(CATEGORY)) for row in rows.columns]
+    return [mean(rows, ACCURACY, scorer), *sliced(rows, ACCURACY, scorer, "kind", kinds)]
+
+
+def _names(cell: str | None) -> list[str]:
+    return [] if cell is None else [each for part in cell.strip("[]").split(",") if (each := part.strip(" '\""))]
+
+
+def _by_each(rows: Scored, name: str, scorer: str, what: str, held: Sequence[Sequence[str]]) -> list[Metric]:
+    """The mean of the rows that have each label, of which a row may have several."""
+    return [
+        mean(rows.take(place for place, own in enumerate(held) if label in own), name, scorer, slice_name(what, label))
+        for label in values_of([each for own in held for each in own])
+    ]
+
+
+PUBLISHED_GRADES: Mapping[str, str] = {
+    "accuracy": "is_correct",
+    "incorrect": "is_incorrect",
+    "not_attempted": "is_not_attempted",
+    "accuracy_given_attempted": "accuracy_given_attempted",
+    "f1": "f1",
+}
