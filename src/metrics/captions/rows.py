@@ -22,10 +22,12 @@ class OverlapOptions:
     Attributes:
         tokenizer: See `testbed.metrics.captions.overlap.caption_overlap`.
         meteor: Whether METEOR is computed too; it needs Java and the extra ``captions``.
+        exact: Whether the share of captions that equal a reference is computed too.
     """
 
     tokenizer: str = PTB
     meteor: bool = False
+    exact: bool = False
 
     def __post_init__(self) -> None:
         check_tokenizer(self.tokenizer)
@@ -34,7 +36,8 @@ class OverlapOptions:
         """What is not the default, for an identity."""
         if self == OverlapOptions():
             return {}
-        return {"tokenizer": self.tokenizer, "meteor": self.meteor, "scorer": OVERLAP}
+        own = {"exact": True} if self.exact else {}
+        return {"tokenizer": self.tokenizer, "meteor": self.meteor, "scorer": OVERLAP, **own}
 
 
 def overlap_rows(
@@ -50,8 +53,9 @@ def overlap_rows(
     Returns:
         The scores ``Bleu_4``, ``ROUGE_L`` and ``CIDEr`` (NaN without a caption or a reference); the metrics ``Bleu_1``
         to ``Bleu_4`` (of all captions together), ``ROUGE_L`` and ``CIDEr`` (means), and ``referenced``, the share of
-        samples that have references; where it is asked for, ``METEOR`` as a score and as a metric. CIDEr is between 0
-        and 10; all others are fractions.
+        samples that have references; where they are asked for, ``METEOR`` and ``exact`` (1 for a caption that equals a
+        reference, but for case and white space) as scores and as metrics. CIDEr is between 0 and 10; all others are
+        fractions.
     """
     if not any(references):
         return [], []
@@ -67,4 +71,26 @@ def overlap_rows(
         metrics.append(Metric(name, value, scored, stderr, unit=unit, scorer=OVERLAP))
     share, error = mean_and_stderr(np.array([bool(several) for several in references]))
     metrics.append(Metric("referenced", share, len(references), error, scorer=OVERLAP))
-    return [Score(name, values, OVERLAP) for name, values in found.scores.items()], metrics
+    scores = dict(found.scores)
+    if options.exact:
+        scores["exact"] = _exact(captions, references)
+        metrics.append(_mean("exact", scores["exact"]))
+    return [Score(name, values, OVERLAP) for name, values in scores.items()], metrics
+
+
+def _exact(captions: Sequence[str | None], references: Sequence[Sequence[str]]) -> np.ndarray[Any, Any]:
+    """1 for a caption that equals a reference, 0 for another, NaN without a caption or a reference; float [n]."""
+    words = [[each.lower().split() for each in several] for several in references]
+    return np.array(
+        [
+            np.nan if text is None or not several else float(text.lower().split() in several)
+            for text, several in zip(captions, words, strict=True)
+        ]
+    )
+
+
+def _mean(name: str, values: np.ndarray[Any, Any]) -> Metric:
+    """The mean of the scores that are there."""
+    counted = values[~np.isnan(values)]
+    value, stderr = mean_and_stderr(counted)
+    return Metric(name, value, len(counted), stderr, scorer=OVERLAP)
