@@ -69,8 +69,8 @@ def train(name: str) -> dict[str, torch.Tensor]:
             captions = [[template.replace("{c}", each) for template in TEMPLATES] for each in CLASS_NAMES]
             trained = networks.train_clip(images, labels, captions, generator, recipe["steps"])
         elif recipe["network"] == "tiny_coca":
-            captions = [description(each) for each in CLASS_NAMES]
-            trained = train_coca(images, labels, captions, generator, recipe["steps"], recipe["noise"])
+            described = [description(each) for each in CLASS_NAMES]
+            trained = train_coca(images, labels, described, generator, recipe["steps"], recipe["noise"])
         elif recipe["network"] == "Linear":
             trained = networks.train_linear(images, labels, SEED)
         elif recipe["network"] == "NearestNeighbors":

@@ -29,8 +29,12 @@ class CaptionedDigits(Digits):
 
 
 # What the lines of each digit are like.
-LINES = {"open curves": ("two", "three", "five"), "straight lines": ("one", "four", "seven")}
-LINES |= {"one loop": ("zero", "six", "nine"), "two loops": ("eight",)}
+LINES: dict[str, tuple[str, ...]] = {
+    "open curves": ("two", "three", "five"),
+    "straight lines": ("one", "four", "seven"),
+    "one loop": ("zero", "six", "nine"),
+    "two loops": ("eight",),
+}
 
 
 def description(name: str) -> str:

@@ -99,7 +99,7 @@ def train_coca(
         found = network(batch, tokens[index])
         loss = functional.cross_entropy(found["logits"].flatten(0, 1), found["labels"].flatten())
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
         schedule.step()
