@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from testbed.entities import Metric, Score
 from testbed.metrics.captions.overlap import PTB, caption_overlap, check_tokenizer
+from testbed.metrics.captions.spice import VERSION, lacking
 from testbed.metrics.statistics import mean_and_stderr
+
+log = logging.getLogger("testbed")
 
 OVERLAP = "overlap@1"  # what these scores and metrics carry as their scorer
 
@@ -22,12 +27,14 @@ class OverlapOptions:
     Attributes:
         tokenizer: See `testbed.metrics.captions.overlap.caption_overlap`.
         meteor: Whether METEOR is computed too; it needs Java and the extra ``captions``.
+        spice: Whether SPICE is computed too, where all is there that it needs; see `testbed.metrics.captions.spice`.
         exact: Whether the share of captions that equal a reference is computed too.
     """
 
     tokenizer: str = PTB
     meteor: bool = False
     exact: bool = False
+    spice: bool = False
 
     def __post_init__(self) -> None:
         check_tokenizer(self.tokenizer)
@@ -36,7 +43,9 @@ class OverlapOptions:
         """What is not the default, for an identity."""
         if self == OverlapOptions():
             return {}
-        own = {"exact": True} if self.exact else {}
+        own: dict[str, Any] = {"exact": True} if self.exact else {}
+        if self.spice:  # so that stored captions get it as soon as it can be computed
+            own["spice"] = "left out" if lacking() else VERSION
         return {"tokenizer": self.tokenizer, "meteor": self.meteor, "scorer": OVERLAP, **own}
 
 
@@ -53,19 +62,22 @@ def overlap_rows(
     Returns:
         The scores ``Bleu_4``, ``ROUGE_L`` and ``CIDEr`` (NaN without a caption or a reference); the metrics ``Bleu_1``
         to ``Bleu_4`` (of all captions together), ``ROUGE_L`` and ``CIDEr`` (means), and ``referenced``, the share of
-        samples that have references; where they are asked for, ``METEOR`` and ``exact`` (1 for a caption that equals a
-        reference, but for case and white space) as scores and as metrics. CIDEr is between 0 and 10; all others are
-        fractions.
+        samples that have references; where they are asked for, ``METEOR``, ``SPICE`` and ``exact`` (1 for a caption
+        that equals a reference, but for case and white space) as scores and as metrics. CIDEr is between 0 and 10; all
+        others are fractions.
     """
     if not any(references):
         return [], []
-    found = caption_overlap(captions, references, options.tokenizer, options.meteor)
+    reason = lacking() if options.spice else ""
+    if reason:
+        _tell(f"SPICE is left out: {reason}")
+    found = caption_overlap(captions, references, options.tokenizer, options.meteor, options.spice and not reason)
     scored = int((~np.isnan(found.scores["CIDEr"])).sum())
     metrics = []
     for name, value in found.metrics.items():
         unit = "" if name == "CIDEr" else "fraction"
         stderr = None
-        if name in ("ROUGE_L", "CIDEr"):  # means; the others are of all captions together
+        if name in ("ROUGE_L", "CIDEr", "SPICE"):  # means; the others are of all captions together
             values = found.scores[name]
             _, stderr = mean_and_stderr(values[~np.isnan(values)])
         metrics.append(Metric(name, value, scored, stderr, unit=unit, scorer=OVERLAP))
@@ -76,6 +88,12 @@ def overlap_rows(
         scores["exact"] = _exact(captions, references)
         metrics.append(_mean("exact", scores["exact"]))
     return [Score(name, values, OVERLAP) for name, values in scores.items()], metrics
+
+
+@lru_cache(maxsize=16)
+def _tell(message: str) -> None:
+    """Logs a warning, once in a process."""
+    log.warning("%s", message)
 
 
 def _exact(captions: Sequence[str | None], references: Sequence[Sequence[str]]) -> np.ndarray[Any, Any]:
