@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from testbed.answers.reports.report import REPORTS
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Evaluation, Metric
 from testbed.errors import StoreError
-from testbed.exchange.vlmevalkit_scores import Cell, Metrics, forms
+from testbed.exchange.vlmevalkit_scores import Cell, Metrics, filled, forms
 from testbed.jsontext import to_json
 from testbed.models.base.capability import FAILED, NO_ANSWER
 from testbed.paths import write_atomically
@@ -160,7 +160,7 @@ def _scores(each: Exported, stem: Path) -> list[Path]:
         if form.fields is None:
             _write(path, [[_shown(cell, each.metrics) for cell in row] for row in form.rows])
         else:
-            write_atomically(path, to_json(_filled(form.fields, each.metrics)).encode())
+            write_atomically(path, to_json(filled(form.fields, each.metrics)).encode())
         paths.append(path)
     if not paths:
         paths = [stem.with_name(f"{stem.name}_score.json")]
@@ -171,17 +171,6 @@ def _scores(each: Exported, stem: Path) -> list[Path]:
 def _shown(cell: str | Cell, metrics: Metrics) -> Any:
     value = cell.value(metrics) if isinstance(cell, Cell) else cell
     return "" if value is None else value
-
-
-def _filled(fields: Mapping[str, Cell | Sequence[Cell]], metrics: Metrics) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, cell in fields.items():
-        *objects, last = name.split("|")
-        within = found
-        for each in objects:
-            within = within.setdefault(each, {})
-        within[last] = cell.value(metrics) if isinstance(cell, Cell) else [part.value(metrics) for part in cell]
-    return found
 
 
 def _as_json(each: Exported) -> dict[str, Any]:

@@ -91,6 +91,18 @@ def forms(report: str, scoring: str, known: Collection[tuple[str, str]]) -> list
     return []
 
 
+def filled(fields: Mapping[str, Cell | Sequence[Cell]], metrics: Metrics) -> dict[str, Any]:
+    """The fields of a JSON file with their numbers; None where a metric is not defined."""
+    found: dict[str, Any] = {}
+    for name, cell in fields.items():
+        *objects, last = name.split("|")
+        within = found
+        for each in objects:
+            within = within.setdefault(each, {})
+        within[last] = cell.value(metrics) if isinstance(cell, Cell) else [part.value(metrics) for part in cell]
+    return found
+
+
 _CAPTIONS: Mapping[str, Cell | Sequence[Cell]] = {
     "Bleu": [Cell(f"Bleu_{length}", scale=100) for length in (1, 2, 3, 4)],
     "ROUGE_L": Cell("ROUGE_L", scale=100),

@@ -10,7 +10,7 @@ import pytest
 from answered_world import WORLDS
 
 from testbed.answers.reports.report import REPORTS, report
-from testbed.exchange.vlmevalkit_scores import cells_of, forms, numbers_of
+from testbed.exchange.vlmevalkit_scores import cells_of, filled, forms, numbers_of
 
 PUBLISHED = json.loads((Path(__file__).parent.parent / "answers" / "published_reports.json").read_text())
 SCORINGS = {"mme": "yes_no", "pope": "yes_no", "hallusion": "yes_no"}
@@ -45,6 +45,14 @@ def test_each_number_of_a_published_report_is_ours(name: str) -> None:
         else:
             assert cells[key].value(metrics) == pytest.approx(number), key
     assert set(cells) <= set(numbers)
+
+
+@pytest.mark.parametrize("name", ["ocrbench", "mme_realworld"])
+def test_what_is_written_is_read_as_the_same_numbers(name: str) -> None:
+    metrics, (form,) = found(name)
+    assert form.fields is not None
+    written = numbers_of(json.loads(json.dumps(filled(form.fields, metrics))))
+    assert written == {key: cell.value(metrics) for key, cell in cells_of(form).items()}
 
 
 def test_rotated_questions_have_two_files() -> None:
