@@ -58,6 +58,13 @@ _OPTIONS = (
         help="How far models agree: error consistency, shared errors and predicted classes of each pair, and how many"
         " models get each sample right.",
     ),
+    click.option(
+        "--compare-recorded",
+        nargs=2,
+        metavar="MODEL SETTING",
+        help="Compare what VLMEvalKit recorded beside replay:FILE with the scores of these answers here: each number of"
+        " its reports, and each answer that is scored otherwise.",
+    ),
     click.option("--hardest", metavar="SETTING", help="The samples that most models get wrong."),
     click.option("--confusions", metavar="SETTING", help="The classes that are most often confused with each other."),
     click.option(
@@ -100,7 +107,7 @@ _OPTIONS = (
         default=20,
         show_default=True,
         metavar="N",
-        help="With --hardest and --confusions: at most N lines (for each model).",
+        help="With --hardest, --confusions and --compare-recorded: at most N lines (for each model or file).",
     ),
     click.option(
         "--score",
@@ -130,6 +137,7 @@ def _lazily(module: str, name: str) -> Callable[[dict[str, Any]], int]:
 
 ACTIONS = {
     "compare": _lazily("compare", "compare_as_asked"),
+    "compare_recorded": _lazily("compare_recorded", "compare_recorded_as_asked"),
     "rank": _lazily("rank", "rank_as_asked"),
     "borda": _lazily("borda", "borda_as_asked"),
     "agreement": _lazily("agreement", "agreement_as_asked"),

@@ -1,4 +1,4 @@
-"""Other tasks on the handwritten digits: linear probes, retrieval, selection and multi-label, without a download."""
+"""Other tasks on the handwritten digits: linear probes, retrieval, selection, multi-label, captioning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from testbed.data.sets.digits import CLASS_NAMES
 from testbed.eval_settings.base.benchmark import add_benchmark
 from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
 from testbed.eval_settings.digits import SIZE, TEMPLATES, DigitsDataset
-from testbed.eval_settings.eval_setting_base import Dataset
+from testbed.eval_settings.eval_setting_base import Dataset, EvalSetting
 from testbed.registry import registry
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 KINDS = {"digits-captions": "retrieval", "digits-selection": "selection", "digits-pairs": "multilabel"}
 SIZES = {"digits-captions": 10, "digits-selection": SIZE, "digits-pairs": SIZE // 2}
+CAPTIONING = "digits-captioning"
 DESCRIPTIONS = {
     "digits-captions": "a digit of each class, with four captions each",
     "digits-selection": "each digit with its own caption and that of the next digit",
@@ -41,6 +42,7 @@ class DigitTask:
 
         made = {
             "digits-captions": digit_tasks.CaptionedDigits,
+            CAPTIONING: digit_tasks.DescribedDigits,
             "digits-selection": digit_tasks.DigitChoices,
             "digits-pairs": digit_tasks.DigitPairs,
         }
@@ -89,6 +91,16 @@ def _register() -> None:
                 description=DESCRIPTIONS[name],
             )
         )
+    registry.add_eval_setting(
+        EvalSetting(
+            name=CAPTIONING,
+            dataset=DigitTask(CAPTIONING),
+            size=SIZE,
+            task="captioning",
+            task_options={"overlap": {"exact": True}},
+            description="each digit is described in a sentence, such as 'a handwritten seven with straight lines.'",
+        )
+    )
     registry.add_eval_setting_collection(
         "digits-tasks", ["digits.linear_probe", "digits.linear_probe.k5", "digits.linear_probe.lbfgs", *KINDS]
     )

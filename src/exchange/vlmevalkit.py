@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.answers.reports.report import PUBLISHED_ABILITIES, REPORTS
+from testbed.answers.reports.report import REPORTS
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Evaluation, Metric
 from testbed.errors import StoreError
+from testbed.exchange.vlmevalkit_scores import Cell, Metrics, filled, forms
 from testbed.jsontext import to_json
 from testbed.models.base.capability import FAILED, NO_ANSWER
 from testbed.paths import write_atomically
@@ -27,13 +28,6 @@ TASKS = ("question_answering", "judged_answers")
 FAILURE = "Failed to obtain answer via API."  # what stands for an answer that there is not
 EXACT_MATCHING = "exact_matching"  # the judge's name where there is none
 _SCORERS = tuple(f"{task}@" for task in TASKS)
-_YES_NO = ("mme", "pope", "hallusion")
-_PERCENT = ("vqa", "anls")  # reports whose table is in percent
-_AS_JSON = (
-    *("ocrbench", "captions", "mme_realworld", "video_mme", "mtvqa", "we_math", "math_vista", "math_vision"),
-    *("math_verse", "dyna_math", "logic_vista", "charxiv", "mmvet", "simple_vqa", "erqa"),
-)
-_CATEGORY, _ABILITY, _SPLIT = "category/", "l2-category/", "split/"
 
 
 @dataclass(frozen=True)
@@ -44,6 +38,7 @@ class Exported:
         evaluation: Which one.
         set_name: VLMEvalKit's name of the set.
         report: What is reported.
+        scoring: How answers are scored.
         judge: The judge; `EXACT_MATCHING` for rules alone.
         metrics: The metrics by name and slice.
     """
@@ -51,6 +46,7 @@ class Exported:
     evaluation: Evaluation
     set_name: str
     report: str
+    scoring: str
     judge: str
     metrics: dict[tuple[str, str], Metric]
 
@@ -110,6 +106,7 @@ def _exported(store: Store, models: Sequence[str] | None, eval_settings: Sequenc
             evaluation=evaluation,
             set_name=_file_name(Path(name.removeprefix("tsv:")).stem if name.startswith("tsv:") else name),
             report=str(view.get("report", ["accuracy"])[0]),
+            scoring=str(view.get("scoring", ["multiple_choice"])[0]),
             judge=judge or EXACT_MATCHING,
             metrics={(each.name, each.slice): each for each in store.metrics(evaluation.id)},
         )
@@ -156,74 +153,24 @@ def _write(path: Path, rows: Iterable[Sequence[Any]], delimiter: str = ",") -> P
 
 
 def _scores(each: Exported, stem: Path) -> list[Path]:
-    """The scores, in the form that VLMEvalKit has for the report."""
-    if each.report in _AS_JSON:
-        path = stem.with_name(f"{stem.name}_score.json")
-        write_atomically(path, to_json(_as_json(each)).encode())
-        return [path]
-    if each.report in _YES_NO:
-        table = _mme(each) if each.report == "mme" else _yes_no(each)
-        return [_write(stem.with_name(f"{stem.name}_score.csv"), table)]
-    table = _percent(each) if each.report in _PERCENT else _accuracy(each)
-    return [_write(stem.with_name(f"{stem.name}_acc.csv"), table)]
+    """The scores, in the form that VLMEvalKit has for the report; in JSON with our names where it is not known."""
+    paths = []
+    for form in forms(each.report, each.scoring, each.metrics):
+        path = stem.with_name(f"{stem.name}{form.suffix}")
+        if form.fields is None:
+            _write(path, [[_shown(cell, each.metrics) for cell in row] for row in form.rows])
+        else:
+            write_atomically(path, to_json(filled(form.fields, each.metrics)).encode())
+        paths.append(path)
+    if not paths:
+        paths = [stem.with_name(f"{stem.name}_score.json")]
+        write_atomically(paths[0], to_json(_as_json(each)).encode())
+    return paths
 
 
-def _value(each: Exported, name: str, part: str = OVERALL, scale: float = 1.0) -> Any:
-    metric = each.metrics.get((name, part))
-    return "" if metric is None or metric.value is None else metric.value * scale
-
-
-def _parts(each: Exported, name: str, before: str) -> list[str]:
-    """The labels of the slices of a metric that begin so and go no deeper."""
-    given = [part.removeprefix(before) for metric, part in each.metrics if metric == name and part.startswith(before)]
-    return sorted(part for part in given if "/category/" not in part and "/l2-category/" not in part)
-
-
-def _accuracy(each: Exported) -> list[list[Any]]:
-    """Rows for splits; columns Overall, l2-categories, categories; fractions."""
-    name = REPORTS[each.report].primary
-    abilities, categories = _parts(each, name, _ABILITY), _parts(each, name, _CATEGORY)
-    header = ["split", "Overall", *(PUBLISHED_ABILITIES.get(part, part) for part in abilities)]
-    header += [PUBLISHED_ABILITIES.get(part, part) for part in categories]
-    splits = _parts(each, name, _SPLIT)
-    rows = []
-    for split in splits or ["none"]:
-        within = f"{_SPLIT}{split}/" if len(splits) > 1 else ""
-        overall = _value(each, name, f"{_SPLIT}{split}") if splits else _value(each, name)
-        row = [split, overall]
-        row += [_value(each, name, f"{within}{_ABILITY}{part}") for part in abilities]
-        rows.append([*row, *(_value(each, name, f"{within}{_CATEGORY}{part}") for part in categories)])
-    return [header, *rows]
-
-
-def _percent(each: Exported) -> list[list[Any]]:
-    """One row: splits and Overall, or Overall and categories; in percent."""
-    name = REPORTS[each.report].primary
-    splits, overall = _parts(each, name, _SPLIT), _value(each, name, scale=100)
-    if splits:
-        return [[*splits, "Overall"], [*(_value(each, name, _SPLIT + part, 100) for part in splits), overall]]
-    categories = _parts(each, name, _CATEGORY)
-    return [["Overall", *categories], [overall, *(_value(each, name, _CATEGORY + part, 100) for part in categories)]]
-
-
-def _mme(each: Exported) -> list[list[Any]]:
-    """One row: perception, reasoning, and the points of each category."""
-    categories = _parts(each, "score", _CATEGORY)
-    header = ["perception", "reasoning", *categories]
-    sums = [_value(each, "perception"), _value(each, "reasoning")]
-    return [header, [*sums, *(_value(each, "score", _CATEGORY + part) for part in categories)]]
-
-
-def _yes_no(each: Exported) -> list[list[Any]]:
-    """Rows for all and for categories; columns as VLMEvalKit names the metrics; in percent."""
-    published = dict(REPORTS[each.report].published)
-    if each.report == "pope":
-        published = {"f1": "Overall", "accuracy": "acc", "precision": "precision", "recall": "recall"}
-    primary = next(iter(published))
-    rows: list[list[Any]] = [["split", *published.values()]]
-    for label, part in [("Overall", OVERALL), *((part, _CATEGORY + part) for part in _parts(each, primary, _CATEGORY))]:
-        rows.append([label, *(_value(each, name, part, 100) for name in published)])
-    return rows
+def _shown(cell: str | Cell, metrics: Metrics) -> Any:
+    value = cell.value(metrics) if isinstance(cell, Cell) else cell
+    return "" if value is None else value
 
 
 def _as_json(each: Exported) -> dict[str, Any]:

@@ -1,8 +1,10 @@
-"""The digits family: six small models of scikit-learn's handwritten digits, trained on first use, within seconds.
+"""The digits family: small models of scikit-learn's handwritten digits, trained on first use, within seconds.
 
 They make the whole testbed run on real data without a download. Each is trained on the train split from a fixed seed,
 and kept in the cache folder under a digest of its recipe and its data. `digits-cnn-noise` is `digits-cnn` trained with
 noise: a robustness intervention. `digits-clip` is a tiny CLIP, trained on images and captions, evaluated zero-shot.
+`digits-coca` (see `testbed.models.digits_coca`) describes digits; it is not in the collection ``demo``, whose settings
+are not for models that answer in text.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "digits-cnn": {"network": "ConvNet", "epochs": 12},
     "digits-cnn-noise": {"network": "ConvNet", "epochs": 12, "noise": 0.3},
     "digits-clip": {"network": "tiny_clip", "steps": 450, "templates": TEMPLATES},
+    "digits-coca": {"network": "tiny_coca", "steps": 250, "noise": 0.05, "captions": "lines"},
 }
 
 
@@ -54,8 +57,10 @@ def train_data() -> tuple[torch.Tensor, torch.Tensor, str]:
 
 def train(name: str) -> dict[str, torch.Tensor]:
     """Trains a model of the family and returns its state dict."""
+    from testbed.data.sets.digit_tasks import description
     from testbed.data.sets.digits import CLASS_NAMES
     from testbed.models.networks import digits as networks
+    from testbed.models.networks.digits_coca import train_coca
 
     recipe = RECIPES[name]
     images, labels, _ = train_data()
@@ -63,6 +68,9 @@ def train(name: str) -> dict[str, torch.Tensor]:
         if recipe["network"] == "tiny_clip":
             captions = [[template.replace("{c}", each) for template in TEMPLATES] for each in CLASS_NAMES]
             trained = networks.train_clip(images, labels, captions, generator, recipe["steps"])
+        elif recipe["network"] == "tiny_coca":
+            described = [description(each) for each in CLASS_NAMES]
+            trained = train_coca(images, labels, described, generator, recipe["steps"], recipe["noise"])
         elif recipe["network"] == "Linear":
             trained = networks.train_linear(images, labels, SEED)
         elif recipe["network"] == "NearestNeighbors":
@@ -104,7 +112,7 @@ class DigitsWeights:
 
 
 def load(name: str) -> Any:
-    """The trained network of a name (with its tokenizer, for the CLIP)."""
+    """The trained network of a name (with its tokenizer, for the CLIP and the CoCa)."""
     from testbed.models.base.weights import fit_state_dict, load_state_dict
 
     files = DigitsWeights(name).files(fetch=True) or ()
@@ -115,13 +123,16 @@ def load(name: str) -> Any:
 
 
 def untrained(name: str) -> Any:
-    """The network of a name with random weights (with its tokenizer, for the CLIP)."""
+    """The network of a name with random weights (with its tokenizer, for the CLIP and the CoCa)."""
     from testbed.models.networks import digits as networks
+    from testbed.models.networks import digits_coca
 
-    return getattr(networks, RECIPES[name]["network"])()
+    made = RECIPES[name]["network"]
+    return getattr(digits_coca if made == "tiny_coca" else networks, made)()
 
 
-def _shared(name: str) -> dict[str, Any]:
+def shared(name: str) -> dict[str, Any]:
+    """What the definitions of the family have in common."""
     return {
         "name": name,
         "transform": StandardTransform(img_resize_size=IMAGE_SIZE, img_crop_size=IMAGE_SIZE),
@@ -140,7 +151,7 @@ def _classifier(name: str, normalized: bool, model_type: str, differentiable: bo
         num_classes=10,
         model_type=model_type,
         differentiable=differentiable,
-        **_shared(name),
+        **shared(name),
     )
 
 
@@ -155,7 +166,7 @@ def _register() -> None:
             encoder_loader=lambda: load("digits-clip"),
             normalization=StandardNormalization([0.5] * 3, [0.5] * 3),
             model_type="Standard training",
-            **_shared("digits-clip"),
+            **shared("digits-clip"),
         ),
     ]
     for definition in definitions:

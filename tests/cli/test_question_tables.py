@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from table_world import encoded, questions, write_table
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
@@ -76,3 +79,49 @@ def test_what_rules_alone_cannot_score_and_what_is_not_there_is_told(program: An
     done = program("eval.py", *words, "BLINK", code=1)
     assert "BLINK.tsv" in done.stdout
     assert "opencompass.openxlab.space/utils/VLMEval/BLINK.tsv" in done.stdout
+
+
+def test_hostile_rows_cost_themselves_alone(program: Any, tmp_path: Path) -> None:
+    """Code, paths, sizes and bytes that are meant to harm: an error for each row, and the answers to the others."""
+    from testbed.db.store import Store
+
+    large = io.BytesIO()
+    Image.new("1", (10_000, 10_000)).save(large, "PNG")
+    run_code = f"touch {tmp_path}/CODE_RAN"
+    good = encoded("coffee")
+    cells = {  # index → image, image_path, question, and what is said of it
+        "good": (good, "", "What?", ""),
+        "code": (f"[__import__('os').system('{run_code}')]", "", "What?", "expected a list of texts"),
+        "code in a path": ("", f"[__import__('os').system('{run_code}')]", "What?", "expected a list of texts"),
+        "100 megapixels": (base64.b64encode(large.getvalue()).decode(), "", "What?", "megapixels"),
+        "outside": ("", "../../secret.png", "What?", "is outside the folder of pictures"),
+        "of the system": ("", "/etc/passwd", "What?", "is outside the folder of pictures"),
+        "broken": (good[:-3] + "=*=", "", "What?", "is not valid base64"),
+        "NUL": (good, "", "What\0?", "holds the character NUL"),
+        "deep": ("[" * 100_000 + "]" * 100_000, "", "What?", "expected a list of texts"),
+        "after it": (good, "", "What?", ""),
+    }
+    (tmp_path / "secret.png").write_bytes(base64.b64decode(good))
+    header = ["index", "image", "image_path", "question", "A", "B", "answer"]
+    rows = [[index, *own[:3], "cat", "dog", "A"] for index, own in cells.items()]
+    table = write_table(tmp_path / "lmu" / "Hostile.tsv", header, rows)
+    done = run(program, tmp_path / "lmu", f"tsv:{table}", models=("digits-reader",))
+    (outcome,) = json.loads(done.stdout)["outcomes"]
+    assert outcome["status"] == "complete"
+    assert not (tmp_path / "CODE_RAN").exists()
+    with Store.open(f"sqlite:///{tmp_path}/testbed.db") as store:
+        evaluation = store.evaluation(outcome["evaluation_id"])
+        errors = store.sample_errors(evaluation.id)
+        outputs = store.read_outputs(evaluation.id, "text")
+    for place, (index, (*_, message)) in enumerate(cells.items()):
+        said = errors.get(place) or (outputs[place]["finish_reason"] if outputs[place] is not None else "")
+        assert message in said, index
+        assert (said == "stop") == (message == ""), index
+
+
+@pytest.mark.parametrize(("second", "message"), [("0", "has the index '0' twice, in lines 2 and 3"), ("1\0", "NUL")])
+def test_hostile_indexes_are_an_error_of_the_file(program: Any, tmp_path: Path, second: str, message: str) -> None:
+    rows = [[index, "q", "cat", "dog", "A"] for index in ("0", second)]
+    table = write_table(tmp_path / "lmu" / "Hostile.tsv", ["index", "question", "A", "B", "answer"], rows)
+    words = ("--models", "digits-reader", "--eval-settings", f"tsv:{table}", "--executor", "inline")
+    assert message in program("eval.py", *words, code=1).stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,47 @@ def test_a_workbook_that_unpacks_to_too_much(tmp_path: Path, monkeypatch: pytest
     path = write(tmp_path / "m_Set.xlsx", ["index", "prediction"], [["1", "x"]])
     monkeypatch.setattr("testbed.data.tables.files.MAX_UNPACKED", 1000)
     with pytest.raises(DataError, match="bytes unpacked; the maximum is 1,000"):
+        read_prediction_table(path)
+
+
+def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "m_Set.xlsx", ["index", "prediction"], [["1", "x"]])
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/sharedStrings.xml", bytes(80 << 20))
+    assert path.stat().st_size < 100_000
+    monkeypatch.setattr("openpyxl.load_workbook", None)  # whoever calls it fails otherwise
+    with pytest.raises(DataError, match="more than 100 times as many; no table of answers is like that"):
+        read_prediction_table(path)
+
+
+def test_a_bomb_that_declares_another_size_is_not_unpacked(tmp_path: Path) -> None:
+    path = write(tmp_path / "m_Set.xlsx", ["index", "prediction"], [["1", "x"]])
+    with zipfile.ZipFile(path) as archive:
+        parts = {each.filename: archive.read(each) for each in archive.infolist()}
+    sheet = parts["xl/worksheets/sheet1.xml"].replace(b"<sheetData>", b"<sheetData>" + b" " * (80 << 20))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in {**parts, "xl/worksheets/sheet1.xml": sheet}.items():
+            archive.writestr(name, data)
+    honest = len(sheet).to_bytes(4, "little")
+    path.write_bytes(path.read_bytes().replace(honest, (2000).to_bytes(4, "little")))
+    with pytest.raises(DataError, match=r"m_Set\.xlsx cannot be read as a workbook"):
+        read_prediction_table(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000 + "]" * 100_000,
+        '[{"index": 1, "prediction": ' + "[" * 100_000 + "]" * 100_000 + "}]",
+        '[{"index": 1, "prediction": "A", "more": ' + '{"a": ' * 100_000 + "1" + "}" * 100_000 + "}]",
+    ],
+    ids=range(3),
+)
+def test_deep_json_is_one_error(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "m_Set.json"
+    path.write_text(text)
+    assert is_prediction_table(path) is False
+    with pytest.raises(DataError, match=r"m_Set\.json is not valid JSON: maximum recursion depth exceeded"):
         read_prediction_table(path)
 
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 import importlib.metadata
 import importlib.util
 import io
 import json
+import os
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import table_world
 import torch
 from PIL import Image
 from vlm_world import TEMPLATE, save_llava, save_qwen
 
 from testbed.data.rows import Picture
+from testbed.db.store import Store
 from testbed.errors import DefinitionError, MissingExtraError, UnsupportedError, WeightsError
 from testbed.identity import digest
 from testbed.models.base.capability import GENERATE, GenerationConfig, Message
@@ -308,3 +313,78 @@ def test_a_repository_is_found_in_the_hubs_cache(folders: Callable[[str], Path],
     assert made.load(CPU).generate(conversations(), SHORT) == built(folders("llava")).load(CPU).generate(
         conversations(), SHORT
     )
+
+
+# The whole way: tables of photos, the program, the store ------------------------------------------------------------
+
+SETS = {
+    "MMStar": (["A", "B", "answer"], ["a cat", "a dog", "A"], 68),
+    "VSR-zeroshot": (["answer"], ["Yes"], 4),
+    "ChartQA_TEST": (["answer"], ["a cat"], 4),
+    "COCO_VAL": (["answer"], ["['a cat', 'the picture']"], 4),
+    "Talks": (["answer"], ["yes"], 4),
+}
+PLUGIN = Path(__file__).parent.parent / "plugins" / "counted_vlm.py"
+
+
+def save_tables(folder: Path) -> None:
+    """A table of each kind, of crops of photos."""
+    for name, (columns, cells, count) in SETS.items():
+        rows = []
+        for number in range(count):
+            photo = Image.open(io.BytesIO(table_world.photo(table_world.PHOTOS[number % 4], 64)))
+            file = io.BytesIO()
+            photo.crop((number % 8, number % 9, 40 + number % 8, 50)).save(file, "PNG")
+            question = "['what is it ?', 'describe it again']" if name == "Talks" else f"what is in picture {number}"
+            rows.append([str(number), base64.b64encode(file.getvalue()).decode(), question, *cells])
+        table_world.write_table(folder / f"{name}.tsv", ["index", "image", "question", *columns], rows)
+
+
+@here
+def test_answers_to_tables_of_photos_whatever_the_batch_and_after_a_kill(
+    tmp_path: Path, warm_python: Any, root: Path
+) -> None:
+    save_llava(tmp_path / "llava")
+    save_tables(tmp_path / "LMU")
+    marks = tmp_path / "asked"
+    environment = {**os.environ, "WORLD_MARKS": str(tmp_path), "LMUData": str(tmp_path / "LMU")}
+
+    def run(store: str, batch: int) -> tuple[int, list[str]]:
+        """The exit code, and what was asked."""
+        words = ["--plugin", str(PLUGIN), "--models", "counted", "--eval-settings", *SETS, "--executor", "inline"]
+        words += ["--batch-size", str(batch), "--db-url", f"sqlite:///{tmp_path}/{store}.db"]
+        marks.write_text("")
+        done = warm_python.run(root / "eval.py", words, tmp_path, environment)
+        assert "Traceback" not in done.stderr
+        return done.returncode, marks.read_text().splitlines()
+
+    def done_with(store: str) -> set[str]:
+        """The questions whose answers are stored."""
+        with Store.open(f"sqlite:///{tmp_path}/{store}.db") as opened:
+            names = {each.id: each.eval_setting for each in opened.evaluations()}
+            ranges = opened.stored_ranges(names)
+        return {f"{names[own]} {place} 0" for own, of in ranges.items() for pair in of for place in range(*pair)}
+
+    def stored(store: str) -> dict[str, list[Any]]:
+        """The answers to each set."""
+        with Store.open(f"sqlite:///{tmp_path}/{store}.db") as opened:
+            return {each.eval_setting: list(opened.read_outputs(each.id, "text")) for each in opened.evaluations()}
+
+    code, every = run("alone", 1)
+    assert code == 0
+    assert len(every) == len(set(every)) == 68 + 3 * 4 + 2 * 4
+    (tmp_path / "deadly").touch()
+    code, _ = run("killed", 4)
+    assert code == -signal.SIGKILL
+    before = done_with("killed")
+    assert before in [{f"MMStar {place} 0" for place in range(count)} for count in (32, 64)]  # it was killed amidst
+    (tmp_path / "deadly").unlink()
+    code, rest = run("killed", 4)
+    assert code == 0
+    assert len(rest) == len(set(rest))
+    assert set(rest) == {each for each in every if each not in before}
+    answers = stored("killed")
+    assert answers == stored("alone")
+    assert {name: len(own) for name, own in answers.items()} == {name: count for name, (*_, count) in SETS.items()}
+    assert len({value["text"] for own in answers.values() for value in own}) > 5
+    assert all(len(value["turns"]) == 1 for value in answers["Talks"])

@@ -65,7 +65,7 @@ def circular(answered: Answered, scorer: str) -> list[Metric]:
         DataError: If an index is not a whole number.
     """
     rows = Scored.of(answered)
-    bases = [_base(row_id, columns.get("g_index")) for row_id, columns in zip(rows.ids, rows.columns, strict=True)]
+    bases = [base_index(row_id, columns.get("g_index")) for row_id, columns in zip(rows.ids, rows.columns, strict=True)]
     own = [_whole(row_id) for row_id in rows.ids]
     first = {number: place for place, number in enumerate(own) if number == bases[place]}
     together = [place for place, base in enumerate(bases) if base in first]
@@ -80,7 +80,16 @@ def circular(answered: Answered, scorer: str) -> list[Metric]:
     return metrics
 
 
-def _base(row_id: str, given: str | None) -> int:
+def base_index(row_id: str, given: str | None) -> int:
+    """The index of the base row of a rotated question.
+
+    Args:
+        row_id: The row's index.
+        given: Its ``g_index``, if it has one.
+
+    Raises:
+        DataError: If it is not a whole number.
+    """
     return _whole(row_id) % _ROTATION if given is None else _whole(given)
 
 

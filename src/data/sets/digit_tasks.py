@@ -28,6 +28,30 @@ class CaptionedDigits(Digits):
         self.class_names = None
 
 
+# What the lines of each digit are like.
+LINES: dict[str, tuple[str, ...]] = {
+    "open curves": ("two", "three", "five"),
+    "straight lines": ("one", "four", "seven"),
+    "one loop": ("zero", "six", "nine"),
+    "two loops": ("eight",),
+}
+
+
+def description(name: str) -> str:
+    """What can be seen of a digit, such as "a handwritten seven with straight lines."."""
+    return f"a handwritten {name} with {next(lines for lines, names in LINES.items() if name in names)}."
+
+
+class DescribedDigits(Digits):
+    """Every test digit with its description."""
+
+    def __init__(self) -> None:
+        super().__init__("test")
+        self.name = "digits-captioning"
+        self.targets = [[description(CLASS_NAMES[label])] for label in self.targets]
+        self.class_names = None
+
+
 class DigitChoices(Digits):
     """Every test digit, with the right caption and the caption of the next digit."""
 

@@ -17,7 +17,9 @@ from testbed.data.tables.tsv import read_rows
 from testbed.errors import DataError, MissingExtraError
 
 SUFFIXES = (".xlsx", ".tsv", ".json")
-MAX_UNPACKED = 1 << 30  # bytes of a workbook, which is a zip archive
+# A workbook is a zip archive. Its bytes when unpacked, at most; and how many times its size, if they are many.
+MAX_UNPACKED = 1 << 30
+MANY, MAX_RATIO = 1 << 26, 100
 
 # Excel's way to write control characters, which XML cannot hold.
 _CONTROL = re.compile(r"_x00([01][0-9A-Fa-f])_")
@@ -131,7 +133,7 @@ def _workbook_rows(path: Path) -> Iterator[list[str]]:
 
 
 def _check_size(path: Path) -> None:
-    """Checks that a workbook is a zip archive, of a size that fits in memory."""
+    """Checks that a workbook is a zip archive, of a size that fits in memory; no more than it declares is read."""
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(member.file_size for member in archive.infolist())
@@ -139,3 +141,9 @@ def _check_size(path: Path) -> None:
         raise DataError(f"{path} cannot be read as a workbook: {error}; the copy may be incomplete") from error
     if size > MAX_UNPACKED:
         raise DataError(f"{path} has {size:,} bytes unpacked; the maximum is {MAX_UNPACKED:,}")
+    packed = path.stat().st_size
+    if size > max(MANY, MAX_RATIO * packed):
+        raise DataError(
+            f"{path} has {packed:,} bytes, and {size:,} unpacked, more than {MAX_RATIO} times as many; no table of"
+            " answers is like that, so it is not read"
+        )

@@ -1,7 +1,7 @@
 """The caption metrics of COCO's evaluation (pycocoevalcap): BLEU-1 to BLEU-4, ROUGE-L and CIDEr-D.
 
-They are those that CLIP benchmark prints for its task ``captioning``. METEOR is left to its authors' Java program, and
-SPICE is left out.
+They are those that CLIP benchmark prints for its task ``captioning``. METEOR and SPICE are left to
+their authors' Java programs.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from testbed.errors import DefinitionError
 from testbed.metrics.captions.meteor import meteor
 from testbed.metrics.captions.ptb import caption_words
+from testbed.metrics.captions.spice import spice
 from testbed.metrics.statistics import mean_and_stderr
 
 Array = np.ndarray[Any, Any]
@@ -37,6 +38,7 @@ class Overlap:
     Attributes:
         bleu: BLEU-1 to BLEU-4 of all scored captions together; None if there are none.
         meteor: METEOR of all scored captions together; None if it was not asked for, or there are none.
+        spice: The mean SPICE; None likewise.
         scores: ``Bleu_4``, ``ROUGE_L`` and ``CIDEr`` of each sample, float64 arrays [n]; NaN where there is no
             caption, or no reference.
     """
@@ -44,6 +46,7 @@ class Overlap:
     bleu: list[float] | None
     scores: dict[str, Array]
     meteor: float | None = None
+    spice: float | None = None
 
     @property
     def metrics(self) -> dict[str, float | None]:
@@ -54,11 +57,16 @@ class Overlap:
         for name in ("ROUGE_L", "CIDEr"):
             values = self.scores[name]
             found[name] = mean_and_stderr(values[~np.isnan(values)])[0]
-        return {**found, **({"METEOR": self.meteor} if "METEOR" in self.scores else {})}
+        by_programs = {"METEOR": self.meteor, "SPICE": self.spice}
+        return found | {name: value for name, value in by_programs.items() if name in self.scores}
 
 
 def caption_overlap(
-    captions: Sequence[str | None], references: Sequence[Sequence[str]], tokenizer: str = PTB, with_meteor: bool = False
+    captions: Sequence[str | None],
+    references: Sequence[Sequence[str]],
+    tokenizer: str = PTB,
+    with_meteor: bool = False,
+    with_spice: bool = False,
 ) -> Overlap:
     """BLEU, ROUGE-L and CIDEr-D of captions, as pycocoevalcap computes them.
 
@@ -68,12 +76,13 @@ def caption_overlap(
         tokenizer: ``"ptb"``: the Penn Treebank's, which drops punctuation and lowers case, as COCO's evaluation does;
             ``"none"``: words are what is between white space, as in VLMEvalKit.
         with_meteor: Whether METEOR is computed too, by its Java program.
+        with_spice: Whether SPICE is computed too, by its Java program.
 
     Raises:
         DefinitionError: If the tokenizer is unknown.
         ValueError: If there are not as many captions as lists of references.
         MissingExtraError: If METEOR is asked for without pycocoevalcap.
-        TestbedError: If METEOR is asked for without Java.
+        TestbedError: If METEOR is asked for without Java, or SPICE without what it needs.
     """
     check_tokenizer(tokenizer)
     if len(captions) != len(references):
@@ -83,7 +92,7 @@ def caption_overlap(
     scored = [place for place, text in enumerate(captions) if text is not None and others[place]]
     own = [cut(captions[place] or "") for place in scored]
     theirs = [others[place] for place in scored]
-    names = ("Bleu_4", "ROUGE_L", "CIDEr", *(["METEOR"] if with_meteor else []))
+    names = ["Bleu_4", "ROUGE_L", "CIDEr", *(["METEOR"] if with_meteor else []), *(["SPICE"] if with_spice else [])]
     scores = {name: np.full(len(captions), np.nan) for name in names}
     if not scored:
         return Overlap(None, scores)
@@ -91,10 +100,12 @@ def caption_overlap(
     scores["Bleu_4"][scored] = each[:, -1]
     scores["ROUGE_L"][scored] = [rouge_l(text, several) for text, several in zip(own, theirs, strict=True)]
     scores["CIDEr"][scored] = cider_d(own, theirs, [several for several in others if several])
-    total = None
+    total = mean = None
     if with_meteor:
         total, scores["METEOR"][scored] = meteor(own, theirs)
-    return Overlap(together, scores, total)
+    if with_spice:
+        mean, scores["SPICE"][scored] = spice(own, theirs)
+    return Overlap(together, scores, total, mean)
 
 
 def check_tokenizer(name: str) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from testbed.entities import Metric, Score
 from testbed.metrics.captions.overlap import PTB, caption_overlap, check_tokenizer
+from testbed.metrics.captions.spice import VERSION, lacking
 from testbed.metrics.statistics import mean_and_stderr
+
+log = logging.getLogger("testbed")
 
 OVERLAP = "overlap@1"  # what these scores and metrics carry as their scorer
 
@@ -22,10 +27,14 @@ class OverlapOptions:
     Attributes:
         tokenizer: See `testbed.metrics.captions.overlap.caption_overlap`.
         meteor: Whether METEOR is computed too; it needs Java and the extra ``captions``.
+        spice: Whether SPICE is computed too, where all is there that it needs; see `testbed.metrics.captions.spice`.
+        exact: Whether the share of captions that equal a reference is computed too.
     """
 
     tokenizer: str = PTB
     meteor: bool = False
+    exact: bool = False
+    spice: bool = False
 
     def __post_init__(self) -> None:
         check_tokenizer(self.tokenizer)
@@ -34,7 +43,10 @@ class OverlapOptions:
         """What is not the default, for an identity."""
         if self == OverlapOptions():
             return {}
-        return {"tokenizer": self.tokenizer, "meteor": self.meteor, "scorer": OVERLAP}
+        own: dict[str, Any] = {"exact": True} if self.exact else {}
+        if self.spice:  # so that stored captions get it as soon as it can be computed
+            own["spice"] = "left out" if lacking() else VERSION
+        return {"tokenizer": self.tokenizer, "meteor": self.meteor, "scorer": OVERLAP, **own}
 
 
 def overlap_rows(
@@ -50,21 +62,53 @@ def overlap_rows(
     Returns:
         The scores ``Bleu_4``, ``ROUGE_L`` and ``CIDEr`` (NaN without a caption or a reference); the metrics ``Bleu_1``
         to ``Bleu_4`` (of all captions together), ``ROUGE_L`` and ``CIDEr`` (means), and ``referenced``, the share of
-        samples that have references; where it is asked for, ``METEOR`` as a score and as a metric. CIDEr is between 0
-        and 10; all others are fractions.
+        samples that have references; where they are asked for, ``METEOR``, ``SPICE`` and ``exact`` (1 for a caption
+        that equals a reference, but for case and white space) as scores and as metrics. CIDEr is between 0 and 10; all
+        others are fractions.
     """
     if not any(references):
         return [], []
-    found = caption_overlap(captions, references, options.tokenizer, options.meteor)
+    reason = lacking() if options.spice else ""
+    if reason:
+        _tell(f"SPICE is left out: {reason}")
+    found = caption_overlap(captions, references, options.tokenizer, options.meteor, options.spice and not reason)
     scored = int((~np.isnan(found.scores["CIDEr"])).sum())
     metrics = []
     for name, value in found.metrics.items():
         unit = "" if name == "CIDEr" else "fraction"
         stderr = None
-        if name in ("ROUGE_L", "CIDEr"):  # means; the others are of all captions together
+        if name in ("ROUGE_L", "CIDEr", "SPICE"):  # means; the others are of all captions together
             values = found.scores[name]
             _, stderr = mean_and_stderr(values[~np.isnan(values)])
         metrics.append(Metric(name, value, scored, stderr, unit=unit, scorer=OVERLAP))
     share, error = mean_and_stderr(np.array([bool(several) for several in references]))
     metrics.append(Metric("referenced", share, len(references), error, scorer=OVERLAP))
-    return [Score(name, values, OVERLAP) for name, values in found.scores.items()], metrics
+    scores = dict(found.scores)
+    if options.exact:
+        scores["exact"] = _exact(captions, references)
+        metrics.append(_mean("exact", scores["exact"]))
+    return [Score(name, values, OVERLAP) for name, values in scores.items()], metrics
+
+
+@lru_cache(maxsize=16)
+def _tell(message: str) -> None:
+    """Logs a warning, once in a process."""
+    log.warning("%s", message)
+
+
+def _exact(captions: Sequence[str | None], references: Sequence[Sequence[str]]) -> np.ndarray[Any, Any]:
+    """1 for a caption that equals a reference, 0 for another, NaN without a caption or a reference; float [n]."""
+    words = [[each.lower().split() for each in several] for several in references]
+    return np.array(
+        [
+            np.nan if text is None or not several else float(text.lower().split() in several)
+            for text, several in zip(captions, words, strict=True)
+        ]
+    )
+
+
+def _mean(name: str, values: np.ndarray[Any, Any]) -> Metric:
+    """The mean of the scores that are there."""
+    counted = values[~np.isnan(values)]
+    value, stderr = mean_and_stderr(counted)
+    return Metric(name, value, len(counted), stderr, scorer=OVERLAP)

@@ -1,0 +1,121 @@
+"""``db.py --compare-recorded``: VLMEvalKit's recorded scores beside ours of the same answers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.console.output import count, print_json, table
+
+if TYPE_CHECKING:
+    from testbed.exchange.recorded import Compared, Number, Ours, Row
+
+_WIDEST = 40  # characters of an answer
+
+
+def compare_recorded_as_asked(given: dict[str, Any]) -> int:
+    """``--compare-recorded MODEL SETTING``."""
+    from testbed.db.store import Store
+    from testbed.exchange.recorded import compare_recorded
+
+    model, setting = given["compare_recorded"]
+    with Store.open(given["db_url"]) as store:
+        found = compare_recorded(store, model, setting)
+    if given["as_json"]:
+        print_json(_as_object(found, model, setting))
+        return 0
+    click.echo(f"{found.predictions} on {setting}\n")
+    if found.numbers:
+        click.echo(_numbers(found))
+    for file in dict.fromkeys(each.file for each in found.rows):
+        click.echo("")
+        _tell_rows(file, [each for each in found.rows if each.file == file], given["limit"])
+    for file, number in found.unasked.items():
+        click.echo(f"{file} scores {count(number, 'row')} that the stored answers do not have", err=True)
+    return 0
+
+
+def _numbers(found: Compared) -> str:
+    header = ["file", "row", "column", "recorded", "vlmevalkit", "difference", "default", "difference", "our metric"]
+    return table(header, [_number(each) for each in found.numbers], right=[3, 4, 5, 6, 7])
+
+
+def _number(each: Number) -> list[str]:
+    from testbed.exchange.recorded import DEFAULT, PUBLISHED
+
+    where = [each.file, each.row, each.column, f"{each.recorded:.6g}"]
+    if each.metric is None:
+        return [*where, "", "", "", "", "no counterpart is known"]
+    pairs = [_signed(each, rules) for rules in (PUBLISHED, DEFAULT)]
+    part = "" if each.slice in (None, "overall") else f", {each.slice}"
+    return [*where, *(text for pair in pairs for text in pair), f"{each.metric}{part}"]
+
+
+def _signed(each: Number, rules: str) -> tuple[str, str]:
+    value, difference = each.ours.get(rules), each.difference(rules)
+    if value is None or difference is None:
+        return "not defined", ""
+    return f"{value:.6g}", f"{difference:+.3g}" if abs(difference) > 1e-9 else "0"
+
+
+def _tell_rows(file: str, rows: list[Row], limit: int) -> None:
+    """How many answers are scored as recorded, and those that are not."""
+    from testbed.exchange.recorded import DEFAULT, PUBLISHED
+
+    same = [sum(not each.differs(rules) for each in rows) for rules in (PUBLISHED, DEFAULT)]
+    click.echo(
+        f"{file}: of {len(rows):,} recorded scores of answers, {same[0]:,} are the same under the rules vlmevalkit,"
+        f" {same[1]:,} under the rules default"
+    )
+    others = [each for each in rows if each.differs(PUBLISHED) or each.differs(DEFAULT)]
+    if not others:
+        return
+    header = ["index", "answer", "prediction", "recorded", "vlmevalkit", "read as", "default", "read as"]
+    lines = [
+        [
+            *(each.index, _short(each.answer), "(none)" if each.prediction is None else _short(each.prediction)),
+            *(f"{each.recorded:.4g}", *_ours(each.ours[PUBLISHED]), *_ours(each.ours[DEFAULT])),
+        ]
+        for each in others[:limit]
+    ]
+    click.echo(table(header, lines, right=[3, 4, 6]))
+    if len(others) > limit:
+        click.echo(f"{len(others) - limit:,} more; --limit shows more, --json all of them", err=True)
+
+
+def _ours(said: Ours) -> tuple[str, str]:
+    if said.score is None:
+        return "–", ""
+    return f"{said.score:.4g}", "nothing" if said.extracted is None else _short(said.extracted)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 1]}…"
+
+
+def _as_object(found: Compared, model: str, setting: str) -> dict[str, Any]:
+    """All numbers, and the rows that differ."""
+    from testbed.exchange.recorded import DEFAULT, PUBLISHED
+
+    rules = (PUBLISHED, DEFAULT)
+    return {
+        "model": model,
+        "eval_setting": setting,
+        "predictions": str(found.predictions),
+        "numbers": [
+            asdict(each) | {"difference": {own: each.difference(own) for own in rules}} for each in found.numbers
+        ],
+        "rows": {
+            file: {
+                "recorded": len(own),
+                "same": {name: sum(not each.differs(name) for each in own) for name in rules},
+                "different": [asdict(each) for each in own if any(each.differs(name) for name in rules)],
+            }
+            for file in dict.fromkeys(each.file for each in found.rows)
+            if (own := [each for each in found.rows if each.file == file])
+        },
+        "unasked": dict(found.unasked),
+    }

@@ -1,0 +1,274 @@
+"""The files of scores that VLMEvalKit writes, and which metric of ours each of their numbers is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from testbed.answers.reports.report import PUBLISHED_ABILITIES, REPORTS
+from testbed.entities import OVERALL, Metric
+
+Metrics = Mapping[tuple[str, str], Metric]  # by name and slice
+
+_CATEGORY, _ABILITY, _SPLIT = "category/", "l2-category/", "split/"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number in a file of VLMEvalKit: a metric of ours, times a scale."""
+
+    metric: str
+    slice: str = OVERALL
+    scale: float = 1.0
+
+    def value(self, metrics: Metrics) -> float | None:
+        """The number; None if there is no such metric, or it is not defined."""
+        found = metrics.get((self.metric, self.slice))
+        return None if found is None or found.value is None else found.value * self.scale
+
+
+@dataclass(frozen=True)
+class Form:
+    """A file of scores.
+
+    Attributes:
+        suffix: How its name ends, such as ``_acc.csv``.
+        rows: Of a CSV file, the header first.
+        fields: Of a JSON file; ``a|b`` is the field b of the object a.
+    """
+
+    suffix: str
+    rows: Sequence[Sequence[str | Cell]] = ()
+    fields: Mapping[str, Cell | Sequence[Cell]] | None = None
+
+
+def forms(report: str, scoring: str, known: Collection[tuple[str, str]]) -> list[Form]:
+    """The files that VLMEvalKit writes for a report; none if its form is not known here.
+
+    Args:
+        report: A name in `REPORTS`.
+        scoring: How answers are scored; a name in `testbed.answers.scorings.SCORINGS`.
+        known: The names and slices of our metrics.
+    """
+    primary = REPORTS[report].primary
+    if report in ("pope", "hallusion"):
+        return [Form("_score.csv", _rows_by_category(report, known))]
+    if report == "mme":
+        return [Form("_score.csv", _mme(known))]
+    if report == "hr_bench":
+        return [Form("_acc.csv", _hr_bench(known))]
+    if report == "ocrbench":
+        return [Form("_score.json", fields=_ocrbench(known))]
+    if report == "captions":
+        return [Form("_score.json", fields=_CAPTIONS)]
+    if report == "mtvqa":
+        languages = _parts(known, primary, "language/")
+        cells = {each: Cell(primary, f"language/{each}", 100) for each in languages}
+        return [Form("_acc.json", fields={**cells, "Average": Cell(primary, scale=100)})]
+    if report == "mmvp":
+        return [Form("_acc.csv", [["Average", "Overall"], [Cell("accuracy"), Cell("both_right")]])]
+    if report == "cv_bench_2d":
+        sources = _parts(known, "accuracy", "source/")
+        cells_2d = [Cell("accuracy", f"source/{each}") for each in sources]
+        return [Form("_acc.csv", [["split", *sources, "Overall"], ["2D", *cells_2d, Cell(primary)]])]
+    if report == "circular":
+        vanilla = [(name, _by_split(known, f"vanilla_{which}")) for name, which in _VANILLA]
+        return [
+            Form("_acc.csv", _by_split(known, primary)),
+            Form("_acc_all.csv", _together([*vanilla, ("circular", _by_split(known, primary))])),
+        ]
+    if report in ("accuracy", "mmmu"):
+        if scoring == "yes_no":
+            return [Form("_score.csv", _in_percent(known, primary, by_split=False))]
+        return [Form("_acc.csv", _by_split(known, primary, "validation" if report == "mmmu" else ""))]
+    if report in ("vqa", "anls"):
+        return [Form("_acc.csv", _in_percent(known, primary))]
+    if report == "mme_realworld":
+        return [Form("_rating.json", fields=_mme_realworld(known))]
+    if report == "math_vista":
+        return [Form("_score.csv", _math_vista(known))]
+    return []
+
+
+def filled(fields: Mapping[str, Cell | Sequence[Cell]], metrics: Metrics) -> dict[str, Any]:
+    """The fields of a JSON file with their numbers; None where a metric is not defined."""
+    found: dict[str, Any] = {}
+    for name, cell in fields.items():
+        *objects, last = name.split("|")
+        within = found
+        for each in objects:
+            within = within.setdefault(each, {})
+        within[last] = cell.value(metrics) if isinstance(cell, Cell) else [part.value(metrics) for part in cell]
+    return found
+
+
+_CAPTIONS: Mapping[str, Cell | Sequence[Cell]] = {
+    "Bleu": [Cell(f"Bleu_{length}", scale=100) for length in (1, 2, 3, 4)],
+    "ROUGE_L": Cell("ROUGE_L", scale=100),
+    "CIDEr": Cell("CIDEr", scale=100),
+}
+_VANILLA = (("vanilla_0", "base"), ("vanilla_all", "all"))  # as VLMEvalKit calls them, and as we do
+
+
+def _parts(known: Collection[tuple[str, str]], name: str, before: str) -> list[str]:
+    """The labels of the slices of a metric that begin so and go no deeper."""
+    given = [part.removeprefix(before) for metric, part in known if metric == name and part.startswith(before)]
+    return sorted(part for part in given if "/category/" not in part and "/l2-category/" not in part)
+
+
+def _by_split(known: Collection[tuple[str, str]], name: str, alone: str = "") -> list[list[str | Cell]]:
+    """Rows for splits; columns Overall, l2-categories, categories; fractions.
+
+    Args:
+        known: The names and slices of our metrics.
+        name: The metric.
+        alone: The one split whose categories are reported, if it is one only.
+    """
+    splits = _parts(known, name, _SPLIT)
+    parts = [before + part for before in (_ABILITY, _CATEGORY) for part in _parts(known, name, before)]
+    labels = [part.split("/", 1)[1] for part in parts]
+    rows: list[list[str | Cell]] = [["split", "Overall", *(PUBLISHED_ABILITIES.get(each, each) for each in labels)]]
+    for split in splits or ["none"]:
+        within = f"{_SPLIT}{split}/" if len(splits) > 1 and split != alone else ""
+        overall = Cell(name, f"{_SPLIT}{split}") if splits else Cell(name)
+        rows.append([split, overall, *(Cell(name, within + part) for part in parts)])
+    return rows
+
+
+def _together(tables: Sequence[tuple[str, list[list[str | Cell]]]]) -> list[list[str | Cell]]:
+    """Tables with the same columns in one; the name of each before its splits, or in place of "none"."""
+    rows = [tables[0][1][0]]
+    for name, table in tables:
+        rows += [[name if split == "none" else f"{name}_{split}", *cells] for split, *cells in table[1:]]
+    return rows
+
+
+def _in_percent(known: Collection[tuple[str, str]], name: str, by_split: bool = True) -> list[list[str | Cell]]:
+    """One row in percent: of VQA splits and Overall, or Overall and categories; of yes or no all but splits."""
+    splits = _parts(known, name, _SPLIT) if by_split else []
+    if splits:
+        return [[*splits, "Overall"], [*(Cell(name, _SPLIT + each, 100) for each in splits), Cell(name, scale=100)]]
+    parts = [before + part for before in (_CATEGORY, _ABILITY) for part in _parts(known, name, before)]
+    if by_split:
+        parts = [part for part in parts if part.startswith(_CATEGORY)]
+    labels = [part.split("/", 1)[1] for part in parts]
+    return [["Overall", *labels], [Cell(name, scale=100), *(Cell(name, part, 100) for part in parts)]]
+
+
+def _mme(known: Collection[tuple[str, str]]) -> list[list[str | Cell]]:
+    """One row: perception, reasoning, and the points of each category."""
+    categories = _parts(known, "score", _CATEGORY)
+    sums = ["perception", "reasoning"]
+    return [[*sums, *categories], [*map(Cell, sums), *(Cell("score", _CATEGORY + each) for each in categories)]]
+
+
+def _rows_by_category(report: str, known: Collection[tuple[str, str]]) -> list[list[str | Cell]]:
+    """Rows for all and for categories; columns as VLMEvalKit names the metrics; in percent."""
+    published = dict(REPORTS[report].published)
+    if report == "pope":
+        published = {"f1": "Overall", "accuracy": "acc", "precision": "precision", "recall": "recall"}
+    first = next(iter(published))
+    rows: list[list[str | Cell]] = [["split", *published.values()]]
+    parts = [before + part for before in (_CATEGORY, _ABILITY) for part in _parts(known, first, before)]
+    for label, part in [("Overall", OVERALL), *((each.split("/", 1)[1], each) for each in parts)]:
+        rows.append([label, *(Cell(name, part, 100) for name in published)])
+    return rows
+
+
+def _hr_bench(known: Collection[tuple[str, str]]) -> list[list[str | Cell]]:
+    """A row for each cycle, and for the mean over cycles of each category."""
+    rows: list[list[str | Cell]] = [["cycle", "type", "accuracy"]]
+    cycles = _parts(known, "accuracy", "cycle_category/")
+    rows += [[each, "all", Cell("accuracy", f"cycle_category/{each}")] for each in cycles]
+    rows.append(["Average", "all", Cell("mean_over_cycles")])
+    categories = _parts(known, "mean_over_cycles", _CATEGORY)
+    return rows + [["Average", each, Cell("mean_over_cycles", _CATEGORY + each)] for each in categories]
+
+
+def _ocrbench(known: Collection[tuple[str, str]]) -> dict[str, Cell]:
+    """Points by group, their sum, and a tenth of it."""
+    groups = {each: Cell("score", f"group/{each}") for each in _parts(known, "score", "group/")}
+    return {**groups, "Final Score": Cell("score"), "Final Score Norm": Cell("score", scale=0.1)}
+
+
+def _mme_realworld(known: Collection[tuple[str, str]]) -> dict[str, Cell]:
+    """By task, sub-task and kind of question."""
+    found = {"Overall": Cell("accuracy")}
+    for before, after in (("task/", "|Avg"), ("sub-task/", "|Avg"), ("kind/", "")):
+        for each in _parts(known, "accuracy", before):
+            found[each.replace("/", "|", 2) + after] = Cell("accuracy", before + each)
+    return found
+
+
+def _math_vista(known: Collection[tuple[str, str]]) -> list[list[str | Cell]]:
+    """Rows for all, tasks and skills, in percent."""
+    rows: list[list[str | Cell]] = [["Task&Skill", "prefetch_rate", "acc"]]
+    parts = [before + each for before in ("task/", "skill/") for each in _parts(known, "accuracy", before)]
+    for label, part in [("Overall", OVERALL), *((each.split("/", 1)[1], each) for each in parts)]:
+        rows.append([label, Cell("prefetch", part, 100), Cell("accuracy", part, 100)])
+    return rows
+
+
+# As numbers with labels -----------------------------------------------------------------------------------------------
+
+
+LABELS = ("split", "cycle", "type", "Task&Skill")  # columns that name rows
+
+Key = tuple[str, str]  # what names the row, and the column
+
+
+def cells_of(form: Form) -> dict[Key, Cell]:
+    """The cells of a file by row and column."""
+    if form.fields is not None:
+        named = [(name, each) for name, several in form.fields.items() for each in _numbered(name, several)]
+        return {("", name): cell for _, (name, cell) in named}
+    header, *rows = form.rows
+    found = {}
+    for row in rows:
+        label = " ".join(str(each) for each in row if not isinstance(each, Cell))
+        found.update(
+            {(label, str(name)): cell for name, cell in zip(header, row, strict=True) if isinstance(cell, Cell)}
+        )
+    return found
+
+
+def numbers_of(recorded: Any) -> dict[Key, float]:
+    """The numbers of a recorded report by row and column, as `cells_of` names them.
+
+    Args:
+        recorded: As in `testbed.data.tables.scores.RecordedScores.reports`. What is no number is left out.
+    """
+    found: dict[Key, float] = {}
+    for row in recorded if isinstance(recorded, list) else [recorded]:
+        if isinstance(row, dict):
+            label = " ".join(_label(row[name]) for name in LABELS if name in row)
+            found.update({(label, name): value for name, value in _flat(row, "") if name not in LABELS})
+    return found
+
+
+def _flat(row: Mapping[str, Any], before: str) -> list[tuple[str, float]]:
+    """The numbers in an object, those of objects in it included."""
+    found: list[tuple[str, float]] = []
+    for name, value in row.items():
+        if isinstance(value, dict):
+            found += _flat(value, f"{before}{name}|")
+            continue
+        several = _numbered(before + name, value)
+        found += [(own, float(each)) for own, each in several if _is_number(each)]
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _numbered(name: str, value: Any) -> list[tuple[str, Any]]:
+    """The parts of a list, numbered from 1; anything else by its name."""
+    if isinstance(value, Cell) or not isinstance(value, list | tuple):
+        return [(name, value)]
+    return [(f"{name}_{number}", each) for number, each in enumerate(value, start=1)]
+
+
+def _label(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

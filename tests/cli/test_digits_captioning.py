@@ -1,0 +1,38 @@
+"""`digits-coca`, trained for real, describes digits that it never saw; with the programs, as in the docs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.usefixtures("shared_cache"), pytest.mark.slow, pytest.mark.timeout(300)]
+SETTING = "digits-captioning"
+
+
+def test_digits_are_described_whatever_the_batch_size(program: Any, tmp_path: Any) -> None:
+    from testbed.db.store import Store
+
+    words = ("--models", "digits-coca", "--eval-settings", SETTING, "--executor", "inline", "--json")
+    said = {}
+    for size in (64, 7):
+        store = tmp_path / f"{size}.db"
+        done = program("eval.py", *words, "--batch-size", str(size), "--db-url", f"sqlite:///{store}")
+        assert ("training digits-coca" in done.stderr) <= (size == 64)
+        answer = json.loads(done.stdout)
+        (evaluation,) = {each["evaluation_id"] for each in answer["outcomes"]}
+        with Store.open(f"sqlite:///{store}") as opened:
+            said[size] = [each["text"] for each in opened.read_outputs(evaluation, "text")]
+    assert said[64] == said[7]
+    assert len(said[64]) == 540
+    values = {each["metric"]: each["value"] for each in answer["results"]}
+    assert values["exact"] >= 0.9
+    assert values["exact"] <= values["ROUGE_L"] <= 1
+    assert {"Bleu_1", "Bleu_4", "CIDEr", "coverage"} <= set(values)
+    assert len({text.split()[2] for text in said[64]}) == 10
+    assert "a handwritten eight with two loops." in said[64]
+
+    printed = program("db.py", "--print-eval", "digits-coca", SETTING, "--db-url", f"sqlite:///{tmp_path}/7.db").stdout
+    assert "exact" in printed
+    assert "CIDEr" in printed
