@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -27,8 +25,6 @@ METHODS: Mapping[str, Callable[..., Estimate]] = {
     "post-stratified": post_stratified,
     "rogan-gladen": rogan_gladen_of,
 }
-ID, LABEL, MODEL, ANNOTATOR = "id", "label", "model", "annotator"
-_WORDS = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0, "correct": 1.0, "incorrect": 0.0}
 
 
 @dataclass(frozen=True)
@@ -52,51 +48,6 @@ class Calibrated:
     labels: Estimate
     corrected: Estimate
     alpha: float | None
-
-
-def read_labels(path: Path) -> dict[str, dict[str, list[float]]]:
-    """The labels in a CSV file: model (empty if not said) → sample → the labels of its annotators.
-
-    Columns: ``id`` (of the sample), ``label`` (a number in [0, 1], yes or no, correct or incorrect), and, if there are
-    several, ``model`` (whose answer it is about) and ``annotator``; the labels of several annotators are averaged.
-
-    Raises:
-        DataError: If the file cannot be read, lacks a column, or a label is none; or an annotator labels an answer
-            twice.
-    """
-    found: dict[str, dict[str, list[float]]] = {}
-    seen: set[tuple[str, str, str]] = set()
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            columns = list(reader.fieldnames or ())
-            if not {ID, LABEL} <= set(columns):
-                raise DataError(f"{path}: expected the columns id and label; found: {', '.join(columns) or 'none'}")
-            for row in reader:
-                where = f"{path}, line {reader.line_num}"
-                key = (row.get(MODEL) or "", row[ID] or "", row.get(ANNOTATOR) or "")
-                if key in seen:
-                    raise DataError(f"{where}: {row[ID]!r} is labelled twice by the same annotator")
-                seen.add(key)
-                found.setdefault(key[0], {}).setdefault(key[1], []).append(_label(row[LABEL] or "", where))
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is not a CSV file in UTF-8: {error}") from error
-    if not found:
-        raise DataError(f"{path} has no labels")
-    return found
-
-
-def _label(text: str, where: str) -> float:
-    word = text.strip().lower()
-    try:
-        value = _WORDS[word] if word in _WORDS else float(word)
-    except ValueError:
-        value = float("nan")
-    if not 0 <= value <= 1:
-        raise DataError(f"{where}: the label {text!r} is no number from 0 to 1, and not yes or no")
-    return value
 
 
 def calibrate(

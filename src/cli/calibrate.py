@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 def calibrate_as_asked(given: dict[str, Any]) -> int:
     """``--calibrate SETTING --labels FILE``."""
-    from testbed.analyses.calibration import calibrate, read_labels
+    from testbed.analyses.calibration import calibrate
+    from testbed.answers.label_files import read_labels
     from testbed.db.store import Store
 
     setting, method = given["calibrate"], given["method"]

@@ -151,6 +151,20 @@ if TYPE_CHECKING:
     " scores.",
 )
 @click.option(
+    "--export-verdicts",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write what judges said (--eval-settings X@NAME) as a CSV of labels, by which X@labels:FILE scores without"
+    " the judge.",
+)
+@click.option(
+    "--suggest-labels",
+    type=(click.IntRange(min=1), click.Path()),
+    metavar="N FILE",
+    help="Write N answers of each model, drawn at random, to a CSV for people to label (--eval-settings X), for"
+    " --calibrate and X@labels:FILE.",
+)
+@click.option(
     "--scale",
     type=click.Choice(["unit", "raw"]),
     default="unit",
@@ -291,6 +305,8 @@ _ACTIONS: dict[str, Any] = {
     "export_clip_benchmark": files.export_clip_benchmark,
     "export_clip_cc": files.export_clip_cc,
     "export_vlmevalkit": files.export_vlmevalkit,
+    "export_verdicts": files.export_verdicts,
+    "suggest_labels": files.suggest_labels,
     **UPKEEP,
     "grid": _grid,
     "serve": _serve,

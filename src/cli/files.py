@@ -113,6 +113,33 @@ def export_vlmevalkit(given: dict[str, Any]) -> int:
     return 0
 
 
+def export_verdicts(given: dict[str, Any]) -> int:
+    """Writes what judges said, as a file of labels."""
+    from testbed.db.store import Store
+    from testbed.exchange import verdicts
+    from testbed.registry import registry
+
+    path: Path = given["export_verdicts"]
+    registry.load(given["plugins"])
+    with Store.open(given["db_url"]) as store:
+        rows = verdicts.export_verdicts(store, registry, path, given["models"] or None, given["eval_settings"] or None)
+    click.echo(f"{count(rows, 'verdict')} written to {path}")
+    return 0
+
+
+def suggest_labels(given: dict[str, Any]) -> int:
+    """Writes answers for people to label."""
+    from testbed.db.store import Store
+    from testbed.exchange import verdicts
+
+    number, path = given["suggest_labels"]
+    with Store.open(given["db_url"]) as store:
+        chosen = (given["models"] or None, given["eval_settings"] or None)
+        rows = verdicts.suggest_labels(store, Path(path), number, *chosen, seed=0)
+    click.echo(f"{count(rows, 'answer')} written to {path}; fill in the column label: 1 is right, 0 is wrong")
+    return 0
+
+
 def export_clip_benchmark(given: dict[str, Any]) -> int:
     """Writes results in CLIP benchmark's formats."""
     from testbed.analyses import labels

