@@ -150,7 +150,8 @@ class VideoTable:
         Raises:
             DataError: If the table is missing or not in the format.
         """
-        options = {"tsv_reading": self.tsv_reading, "required": self.required, "subtitles": self.subtitles}
+        options: dict[str, Any] = {"tsv_reading": self.tsv_reading, "required": self.required}
+        options["subtitles"] = self.subtitles
         if self.name.endswith(".tsv"):
             return VideoSource(Path(self.name).expanduser(), self.frames, **options)
         root = lmu_data_root()
