@@ -33,6 +33,10 @@ _REAL_WORLD = (
     " (A, B, C, D, or E) of the correct option. \nThe best answer is:"
 )
 _REAL_WORLD_CN = "根据图像选择上述多项选择题的最佳答案。只需回答正确选项的字母（A, B, C, D 或 E）。\n最佳答案为："
+_OF_THE_VIDEO = (
+    "Select the best answer to the following multiple-choice question based on the video. Respond with only the letter"
+    " (A, B, C, or D) of the correct option."
+)
 _HERE = "<ImageHere>"
 _HERE_IN_ORDER = "<image>"
 _IN_A_BOX = (
@@ -271,3 +275,16 @@ def _column(row: Row, name: str) -> str:
 def texts_of(turns: Sequence[Sequence[str | Picture]]) -> list[str]:
     """The texts of turns, a picture as ``<image>``, for people to read."""
     return ["".join(part if isinstance(part, str) else "<image>" for part in turn) for turn in turns]
+
+
+def video_mme(row: Row, subtitles: bool = False) -> list[Turn]:
+    """Video-MME (arXiv 2405.21075): the frames, what is said meanwhile if that is shown, the question, its options.
+
+    Args:
+        row: The row, with its options in ``candidates``.
+        subtitles: Whether the column ``subtitles`` is shown, which may be empty.
+    """
+    said = f"This video's subtitles are listed below:\n{row.columns.get('subtitles', '')}\n" if subtitles else ""
+    given = f"\nThese are the frames of a video. {said}{_OF_THE_VIDEO}\n"
+    lines = [_column(row, "question"), *as_list(row.columns.get("candidates", ""))]
+    return [[*row.pictures, given, "Question: {}\nAnswer: ".format("\n".join(lines))]]

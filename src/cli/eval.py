@@ -95,7 +95,7 @@ POSITIVE = click.IntRange(min=1)
     "--batch-size",
     type=POSITIVE,
     metavar="N",
-    help="Batch size (attacks use the model's own).  [default: each model's own]",
+    help="Batch size (attacks and vLLM use the model's own).  [default: each model's own]",
 )
 @click.option(
     "--workers", type=click.IntRange(min=0), metavar="N", help="Data-loading processes for each evaluation process."

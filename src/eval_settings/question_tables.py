@@ -13,6 +13,7 @@ from pathlib import Path
 
 from testbed.data.tables.known import QuestionTable, find_table, has_table, header_of, known_tables
 from testbed.data.tables.source import AS_TEXT, AS_VLMEVALKIT
+from testbed.data.tables.videos import VideoTable
 from testbed.eval_settings.base.questions import BENCHMARKS, Questions, questions_by_columns, questions_of
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.registry import registry
@@ -58,12 +59,18 @@ class QuestionTables:
         reading = AS_VLMEVALKIT if AS_PANDAS in words else AS_TEXT
         return EvalSetting(
             name=name,
-            dataset=QuestionTable(path or questions.table or base, reading, questions.required),
+            dataset=_table(path or questions.table or base, reading, questions),
             size=None,
             task="question_answering",
             task_options=options,
             description=f"questions of {base}",
         )
+
+
+def _table(name: str, reading: str, questions: Questions) -> QuestionTable | VideoTable:
+    if questions.frames is None:
+        return QuestionTable(name, reading, questions.required)
+    return VideoTable(name, questions.frames, questions.subtitles, reading, questions.required, origin=questions.origin)
 
 
 def _parts(name: str) -> tuple[str, str]:

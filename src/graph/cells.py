@@ -98,7 +98,8 @@ class ItemNode:
         model: The name of the model that computes them: the cell's own, or a judge.
         node: The name under which they are stored; empty while its weights are missing.
         resource: What computing them takes, see `ModelDefinition`.
-        together: How many requests a served model is asked at the same time; None for other models.
+        together: How many requests a served model, or one that takes whole ranges, is given at the same time; None for
+            other models.
     """
 
     role: str

@@ -220,13 +220,14 @@ def item_pass(number: int, members: Sequence[tuple[Cell, ItemNode]], options: Ru
     size = TEXT_CHUNK if op.reads is Reads.TEXTS else node.together or GENERATED_CHUNK
     size = min(size, options.clear_cache_interval or size)
     chunk = size * _rounds(node.resource)
+    whole = node.together is not None and node.resource != NETWORK
     return Pass(
         id=number,
         cells=tuple(PassCell(0, each.model, cell.setting, each.node) for cell, each in members),
         source=None,
         positions=(),
         targets=(),
-        batch_size=options.batch_size or size,
+        batch_size=size if whole else options.batch_size or size,
         chunk=chunk,
         reads=op.reads,
         op=op,

@@ -135,17 +135,8 @@ class ImageTextModel(Generator):
         """
         from transformers import CONFIG_MAPPING
 
-        folder = self.folder.folder(weights=False)
-        assert folder is not None
-        paths = [path for name in CONFIGURATIONS if (path := folder / name).is_file()]
-        found = {path.name: self._content(path) for path in paths}
-        config = found.get("config.json")
-        kind = config.get("model_type") if isinstance(config, dict) else None
-        if not isinstance(kind, str):
-            raise WeightsError(
-                f"{self.name}: {folder / 'config.json'} should be transformers' configuration of a vision-language"
-                " model, a JSON object with 'model_type'"
-            )
+        found = described(self.folder)
+        kind = found["config.json"]["model_type"]
         if kind not in CONFIG_MAPPING:
             raise WeightsError(
                 f"{self.name}: transformers {importlib.metadata.version('transformers')} does not know the model type"
@@ -153,17 +144,35 @@ class ImageTextModel(Generator):
             )
         return found
 
-    def _content(self, path: Path) -> Any:
-        try:
-            text = path.read_text(encoding="utf-8")
-            content = json.loads(text) if path.suffix == ".json" else text
-        except (OSError, ValueError) as error:
-            raise WeightsError(f"{self.name}: {path} cannot be read: {error}") from error
-        return (
-            {key: value for key, value in content.items() if key not in VOLATILE}
-            if isinstance(content, dict)
-            else content
+
+def described(hub: HubFolder) -> dict[str, Any]:
+    """The content of a folder's configuration files, by name.
+
+    Raises:
+        WeightsError: If they cannot be read, or do not describe a model.
+    """
+    folder = hub.folder(weights=False)
+    assert folder is not None
+    paths = [path for name in CONFIGURATIONS if (path := folder / name).is_file()]
+    found = {path.name: _content(hub.name, path) for path in paths}
+    config = found.get("config.json")
+    if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
+        raise WeightsError(
+            f"{hub.name}: {folder / 'config.json'} should be transformers' configuration of a vision-language"
+            " model, a JSON object with 'model_type'"
         )
+    return found
+
+
+def _content(name: str, path: Path) -> Any:
+    try:
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text) if path.suffix == ".json" else text
+    except (OSError, ValueError) as error:
+        raise WeightsError(f"{name}: {path} cannot be read: {error}") from error
+    return (
+        {key: value for key, value in content.items() if key not in VOLATILE} if isinstance(content, dict) else content
+    )
 
 
 def require_transformers(name: str) -> tuple[int, int]:
@@ -186,6 +195,16 @@ def require_transformers(name: str) -> tuple[int, int]:
     return major, minor
 
 
+def canonical(prefix: str, name: str) -> str | None:
+    """A prefix and ``owner/name``, or the absolute path of a folder; None for other names."""
+    source = name.removeprefix(prefix)
+    if source == name or not source:
+        return None
+    if REPOSITORY.fullmatch(source) and not Path(source).is_dir():
+        return name
+    return prefix + str(Path(source).expanduser().absolute())
+
+
 class VlmFamily:
     """What transformers' AutoModelForImageTextToText knows."""
 
@@ -197,12 +216,7 @@ class VlmFamily:
 
     def canonical(self, name: str) -> str | None:
         """``vlm/owner/name``, or ``vlm/`` and the absolute path of a folder."""
-        source = name.removeprefix(PREFIX)
-        if source == name or not source:
-            return None
-        if REPOSITORY.fullmatch(source) and not Path(source).is_dir():
-            return name
-        return PREFIX + str(Path(source).expanduser().absolute())
+        return canonical(PREFIX, name)
 
     def build(self, name: str) -> ImageTextModel:
         """The definition; its files are read when they are needed."""

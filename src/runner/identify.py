@@ -168,7 +168,8 @@ class Identifier:
         if by.identity is not None:
             node = items.op.node(digest([by.identity, self.options.dtype]), by.definition, self.options.seed)
         resource = by.definition.resource
-        together = by.definition.eval_batch_size if resource == NETWORK else None
+        whole = getattr(by.definition, "whole_ranges", False)
+        together = by.definition.eval_batch_size if whole or resource == NETWORK else None
         return ItemNode(role, items, items.by or cell.model, node, resource, together)
 
     def _open(self, judge: str) -> OpenedModel:

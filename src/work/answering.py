@@ -10,22 +10,26 @@ from typing import Any, TypeGuard
 
 from testbed import reading
 from testbed.calls import reason_of
-from testbed.data.perturbation import sample_seed
 from testbed.data.reader import seed_everything
 from testbed.errors import RunError, UnreachedError
 from testbed.graph.passes import ROUNDS
 from testbed.inputs import active, use_in_this_thread
 from testbed.memory import DeviceError, is_device_error, is_out_of_memory
 from testbed.models.base.capability import FAILED, NETWORK, Generation, GenerationConfig, Message
+from testbed.models.base.generator import drawn_by
 from testbed.tasks.parts.generation import failure, is_answer, output_of
 from testbed.work.unreached import WORDS, is_passing
 
 log = logging.getLogger("testbed")
 
-SAMPLING = "sampling"  # the key of the random numbers of sampling models, besides the sample
 HOPELESS = 8  # failed messages after which a model that has never answered is given up
 Output = dict[str, Any] | UnreachedError
 Keep = Callable[[Message, Output], None]
+
+
+def whole_ranges(loaded: Any) -> bool:
+    """Whether a loaded model takes the messages of many samples at once, see `Generator`."""
+    return getattr(loaded.definition, "whole_ranges", False)
 
 
 def answered(output: Output) -> TypeGuard[dict[str, Any]]:
@@ -72,7 +76,7 @@ class Answerer:
         """
         if loaded.definition.resource == NETWORK:
             return self._ask_together(loaded, messages, keep or (lambda message, output: None))
-        if self.config.temperature > 0:
+        if self.config.temperature > 0 and not whole_ranges(loaded):
             # One by one, so that sampling for one message does not depend on the others.
             return [self._sampled(loaded, message) for message in messages]
         parts = [messages[start : start + self.size] for start in range(0, len(messages), self.size)]
@@ -99,18 +103,23 @@ class Answerer:
         return [outputs.get(place) or UnreachedError(self._reason) for place in range(len(messages))]
 
     def _sampled(self, loaded: Any, message: Message) -> Output:
-        seed_everything(self._seed(message))
+        seed_everything(drawn_by(message, self._seed))
         return self._output(message, self._ask_one(loaded, message))
 
-    def _seed(self, message: Message) -> int:
-        return sample_seed(SAMPLING, message.sample, self.seed if self.config.seed is None else self.config.seed)
+    @property
+    def _seed(self) -> int:
+        return self.seed if self.config.seed is None else self.config.seed
+
+    def _config(self, loaded: Any, message: Message) -> GenerationConfig:
+        """How text is generated, with a seed if it is drawn: that of the message, or one for the model to use so."""
+        if self.config.temperature <= 0:
+            return self.config
+        return replace(self.config, seed=self._seed if whole_ranges(loaded) else drawn_by(message, self._seed))
 
     def _ask_one(self, loaded: Any, message: Message) -> Generation | Exception:
-        sampled = self.config.temperature > 0
-        config = replace(self.config, seed=self._seed(message)) if sampled else self.config
         try:
             with reading.watch(reading.model(self.model)):
-                answer: Generation | Exception = loaded.generate([message], config)[0]
+                answer: Generation | Exception = loaded.generate([message], self._config(loaded, message))[0]
             return answer
         except Exception as error:
             return error
@@ -120,7 +129,7 @@ class Answerer:
             return [self._output(message, self._ask_one(loaded, message)) for message in messages]
         try:
             with reading.watch(reading.model(self.model)):
-                answers = loaded.generate(messages, self.config)
+                answers = loaded.generate(messages, self._config(loaded, messages[0]))
             return [self._output(message, each) for message, each in zip(messages, answers, strict=True)]
         except Exception as error:
             if is_device_error(error):

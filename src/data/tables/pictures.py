@@ -82,13 +82,15 @@ def decoded(part: str, what: str) -> bytes:
         raise SampleError(f"{what} is not valid base64: {error}") from error
 
 
-def picture_file(folder: Path, name: str, what: str) -> Path:
-    """The file of a picture, with all links followed.
+def picture_file(folder: Path, name: str, what: str, most: int | None = MAX_PICTURE, kind: str = "pictures") -> Path:
+    """The file of a picture, or of another kind, with all links followed.
 
     Args:
         folder: The folder of pictures; the file must be below it.
         name: The path: absolute, or relative to the folder.
         what: What messages call the picture.
+        most: Bytes that it may have; None for any number.
+        kind: What messages call the files of the folder.
 
     Raises:
         SampleError: If it is outside the folder, missing, no plain file, or too large.
@@ -97,15 +99,15 @@ def picture_file(folder: Path, name: str, what: str) -> Path:
         path = Path(os.path.realpath(folder / name))
         if not path.is_relative_to(os.path.realpath(folder)):
             raise SampleError(
-                f"{what}: {shortened(name, 200)} is outside the folder of pictures {folder}; nothing was read"
+                f"{what}: {shortened(name, 200)} is outside the folder of {kind} {folder}; nothing was read"
             )
         found = path.stat()
     except OSError as error:
         raise SampleError(f"{what}: {shortened(name, 200)} in {folder} cannot be read: {error.strerror}") from error
     if not stat.S_ISREG(found.st_mode):
         raise SampleError(f"{what}: {path} is not a file")
-    if found.st_size > MAX_PICTURE:
-        raise SampleError(f"{what}: {path} has {found.st_size:,} bytes; the maximum is {MAX_PICTURE:,}")
+    if most is not None and found.st_size > most:
+        raise SampleError(f"{what}: {path} has {found.st_size:,} bytes; the maximum is {most:,}")
     return path
 
 

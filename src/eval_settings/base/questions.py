@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from testbed.answers import prompts
+from testbed.data.video_frames import Frames
 
 CIRCULAR = ("mmbench", "ccbench", "circular", "mmcr")  # in the names of sets whose rows are asked in rotations
 
@@ -24,6 +25,9 @@ class Questions:
         generation: Fields of `GenerationConfig` that the benchmark asks for.
         required: The columns that the table must have.
         lacks: Why answers cannot be scored, if they cannot.
+        frames: Which frames of a video are shown, if the table is of videos.
+        subtitles: Whether what is said meanwhile is, too.
+        origin: Where the table is from, for messages.
     """
 
     prompt: Callable[..., Any]
@@ -33,6 +37,9 @@ class Questions:
     generation: Mapping[str, Any] = field(default_factory=dict)
     required: tuple[str, ...] = ("question",)
     lacks: str = ""
+    frames: Frames | None = None
+    subtitles: bool = False
+    origin: str = ""
 
 
 CHOICE = Questions(prompts.multiple_choice)
@@ -64,6 +71,15 @@ _MATH_VERSE = _reasoning("math_verse")
 _CHARXIV = _reasoning("charxiv")
 _MMVET = _reasoning("mmvet")
 _ZERO_BENCH = Questions(prompts.in_braces, "zero_bench")
+
+
+def _video_mme(frames: Frames, subtitles: bool = False) -> Questions:
+    prompt = partial(prompts.video_mme, subtitles=True) if subtitles else prompts.video_mme
+    required = ("video", "question", "candidates", "answer", "duration", "domain", "sub_category", "task_type")
+    origin = "VLMEvalKit makes it from Hugging Face's lmms-lab/Video-MME, beside the folders video and subtitle"
+    shows: dict[str, Any] = {"frames": frames, "subtitles": subtitles, "origin": origin}
+    return Questions(prompt, "video_mme", "video_mme", "Video-MME", required=required, **shows)
+
 
 # By the names that VLMEvalKit gives them.
 BENCHMARKS: dict[str, Questions] = {
@@ -134,6 +150,12 @@ BENCHMARKS: dict[str, Questions] = {
     "ERQA": _reasoning("erqa", prompts.placed_by_index),
     "ZEROBench": _ZERO_BENCH,
     "ZEROBench_sub": _ZERO_BENCH,
+    "Video-MME_8frame": _video_mme(Frames(8)),
+    "Video-MME_64frame": _video_mme(Frames(64)),
+    "Video-MME_8frame_subs": _video_mme(Frames(8), subtitles=True),
+    "Video-MME_1fps": _video_mme(Frames(fps=1.0)),
+    "Video-MME_0.5fps": _video_mme(Frames(fps=0.5)),
+    "Video-MME_0.5fps_subs": _video_mme(Frames(fps=0.5), subtitles=True),
 }
 # Classes of VLMEvalKit that ask or score as the kinds of above do → the kind.
 _PROMPTS = {"ImageMCQDataset": prompts.multiple_choice, "ImageVQADataset": prompts.short_answer}
@@ -158,5 +180,11 @@ def questions_of(name: str, kind: str = "", prompt: str = "", score: str = "") -
 
 
 def questions_by_columns(columns: list[str]) -> Questions:
-    """How a table of an unknown name is asked: multiple choice if it has the options A and B, else a short answer."""
-    return CHOICE if {"A", "B"} <= set(columns) else _short("exact")
+    """How a table of an unknown name is asked: multiple choice if it has the options A and B, else a short answer.
+
+    A table with a column ``video``, and none of pictures, is asked with eight frames of each video.
+    """
+    found = CHOICE if {"A", "B"} <= set(columns) else _short("exact")
+    return (
+        replace(found, frames=Frames(8)) if "video" in columns and not {"image", "image_path"} & set(columns) else found
+    )

@@ -7,10 +7,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from testbed.data.perturbation import sample_seed
 from testbed.data.rows import Picture, Row
 from testbed.errors import DefinitionError, RunError
 from testbed.models.base.capability import GENERATE, Generation, GenerationConfig, Message
 from testbed.models.base.definition import LoadOptions, ModelDefinition
+
+SAMPLING = "sampling"  # the key of the random numbers of sampling models, besides the sample
 
 
 class Generator(ModelDefinition):
@@ -36,11 +39,14 @@ class Generator(ModelDefinition):
         sees_images: Whether it needs images.
         by_content: Whether an answer follows from what is said and shown, whatever sample and data set it is of. A
             served model then answers equal questions of all samples and settings once.
+        whole_ranges: Whether it takes all messages of a range of samples in one call, so many as ``eval_batch_size``
+            says, whatever ``--batch-size`` is, and draws each answer by the seed that `drawn_by` gives.
     """
 
     capabilities = frozenset({GENERATE})
     sees_images = True
     by_content = False
+    whole_ranges = False
 
     def __init__(
         self,
@@ -58,6 +64,10 @@ class Generator(ModelDefinition):
         self.generator_loader = generator_loader
         self.generation = dict(generation or {})
         self.prompt = prompt
+
+    def batch_size(self, adversarial: bool, override: int | None = None) -> int:
+        """See `ModelDefinition.batch_size`."""
+        return super().batch_size(adversarial, None if self.whole_ranges else override)
 
     def spec(self) -> dict[str, Any]:
         """What determines the answers besides the weights, and how text is generated."""
@@ -141,6 +151,16 @@ class LoadedGenerator:
         stack.enter_context(torch.no_grad())
         stack.enter_context(autocast(self.options))
         return stack
+
+
+def drawn_by(message: Message, seed: int) -> int:
+    """The seed by which the answer to a message is drawn: it follows from the sample, not from other messages.
+
+    Args:
+        message: The message.
+        seed: That of the configuration, or the run's.
+    """
+    return sample_seed(SAMPLING, message.sample, seed)
 
 
 def ended(text: str, stops: Sequence[str]) -> tuple[str, bool]:
