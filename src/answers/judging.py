@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from testbed.answers import judging_pairs as pairs
 from testbed.answers import judging_reasoning as own
 from testbed.answers.columns import options, references
 from testbed.answers.scorings import SCORINGS
@@ -37,6 +38,7 @@ class Judging:
         when: Which answers are judged: those that rules cannot read, those that they do not call right, or all.
         graded: Whether verdicts are degrees from 0 to 1: what counts of a panel is their mean, not the most frequent.
         again: What the judge is asked about what it extracted, where its first verdict has the score NaN.
+        swapped: The question with two answers in the other order; only verdicts that agree in both count.
     """
 
     question: Callable[[Columns, str], str]
@@ -44,6 +46,7 @@ class Judging:
     when: When
     graded: bool = False
     again: Judging | None = None
+    swapped: Callable[[Columns, str], str] | None = None
 
     def verdict(self, columns: Columns, reply: str) -> Verdict | None:
         """The verdict that a reply gives after its thinking, if it has any; None if it cannot be read."""
@@ -151,12 +154,13 @@ JUDGINGS: Mapping[str, Judging] = {
     ),
     "letters": Judging(own.letters_question, own.letters_read, "unparsed"),
     "charxiv": Judging(own.charxiv_question, own.charxiv_read, "always"),
+    "pairs": Judging(pairs.question, pairs.read, "always", swapped=pairs.swapped_question),
     "attempt": Judging(own.attempt_question, own.attempt_read, "always"),
 }
 _CHOICES = ("multiple_choice", "mmmu", "mmmu_pro", "mmmu_pro_cot", "mme_realworld", "video_mme", "we_math")
 _OF_SCORINGS: Mapping[str, str] = {
     **dict.fromkeys(_CHOICES, "match"),
-    **{name: name for name in ("yes_no", "math_vista", "math_vision", "math_verse", "dyna_math", "charxiv")},
+    **{name: name for name in ("yes_no", "math_vista", "math_vision", "math_verse", "dyna_math", "charxiv", "pairs")},
     **dict.fromkeys(("logic_vista", "visu_logic", "erqa"), "letters"),
     "mmvet": "grade",
     "simple_vqa": "attempt",

@@ -84,6 +84,7 @@ SCORINGS: Mapping[str, Scoring] = {
     "dyna_math": Scoring(reasoning.dyna_math, published_reasoning.dyna_math, judged=True),
     "logic_vista": Scoring(reasoning.letters, reasoning.left_to_judge, judged=True),
     "charxiv": _LEFT,
+    "pairs": _LEFT,
     "mmvet": _LEFT,
     "simple_vqa": _LEFT,
     "visu_logic": Scoring(reasoning.letters, published_reasoning.visu_logic),

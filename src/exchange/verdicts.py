@@ -22,7 +22,10 @@ from testbed.tasks.judged_answers import task as judged
 from testbed.tasks.parts.generation import texts_and_status
 from testbed.tasks.question_answering import columns_of
 
-VERDICT_COLUMNS = [MODEL, ID, LABEL, ANNOTATOR, "served_model", "finish_reason", "question_sha256", "question", "reply"]
+VERDICT_COLUMNS = [
+    *(MODEL, ID, LABEL, ANNOTATOR, "served_model", "finish_reason", "question_sha256", "question", "reply"),
+    "reply_swapped",
+]
 LABEL_COLUMNS = [MODEL, ID, LABEL, ANNOTATOR, "score", "question", "right_answer", "answer"]
 QUESTIONS = ("question_answering@", "judged_answers@")
 
@@ -53,13 +56,13 @@ def export_verdicts(
         setting = catalog.get_eval_setting(evaluation.eval_setting)
         values = EvaluationValues(store, evaluation, setting)
         ids = [sample.id for sample in values.samples]
-        for judge, place, question, reply, verdict in judged.asked_judges(values, setting, evaluation.model):
-            said = reply or {}
-            score = np.nan if verdict is None else verdict.score
-            label = "" if np.isnan(score) else f"{score:.6g}"
-            known = [said.get("served_model", ""), said.get("finish_reason", "")]
-            key = hashlib.sha256(question.encode("utf-8", "surrogatepass")).hexdigest()
-            rows.append([evaluation.model, ids[place], label, judge, *known, key, question, said.get("text", "")])
+        for each in judged.asked_judges(values, setting, evaluation.model):
+            score = np.nan if each.verdict is None else each.verdict.score
+            key = hashlib.sha256(each.question.encode("utf-8", "surrogatepass")).hexdigest()
+            said, swapped = each.reply or {}, each.swapped or {}
+            known = ["" if np.isnan(score) else f"{score:.6g}", each.judge, said.get("extra", {}).get("model", "")]
+            texts = [said.get("finish_reason", ""), key, each.question, said.get("text", ""), swapped.get("text", "")]
+            rows.append([evaluation.model, ids[each.place], *known, *texts])
     if not rows:
         raise StoreError("the store has no verdicts of judges on these settings; --eval-settings takes names X@JUDGE")
     _write(path, VERDICT_COLUMNS, rows)

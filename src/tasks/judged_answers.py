@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from testbed.answers.judging import JUDGINGS, METHOD, VERSION, Judging, judging_of
+from testbed.answers.judging_pairs import together
 from testbed.answers.label_files import read_labels, verdicts_in
 from testbed.answers.reports.report import VERSION as REPORT_VERSION
 from testbed.answers.reports.report import report
@@ -20,7 +21,7 @@ from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
 from testbed.graph.nodes import Built
 from testbed.identity import digest
-from testbed.metrics.judges import krippendorff_alpha, majority
+from testbed.metrics.judges import krippendorff_alpha, majority, swap_consistency
 from testbed.metrics.statistics import mean_and_stderr
 from testbed.models.base.capability import GenerationConfig, Message
 from testbed.tasks.captioning import require_some
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
 SCORER = "judged_answers@1"
 MAX_NEW_TOKENS = 1024  # of a verdict; judges that reason need some
-ROLE, AGAIN = "verdicts", ".again"
+ROLE, AGAIN, SWAPPED = "verdicts", ".again", ".swapped"
 
 
 class JudgedAnswers(Task):
@@ -75,6 +76,9 @@ class JudgedAnswers(Task):
             if JUDGINGS[_kind(graph.setting)].again is not None:
                 again = partial(self.messages_again, model=graph.model.name, number=number)
                 replies[_role(number, AGAIN)] = graph.answers(again, by=judge, config=config)
+            if JUDGINGS[_kind(graph.setting)].swapped is not None:
+                swapped = partial(self.messages_swapped, model=graph.model.name)
+                replies[_role(number, SWAPPED)] = graph.answers(swapped, by=judge, config=config)
         return Built(graph.outputs_of(graph.judged), replies)
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
@@ -95,6 +99,10 @@ class JudgedAnswers(Task):
         """What the judges are asked about the answers of a model, each once."""
         return _messages(_Asked(setting, values, model).questions)
 
+    def messages_swapped(self, setting: EvalSetting, values: Values, model: str) -> list[Message]:
+        """What the judges are asked with the two answers in the other order, each once."""
+        return _messages(_Asked(setting, values, model).swapped())
+
     def messages_again(self, setting: EvalSetting, values: Values, model: str, number: int) -> list[Message]:
         """What a judge is asked about what it extracted, each once."""
         asked = _Asked(setting, values, model)
@@ -114,7 +122,8 @@ class JudgedAnswers(Task):
             that rules leave to labels and judges), ``labelled`` (of these, those that files of labels tell, where there
             are any), ``unread`` (of these, without a verdict), ``rules_alone`` (the mean score if nobody were asked),
             ``bound_wrong`` and ``bound_right`` (if all that is without a verdict were wrong, or right), ``alpha``
-            (Krippendorff's, of a panel) and ``empty``.
+            (Krippendorff's, of a panel), ``swap_consistency`` (of pairs, the share with the same winner in both orders)
+            and ``empty``.
         """
         asked = _Asked(setting, values, "" if model is None else model.name)
         require_some(asked.status, values, setting)
@@ -137,19 +146,40 @@ class JudgedAnswers(Task):
         if labels:
             mean, stderr = mean_and_stderr(np.array([place in asked.labels for place in asked.left], dtype=np.float64))
             metrics.append(Metric("labelled", mean, len(asked.left), stderr, scorer=SCORER))
+        if asked.judging.swapped is not None and judges:
+            metrics.append(_swap_consistency(asked, values, len(judges)))
         return scores, [*metrics, blank(asked.status, SCORER)]
 
-    def asked_judges(
-        self, values: Values, setting: EvalSetting, model: str
-    ) -> Iterator[tuple[str, int, str, dict[str, Any] | None, Verdict | None]]:
-        """What was asked: the judge, the sample's position, the question, the stored reply and its verdict."""
+    def asked_judges(self, values: Values, setting: EvalSetting, model: str) -> Iterator[AskedJudge]:
+        """What each judge was asked about the answers of a model, and said."""
         asked = _Asked(setting, values, model)
-        questions = list(dict.fromkeys(asked.questions.values()))
         for number, judge in enumerate(scoring_of(setting).judges):
-            replies = dict(zip(questions, values.answers(_role(number), _messages(asked.questions)), strict=True))
+            replies = _stored(values, _role(number), asked.questions)
+            swapped = _stored(values, _role(number, SWAPPED), asked.swapped())
             verdicts = _read(asked, values, number)
             for place, question in asked.questions.items():
-                yield judge, place, question, replies[question], verdicts[place]
+                yield AskedJudge(judge, place, question, replies[place], swapped.get(place), verdicts[place])
+
+
+@dataclass(frozen=True)
+class AskedJudge:
+    """What a judge was asked about an answer, and said.
+
+    Attributes:
+        judge: The judge.
+        place: The position of the sample.
+        question: The question.
+        reply: The stored reply; None if there is none.
+        swapped: The stored reply to the question with two answers in the other order, where it was asked.
+        verdict: What was read in the replies; None if nothing.
+    """
+
+    judge: str
+    place: int
+    question: str
+    reply: Mapping[str, Any] | None
+    swapped: Mapping[str, Any] | None
+    verdict: Verdict | None
 
 
 class _Asked:
@@ -181,6 +211,13 @@ class _Asked:
             for place in self.left
             if place not in self.labels
         }
+
+    def swapped(self) -> dict[int, str]:
+        """Position → the question with the two answers in the other order."""
+        ask = self.judging.swapped
+        return (
+            {} if ask is None else {place: ask(self.columns[place], str(self.texts[place])) for place in self.questions}
+        )
 
     def again(self, verdicts: Sequence[Verdict | None]) -> dict[int, str]:
         """Position → the second question to a judge, of whose first replies these are the verdicts."""
@@ -225,6 +262,8 @@ def _kind(setting: EvalSetting) -> str:
 def _read(asked: _Asked, values: Values, number: int) -> list[Verdict | None]:
     """A judge's verdict on each sample; None where it was not asked or cannot be read."""
     found = _first(asked, values, number)
+    if asked.judging.swapped is not None:
+        return [together(*both) for both in zip(found, _swapped(asked, values, number), strict=True)]
     questions = asked.again(found)
     second: dict[int, Verdict | None] = dict.fromkeys(questions)
     for place, text in _replies(values, _role(number, AGAIN), questions):
@@ -244,15 +283,37 @@ def _first(asked: _Asked, values: Values, number: int) -> list[Verdict | None]:
     return found
 
 
+def _swapped(asked: _Asked, values: Values, number: int) -> list[Verdict | None]:
+    """A judge's verdicts on pairs in the other order, in which the answer under test is the second."""
+    found: list[Verdict | None] = [None] * len(asked.texts)
+    for place, text in _replies(values, _role(number, SWAPPED), asked.swapped()):
+        found[place] = asked.judging.verdict(asked.columns[place], text)
+    return found
+
+
+def _swap_consistency(asked: _Asked, values: Values, judges: int) -> Metric:
+    """How often judges say the same in both orders."""
+    orders = [
+        np.concatenate([score_array(read(asked, values, number)) for number in range(judges)])
+        for read in (_first, _swapped)
+    ]
+    both = int((~np.isnan(orders).any(axis=0)).sum())
+    return Metric("swap_consistency", swap_consistency(orders[0], 1 - orders[1]), both, scorer=SCORER)
+
+
 def _replies(values: Values, role: str, questions: Mapping[int, str]) -> Iterator[tuple[int, str]]:
     """The position of each question that has a reply, and the reply."""
+    for place, reply in _stored(values, role, questions).items():
+        if reply is not None and is_answer(reply):
+            yield place, reply["text"]
+
+
+def _stored(values: Values, role: str, questions: Mapping[int, str]) -> dict[int, Any]:
+    """Position → the stored reply to its question; None where there is none."""
     messages = _messages(questions)
     outputs = values.answers(role, messages) if messages else []
     replies = {str(message.parts[0]): output for message, output in zip(messages, outputs, strict=True)}
-    for place, question in questions.items():
-        reply = replies[question]
-        if reply is not None and is_answer(reply):
-            yield place, reply["text"]
+    return {place: replies[question] for place, question in questions.items()}
 
 
 def _final(asked: _Asked, replies: Sequence[Sequence[Verdict | None]], each: Array) -> list[Verdict | None]:

@@ -158,3 +158,54 @@ def test_answers_to_label_are_drawn(program: Any, tmp_path: Path) -> None:
         writer.writerows({**row, "label": number % 2} for number, row in enumerate(rows))
     (found,) = json.loads(program("db.py", "--calibrate", SETTING, "--labels", "human.csv", "--json").stdout)
     assert found["labels"]["labels"] == 20
+
+
+COMPARING = """
+from testbed.models.model_base import Generation, Generator
+from testbed.registry import registry
+
+
+class Judge:
+    '''Prefers the longer answer; of two as long, the first one.'''
+
+    def generate(self, messages, config):
+        return [Generation(self.reply(message.parts[0])) for message in messages]
+
+    def reply(self, text):
+        first, second = text.partition("Answer 1: ")[2].partition("Reply with")[0].split("Answer 2: ")
+        if "cannot tell" in text:
+            return "Both are fine."
+        return "Better: 1" if len(first.strip()) >= len(second.strip()) else "I think so.\\n**Better: 2**"
+
+
+class Talker:
+    def generate(self, messages, config):
+        return [Generation(message.parts[-1].partition("Say ")[2].split("\\n")[0]) for message in messages]
+
+
+registry.add_model(Generator("lengthy", Judge, weights="1", architecture={"lengthy": 1}))
+registry.add_model(Generator("echo", Talker, weights="1", architecture={"echo": 1}))
+"""
+
+
+def test_pairs_are_asked_about_in_both_orders(program: Any, tmp_path: Path) -> None:
+    (tmp_path / "judge.py").write_text(COMPARING)
+    rows = ["index\tquestion\tanswer", "0\tSay four\tone", "1\tSay one\tthree", "2\tSay one\ttwo"]
+    (tmp_path / "pairs.tsv").write_text("\n".join([*rows, "3\tSay cannot tell\tso"]) + "\n")
+    setting = f"tsv:{tmp_path / 'pairs.tsv'}.pairs@lengthy"
+    run = ("--models", "echo", "--executor", "inline", "--plugin", "judge.py", "--eval-settings")
+    values = values_of(program("eval.py", *run, setting, "--json").stdout)
+    found = {name: values[name] for name in ("win_rate", "wins", "ties", "losses", "unread", "swap_consistency")}
+    # Won, lost, and twice the first one preferred, which is a tie; the last cannot be read.
+    assert found == pytest.approx(
+        {"win_rate": 0.5, "wins": 1 / 3, "ties": 1 / 3, "losses": 1 / 3, "unread": 0.25, "swap_consistency": 2 / 3}
+    )
+    program("db.py", "--export-verdicts", "v.csv", "--eval-settings", setting, "--plugin", "judge.py")
+    with (tmp_path / "v.csv").open(newline="") as file:
+        said = {
+            each["id"]: (each["label"], each["reply"], each["reply_swapped"][-4:-2]) for each in csv.DictReader(file)
+        }
+    assert said["0"] == ("1", "Better: 1", " 2")
+    assert said["3"][0] == ""
+    done = program("eval.py", *run, "mscoco_captions.captioning.pairs@lengthy", code=1)
+    assert "'pairs' is for answers" in done.stdout + done.stderr

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from testbed.answers.reports import choice, free_text, reasoning, yes_no
+from testbed.answers.reports import choice, free_text, pairs, reasoning, yes_no
 from testbed.answers.reports.scored import Array, Scored, mean
 from testbed.answers.reports.we_math import we_math
 from testbed.answers.verdict import Answered, Verdict
@@ -57,6 +57,7 @@ REPORTS: Mapping[str, Report] = {
     "mmvp": Report(choice.mmvp, "both_right", {"both_right": "Overall", "accuracy": "Average"}),
     "mtvqa": Report(free_text.mtvqa, "accuracy", {"accuracy": "Average"}),
     "ocrbench": Report(free_text.ocrbench, "score", {"score": "Final Score"}),
+    "pairs": Report(pairs.pairs, pairs.WIN_RATE, {}),
     "pope": Report(yes_no.pope, "f1", {"f1": "Overall", "accuracy": "acc"}),
     "simple_vqa": Report(reasoning.simple_vqa, "accuracy", reasoning.PUBLISHED_GRADES),
     "video_mme": Report(choice.video_mme, "accuracy", {"accuracy": "overall"}),

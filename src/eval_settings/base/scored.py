@@ -5,6 +5,7 @@
 (`testbed.tasks.caption_clip_score`). Words between dots before the ``@`` are options, see `WORDS`. ``MMStar@gpt``
 has the answers that rules cannot read judged (`testbed.tasks.judged_answers`), ``MMStar@gpt&qwen`` by a panel, and
 ``MMStar@labels:human.csv&gpt`` by the people whose labels are in a file, and the judge for what they have not labelled.
+In ``X.pairs@gpt`` the judge compares each answer with the table's.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ WORDS: Mapping[str, tuple[str, Any]] = {
     "baseline": ("rescale", "baseline"),
     "zero": ("missing", "zero"),
 }
-_WORD = re.compile("|".join([*WORDS, CLIP_SCORE, PREFIX]))
+PAIRS = "pairs"  # the word of answers: judges compare each with the right one of the table, an opponent's
+_ORDER = [CLIP_SCORE, PREFIX, *WORDS, PAIRS]
+_WORD = re.compile("|".join(_ORDER))
 
 
 @dataclass(frozen=True)
@@ -104,8 +107,7 @@ class ScoredSettings:
             if not dot or not _WORD.fullmatch(word) or word in words:
                 return None
             words.add(word)
-        order = [CLIP_SCORE, PREFIX, *WORDS]
-        return known, tuple(sorted(words, key=order.index))
+        return known, tuple(sorted(words, key=_ORDER.index))
 
     def build(self, name: str) -> EvalSetting:
         """The setting.
@@ -145,14 +147,17 @@ class ScoredSettings:
 
 def _judged(name: str, parsed: ScoredName) -> tuple[str, dict[str, Any]]:
     """The task for answers, and its options."""
-    if parsed.words:
-        raise DefinitionError(f"{name}: the word '{parsed.words[0]}' is for captions, but {parsed.of} asks questions")
-    return "judged_answers", {}
+    others = [word for word in parsed.words if word != PAIRS]
+    if others:
+        raise DefinitionError(f"{name}: the word '{others[0]}' is for captions, but {parsed.of} asks questions")
+    return "judged_answers", {"scoring": PAIRS, "report": PAIRS} if parsed.words else {}
 
 
 def _options(name: str, parsed: ScoredName) -> tuple[str, dict[str, Any]]:
     """The task for captions, and its options."""
     words = parsed.words
+    if PAIRS in words:
+        raise DefinitionError(f"{name}: the word '{PAIRS}' is for answers, but {parsed.of} is for captions")
     if parsed.by.startswith(LABELS):
         raise DefinitionError(f"{name}: files of labels are for answers; captions are scored by a model")
     if AND in parsed.by:
