@@ -7,6 +7,7 @@ process: a request a line, an answer a line, as JSON.
 from __future__ import annotations
 
 import gc
+import importlib.util
 import json
 import os
 import runpy
@@ -22,6 +23,8 @@ HEAVY = (
     *("testbed.cli.eval", "testbed.cli.db", "testbed.cli.dry_run", "testbed.runner.run", "testbed.runner.inline"),
     *("testbed.runner.recompute", "testbed.work.images", "testbed.work.messages", "testbed.tasks.judged_answers"),
 )
+
+EXTRAS = ("transformers", "sentence_transformers")
 
 
 class WarmPython:
@@ -59,6 +62,9 @@ def serve() -> None:
     """Forks a process for each request and answers with its exit code."""
     for name in HEAVY:
         __import__(name)
+    for name in EXTRAS:
+        if importlib.util.find_spec(name):
+            __import__(name)
     gc.freeze()  # or else a collection in each process would copy the memory that they share
     for line in sys.stdin:
         request = json.loads(line)

@@ -275,7 +275,7 @@ def _visible(name: str, device: str, count: int) -> Iterator[None]:
     if count > 1:
         if int(number):
             raise UnsupportedError(
-                f"{name}: {count} GPUs share the model, so run it with --device cuda:0; this one is {device}"
+                f"{name}: {count} GPUs share the model, so run it with --gpus 0; this one is {device}"
             )
         yield
         return

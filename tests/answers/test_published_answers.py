@@ -22,7 +22,7 @@ TELLS = ("multiple_choice", "mmmu", "mmmu_pro", "mmmu_pro_cot", "yes_no", "vqa_a
 OF_REASONING = {"math_vista": 450, "math_vision": 450, "dyna_math": 900, "visu_logic": 300, "we_math": 300}
 OF_REASONING |= {"zero_bench": 300, "erqa": 300}
 SETTLES = ("math_vista", "math_vision", "dyna_math", "visu_logic", "we_math")  # the file says where nothing is read
-JUDGED = ("math_verse", "logic_vista", "charxiv", "mmvet", "simple_vqa")  # VLMEvalKit has no rules for these
+JUDGED = ("math_verse", "logic_vista", "charxiv", "mmvet", "simple_vqa", "pairs")  # VLMEvalKit has no rules for these
 OTHERS = ("caption", *OF_REASONING, *JUDGED)  # captions are scored by their own metrics
 KINDS = [kind for kind in SCORINGS if kind not in ("caption", *JUDGED)]
 

@@ -121,7 +121,7 @@ def table(path: Path) -> dict[str, list[float]]:
 def test_captioners_by_a_real_decoder_equal_the_loop(
     program: Any, bench: Path, said: dict[str, dict[str, str]], encode: Callable[[str], np.ndarray]
 ) -> None:
-    done = program("eval.py", "--clip-cc", "minilm.yaml")
+    done = program("eval.py", "--clip-cc", "minilm.yaml", "--executor", "inline")
     assert "3 scored" in done.stdout
     decoders = bench / "results" / "decoders"
     means = {}
@@ -147,7 +147,7 @@ def test_the_offline_decoder_by_its_name(program: Any, bench: Path) -> None:
         *("--models", "replay:data/models/copy.json", "replay:data/models/noise.json"),
         *("--eval-settings", "captions:data/ground_truth/clip_cc_dataset.json", "--scorers", DECODER),
     )
-    answer = json.loads(program("eval.py", *words, "--json").stdout)
+    answer = json.loads(program("eval.py", *words, "--json", "--executor", "inline").stdout)
     values = {(Path(each["model"]).stem, each["metric"]): each["value"] for each in answer["results"]}
     scores = ("coarse_similarity", "fine_precision", "fine_recall", "fine_f1", "hm_cf")
     for metric in (*scores, *(f"{name}_raw" for name in scores)):
@@ -174,7 +174,7 @@ def test_todays_file_gets_todays_result_files_and_a_log(
     (bench / "today.yaml").write_text(f"{text}logging:\n  level: INFO\n  log_prefix: minilm_evaluation\n")
     models = bench / "data" / "models"
     (models / "noise.json").write_text(json.dumps(dict(list(said["noise"].items())[1:])))
-    program("eval.py", "--clip-cc", "today.yaml")
+    program("eval.py", "--clip-cc", "today.yaml", "--executor", "inline")
     root = bench / "results" / "embedding_models"
     videos = json.loads((root / "individual_results" / "json" / "MiniLM-L6" / "shuffled.json").read_text())
     scored = table(root / "individual_results" / "csv" / "MiniLM-L6" / "shuffled.csv")

@@ -158,7 +158,7 @@ def test_the_engine_gets_the_options_and_the_device(
         "dtype": "bfloat16", "tensor_parallel_size": 1, "mm_processor_kwargs": {"max_pixels": 9},
     }  # fmt: skip
     assert found[1]["dtype"] == "auto"
-    with pytest.raises(UnsupportedError, match="run it with --device cuda:0"):
+    with pytest.raises(UnsupportedError, match="run it with --gpus 0"):
         VllmModel("m", str(folder), tensor_parallel=2).load(LoadOptions("cuda:1"))
 
 

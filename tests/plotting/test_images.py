@@ -112,7 +112,7 @@ def test_after_one_that_hangs_another_one_draws(figure, browser, tmp_path, monke
 
     real = os.environ.get("BROWSER_PATH") or Chromium.find_browser(skip_local=False)
     monkeypatch.setattr(images, "START_SECONDS", 0.0)
-    monkeypatch.setattr(images, "FIGURE_SECONDS", 10.0)
+    monkeypatch.setattr(images, "FIGURE_SECONDS", 7.0)
     started = browser(f'[ $(wc -l < {tmp_path}/started) = 1 ] && exec sleep 600\nexec {real} "$@"')
     paths = [tmp_path / "f.png", tmp_path / "g.svg"]
     write_images([figure, figure], paths)
