@@ -13,9 +13,12 @@ from testbed.errors import DataError
 from testbed.metrics.calibrated import Estimate, labels_alone, post_stratified, prediction_powered, rogan_gladen_of
 from testbed.metrics.judges import krippendorff_alpha
 from testbed.metrics.statistics import mean_and_stderr
+from testbed.tasks.parts.generation import texts_and_status
 
 if TYPE_CHECKING:
+    from testbed.answers.label_files import Label
     from testbed.db.store import Store
+    from testbed.entities import Evaluation
 
     Array = np.ndarray[Any, Any]
 
@@ -39,6 +42,7 @@ class Calibrated:
         labels: The mean of the labels alone.
         corrected: The corrected mean.
         alpha: Krippendorff's α between stored scores and labels; None where they do not tell.
+        outdated: The number of labels of other answers than the stored ones, which do not count.
     """
 
     model: str
@@ -48,12 +52,13 @@ class Calibrated:
     labels: Estimate
     corrected: Estimate
     alpha: float | None
+    outdated: int = 0
 
 
 def calibrate(
     store: Store,
     setting: str,
-    labels: Mapping[str, Mapping[str, Sequence[float]]],
+    labels: Mapping[str, Mapping[str, Sequence[Label]]],
     method: Method,
     score: str,
     models: Collection[str] = (),
@@ -63,7 +68,7 @@ def calibrate(
     Args:
         store: The results store.
         setting: The setting, such as ``MMStar@judge``.
-        labels: As `read_labels` gives them.
+        labels: As `testbed.answers.label_files.read_labels` gives them; those of several annotators are averaged.
         method: How scores are corrected; docs/judges.md says which method is for which labels.
         score: The per-sample score.
         models: Only these models; all by default.
@@ -89,7 +94,7 @@ def calibrate(
                 f"the labels are of {unknown[0]!r}, which is no sample of {setting}; these are {ids[0]!r}, …"
             )
         values = scores_of(store, evaluation, score).astype(np.float64)
-        own = np.array([np.mean(given[each]) if each in given else np.nan for each in ids])
+        own, outdated = _of_answers(store, evaluation, given, ids)
         mean, stderr = mean_and_stderr(values[~np.isnan(values)])
         found.append(
             Calibrated(
@@ -100,8 +105,31 @@ def calibrate(
                 labels=labels_alone(own),
                 corrected=METHODS[method](own, values),
                 alpha=krippendorff_alpha(np.stack([values, own])),
+                outdated=outdated,
             )
         )
     if not found:
         raise DataError(f"no model on {setting} has labels; they are of {', '.join(sorted(labels)[:3]) or 'nobody'}")
     return found
+
+
+def _of_answers(
+    store: Store, evaluation: Evaluation, given: Mapping[str, Sequence[Label]], ids: Sequence[str]
+) -> tuple[Array, int]:
+    """The mean label of each sample, NaN where there is none, and how many labels are of other answers.
+
+    Raises:
+        DataError: If all are.
+    """
+    texts: Sequence[str | None] = [None] * len(ids)
+    if any(label.answer.strip() for several in given.values() for label in several):
+        texts, _ = texts_and_status(store.read_outputs(evaluation.id, "text"))
+    pairs = list(zip(ids, texts, strict=True))
+    kept = [[label.score for label in given.get(each, ()) if label.is_of(text)] for each, text in pairs]
+    outdated = sum(map(len, given.values())) - sum(map(len, kept))
+    if outdated and not any(kept):
+        raise DataError(
+            f"all labels of {evaluation.model} are of other answers than the stored ones; db.py --suggest-labels writes"
+            " these"
+        )
+    return np.array([np.mean(each) if each else np.nan for each in kept]), outdated

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.console.output import print_json, table
+from testbed.console.output import count, print_json, table
 
 if TYPE_CHECKING:
     from testbed.metrics.calibrated import Estimate
@@ -25,6 +25,10 @@ def calibrate_as_asked(given: dict[str, Any]) -> int:
     labels = read_labels(given["labels"])
     with Store.open(given["db_url"]) as store:
         found = calibrate(store, setting, labels, method, given["score"] or "score", given["models"])
+    for each in found:
+        if each.outdated:
+            said = count(each.outdated, "label")
+            click.echo(f"{each.model}: {said} of other answers than the stored ones left out", err=True)
     if given["as_json"]:
         print_json([{"eval_setting": setting, "method": method, **asdict(each)} for each in found])
         return 0

@@ -171,7 +171,7 @@ def _set_up_worker(inputs: Inputs, environment: Mapping[str, str]) -> None:
     import torch
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the program ends its workers
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # which ends it
     begin(environment)
     use_in_this_thread(inputs)
     torch.set_num_threads(1)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from testbed.answers.label_files import ANNOTATOR, ID, LABEL, MODEL
+from testbed.answers.label_files import ANNOTATOR, ANSWER, ID, LABEL, MODEL
 from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.errors import StoreError
@@ -22,11 +22,9 @@ from testbed.tasks.judged_answers import task as judged
 from testbed.tasks.parts.generation import texts_and_status
 from testbed.tasks.question_answering import columns_of
 
-VERDICT_COLUMNS = [
-    *(MODEL, ID, LABEL, ANNOTATOR, "served_model", "finish_reason", "question_sha256", "question", "reply"),
-    "reply_swapped",
-]
-LABEL_COLUMNS = [MODEL, ID, LABEL, ANNOTATOR, "score", "question", "right_answer", "answer"]
+COLUMNS = (MODEL, ID, LABEL, ANNOTATOR, ANSWER)
+VERDICT_COLUMNS = [*COLUMNS, "served_model", "finish_reason", "question_sha256", "question", "reply", "second_reply"]
+LABEL_COLUMNS = [*COLUMNS, "score", "question", "right_answer"]
 QUESTIONS = ("question_answering@", "judged_answers@")
 
 
@@ -49,7 +47,7 @@ def export_verdicts(
         The number of rows.
 
     Raises:
-        StoreError: If there are no such verdicts.
+        StoreError: If there are no such verdicts, or they are of several settings.
     """
     rows: list[list[Any]] = []
     for evaluation in _evaluations(store, models, eval_settings, QUESTIONS[1:]):
@@ -59,10 +57,11 @@ def export_verdicts(
         for each in judged.asked_judges(values, setting, evaluation.model):
             score = np.nan if each.verdict is None else each.verdict.score
             key = hashlib.sha256(each.question.encode("utf-8", "surrogatepass")).hexdigest()
-            said, swapped = each.reply or {}, each.swapped or {}
-            known = ["" if np.isnan(score) else f"{score:.6g}", each.judge, said.get("extra", {}).get("model", "")]
-            texts = [said.get("finish_reason", ""), key, each.question, said.get("text", ""), swapped.get("text", "")]
-            rows.append([evaluation.model, ids[each.place], *known, *texts])
+            said, second = each.reply or {}, each.second or {}
+            label = "" if np.isnan(score) else f"{score:.6g}"
+            served = [said.get("extra", {}).get("model", ""), said.get("finish_reason", "")]
+            texts = [key, each.question, said.get("text", ""), second.get("text", "")]
+            rows.append([evaluation.model, ids[each.place], label, each.judge, each.answer, *served, *texts])
     if not rows:
         raise StoreError("the store has no verdicts of judges on these settings; --eval-settings takes names X@JUDGE")
     _write(path, VERDICT_COLUMNS, rows)
@@ -72,7 +71,7 @@ def export_verdicts(
 def suggest_labels(
     store: Store, path: Path, number: int, models: Sequence[str] | None, eval_settings: Sequence[str] | None, seed: int
 ) -> int:
-    """Writes answers for people to label, drawn at random from those with a score.
+    """Writes answers for people to label, drawn at random.
 
     Args:
         store: The results store.
@@ -86,7 +85,8 @@ def suggest_labels(
         The number of rows.
 
     Raises:
-        StoreError: If there are no such answers, or the file is there: it may have labels.
+        StoreError: If there are no such answers, they are of several settings, or the file is there: it may have
+            labels.
     """
     if path.exists():
         raise StoreError(f"{path} is there already, and may have labels; give another name")
@@ -101,7 +101,7 @@ def suggest_labels(
         for place in sorted(drawn):
             row = columns_of(samples[place].target, evaluation.eval_setting)
             score = "" if scores is None or np.isnan(scores[place]) else f"{scores[place]:.6g}"
-            shown = [score, row.get("question", ""), row.get("answer", row.get("answers", "")), texts[place]]
+            shown = [texts[place], score, row.get("question", ""), row.get("answer", row.get("answers", ""))]
             rows.append([evaluation.model, samples[place].id, "", "", *shown])
     if not rows:
         raise StoreError("the store has no such answers to questions; db.py --list-eval-settings-db lists all settings")
@@ -111,16 +111,21 @@ def suggest_labels(
 
 def _evaluations(
     store: Store, models: Sequence[str] | None, eval_settings: Sequence[str] | None, scorers: Sequence[str]
-) -> Iterator[Evaluation]:
+) -> list[Evaluation]:
+    """The reported evaluations, of one setting: a file of labels knows samples by their ids alone."""
     ids = {
         each.evaluation_id
         for each in store.results(models, eval_settings)
         if each.scorer.startswith(tuple(scorers)) and each.origin != "imported"
     }
-    yield from map(store.evaluation, sorted(ids))
+    found = [store.evaluation(each) for each in sorted(ids)]
+    several = sorted({each.eval_setting for each in found})
+    if len(several) > 1:
+        raise StoreError(f"a file is of one setting, but there are {', '.join(several)}; name one with --eval-settings")
+    return found
 
 
 def _write(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     text = io.StringIO()
     csv.writer(text).writerows([header, *rows])
-    write_atomically(path, text.getvalue().encode("utf-8", "surrogateescape"))
+    write_atomically(path, text.getvalue().encode("utf-8", "replace"))

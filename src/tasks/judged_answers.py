@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
+log = logging.getLogger("testbed")
 SCORER = "judged_answers@1"
 MAX_NEW_TOKENS = 1024  # of a verdict; judges that reason need some
 ROLE, AGAIN, SWAPPED = "verdicts", ".again", ".swapped"
@@ -144,6 +146,8 @@ class JudgedAnswers(Task):
         ]
         metrics = [*report(chosen, answered, SCORER), *_trust(asked, final, each)]
         if labels:
+            if asked.outdated:
+                log.warning("%s: labels of other answers left out: %s", setting.name, f"{asked.outdated:,}")
             mean, stderr = mean_and_stderr(np.array([place in asked.labels for place in asked.left], dtype=np.float64))
             metrics.append(Metric("labelled", mean, len(asked.left), stderr, scorer=SCORER))
         if asked.judging.swapped is not None and judges:
@@ -155,10 +159,12 @@ class JudgedAnswers(Task):
         asked = _Asked(setting, values, model)
         for number, judge in enumerate(scoring_of(setting).judges):
             replies = _stored(values, _role(number), asked.questions)
-            swapped = _stored(values, _role(number, SWAPPED), asked.swapped())
+            second = _stored(values, _role(number, AGAIN), asked.again(_first(asked, values, number)))
+            second |= _stored(values, _role(number, SWAPPED), asked.swapped())
             verdicts = _read(asked, values, number)
             for place, question in asked.questions.items():
-                yield AskedJudge(judge, place, question, replies[place], swapped.get(place), verdicts[place])
+                answer = str(asked.texts[place])
+                yield AskedJudge(judge, place, answer, question, replies[place], second.get(place), verdicts[place])
 
 
 @dataclass(frozen=True)
@@ -168,17 +174,20 @@ class AskedJudge:
     Attributes:
         judge: The judge.
         place: The position of the sample.
+        answer: The answer.
         question: The question.
         reply: The stored reply; None if there is none.
-        swapped: The stored reply to the question with two answers in the other order, where it was asked.
+        second: The stored reply to a second question, where one was asked: about what was extracted, or with two
+            answers in the other order.
         verdict: What was read in the replies; None if nothing.
     """
 
     judge: str
     place: int
+    answer: str
     question: str
     reply: Mapping[str, Any] | None
-    swapped: Mapping[str, Any] | None
+    second: Mapping[str, Any] | None
     verdict: Verdict | None
 
 
@@ -192,6 +201,7 @@ class _Asked:
         by_rules: What rules say.
         left: The positions of the answers that rules leave to labels and judges.
         labels: Position → what files of labels say of such an answer.
+        outdated: How many labels of the model are of other answers than these.
         questions: Position → the question to the judges about such an answer without a label.
     """
 
@@ -204,7 +214,7 @@ class _Asked:
         told = zip(self.texts, self.by_rules, strict=True)
         self.left = [place for place, (text, rules) in enumerate(told) if text and self.judging.asks(rules)]
         ids = [sample.id for sample in values.samples]
-        given = verdicts_in(scoring_of(setting).labels, model, ids, self.judging.graded)
+        given, self.outdated = verdicts_in(scoring_of(setting).labels, model, ids, self.texts, self.judging.graded)
         self.labels = {place: given[place] for place in self.left if place in given}
         self.questions = {
             place: self.judging.question(self.columns[place], str(self.texts[place]))
@@ -215,9 +225,9 @@ class _Asked:
     def swapped(self) -> dict[int, str]:
         """Position → the question with the two answers in the other order."""
         ask = self.judging.swapped
-        return (
-            {} if ask is None else {place: ask(self.columns[place], str(self.texts[place])) for place in self.questions}
-        )
+        if ask is None:
+            return {}
+        return {place: ask(self.columns[place], str(self.texts[place])) for place in self.questions}
 
     def again(self, verdicts: Sequence[Verdict | None]) -> dict[int, str]:
         """Position → the second question to a judge, of whose first replies these are the verdicts."""

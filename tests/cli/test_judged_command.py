@@ -132,6 +132,16 @@ def test_what_files_of_labels_tell_is_not_asked_and_verdicts_are_such_a_file(pro
     right = sum(float(each["label"] or 0) for each in verdicts) - sum(float(each["label"] or 0) for each in others)
     assert mixed["bound_wrong"] == pytest.approx(judged["bound_wrong"] - right / 60)
 
+    # Labels of what a model said before count for nothing.
+    (tmp_path / "verdicts.csv").write_text(
+        "\n".join(["id,model,label,answer", *(f"{each['id']},digits-talker,1,Something else" for each in verdicts)])
+    )
+    done = program("eval.py", *run, "--eval-settings", f"{SETTING}@labels:verdicts.csv")
+    assert values_of(done.stdout)["labelled"] == 0
+    assert f"labels of other answers left out: {len(verdicts)}" in done.stderr
+    done = program("db.py", "--calibrate", f"{SETTING}@finder", "--labels", "verdicts.csv", code=1)
+    assert "all labels of digits-talker are of other answers than the stored ones" in done.stderr
+
     # A file that has changed is another evaluation; one that does not say whose answers it labels is refused.
     (tmp_path / "people.csv").write_text((tmp_path / "people.csv").read_text().replace(",0,", ",1,"))
     changed = values_of(program("eval.py", *run, *words[:2]).stdout)
@@ -152,12 +162,16 @@ def test_answers_to_label_are_drawn(program: Any, tmp_path: Path) -> None:
     assert all(row["answer"] and row["question"] and row["right_answer"] and not row["label"] for row in rows)
     done = program("db.py", "--suggest-labels", "20", "human.csv", "--eval-settings", SETTING, code=1)
     assert "human.csv is there already" in done.stderr
+    more = ("digits-vqa.yes-no", "--limit", "5", "--executor", "inline")
+    program("eval.py", "--models", "digits-talker", "--eval-settings", *more)
+    done = program("db.py", "--suggest-labels", "20", "all.csv", code=1)
+    assert "a file is of one setting" in done.stderr
     with (tmp_path / "human.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows({**row, "label": number % 2} for number, row in enumerate(rows))
     (found,) = json.loads(program("db.py", "--calibrate", SETTING, "--labels", "human.csv", "--json").stdout)
-    assert found["labels"]["labels"] == 20
+    assert (found["labels"]["labels"], found["outdated"]) == (20, 0)
 
 
 COMPARING = """
@@ -202,10 +216,8 @@ def test_pairs_are_asked_about_in_both_orders(program: Any, tmp_path: Path) -> N
     )
     program("db.py", "--export-verdicts", "v.csv", "--eval-settings", setting, "--plugin", "judge.py")
     with (tmp_path / "v.csv").open(newline="") as file:
-        said = {
-            each["id"]: (each["label"], each["reply"], each["reply_swapped"][-4:-2]) for each in csv.DictReader(file)
-        }
-    assert said["0"] == ("1", "Better: 1", " 2")
-    assert said["3"][0] == ""
+        said = {each["id"]: each for each in csv.DictReader(file)}
+    assert (said["0"]["label"], said["0"]["reply"], said["3"]["label"]) == ("1", "Better: 1", "")
+    assert said["0"]["second_reply"].endswith("**Better: 2**")
     done = program("eval.py", *run, "mscoco_captions.captioning.pairs@lengthy", code=1)
     assert "'pairs' is for answers" in done.stdout + done.stderr
