@@ -1,6 +1,6 @@
 """Caption similarity of many captioners against the loop of CLIP-CC-Bench, with MiniLM as the scorer.
 
-pip install 'testbed[decoders]'
+pip install -e '.[decoders]'
 python benchmarks/bench_caption_similarity.py [--small]
 
 The loop goes over captioners and samples; for each pair it encodes four times (the whole reference, the whole caption,

@@ -16,7 +16,7 @@ from testbed.errors import TestbedError
 log = logging.getLogger("testbed")
 
 IMAGE_SUFFIXES = (".pdf", ".png", ".svg")
-INSTALL_IMAGES = "pip install 'testbed[figures]', and a Chromium or Chrome (on Debian: apt-get install chromium)"
+INSTALL_IMAGES = "pip install -e '.[figures]', and a Chromium or Chrome (on Debian: apt-get install chromium)"
 
 START_SECONDS = 60.0
 FIGURE_SECONDS = 30.0  # one takes about a second

@@ -74,7 +74,7 @@ class MissingExtraError(TestbedError):
     """An optional dependency is not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs the package {package}: pip install 'testbed[{extra}]'")
+        super().__init__(f"{purpose} needs the package {package}: pip install -e '.[{extra}]'")
         self.package = package
         self.extra = extra
 

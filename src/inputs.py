@@ -37,6 +37,25 @@ AnyPath = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
+class Preprocessing:
+    """Preprocessing of a checkpoint, in place of its architecture's. None stands for the architecture's.
+
+    Attributes:
+        resize: Length of the shorter side after resizing (pixels).
+        crop: Side of the square that is then cropped (pixels); given together with ``resize``.
+        mean: Of the three channels, in [0, 1].
+        std: Likewise; positive.
+        interpolation: Of resizing.
+    """
+
+    resize: int | None = None
+    crop: int | None = None
+    mean: tuple[float, float, float] | None = None
+    std: tuple[float, float, float] | None = None
+    interpolation: str | None = None
+
+
+@dataclass(frozen=True)
 class Inputs:
     """What a run reads besides its definitions. None stands for nothing; no variable is asked in its place.
 
@@ -53,6 +72,7 @@ class Inputs:
         trusted_code: The models whose repositories may run their own code: ``"1"`` for all, or names between commas.
         max_megapixels: The largest image that is decoded, in millions of pixels. Decoding one takes up to 12 bytes for
             each pixel.
+        preprocessing: Of checkpoints that the command line names, such as ``resnet18,finetuned.pth``.
     """
 
     data_root: str | None = None
@@ -66,6 +86,7 @@ class Inputs:
     clip_cc_ground_truth: str | None = None
     trusted_code: str = ""
     max_megapixels: int = MAX_MEGAPIXELS
+    preprocessing: Preprocessing = Preprocessing()
 
     @classmethod
     def from_environment(cls) -> Inputs:

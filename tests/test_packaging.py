@@ -237,7 +237,7 @@ def test_an_install_holds_every_module_and_nothing_else_at_the_top(installed: Pa
     found = {path.relative_to(installed).as_posix() for path in installed.rglob("*.py")}
     assert found == expected
     top = {path.name for path in installed.iterdir()}
-    assert top == {"testbed", f"testbed-{testbed.__version__}.dist-info", "bin"}
+    assert top == {"testbed", f"results_testbed-{testbed.__version__}.dist-info", "bin"}
 
 
 def test_an_install_holds_the_files_that_are_no_python(installed: Path) -> None:
@@ -246,9 +246,9 @@ def test_an_install_holds_the_files_that_are_no_python(installed: Path) -> None:
 
 
 def test_an_install_tells_its_metadata_and_its_commands(installed: Path) -> None:
-    (information,) = installed.glob("testbed-*.dist-info")
+    (information,) = installed.glob("results_testbed-*.dist-info")
     metadata = email.message_from_string((information / "METADATA").read_text(encoding="utf-8"))
-    assert metadata["Name"] == "testbed"
+    assert metadata["Name"] == "results-testbed"
     assert metadata["Version"] == testbed.__version__
     assert {"postgres", "parquet", "test", "lint"} <= set(metadata.get_all("Provides-Extra", []))
     commands = configparser.ConfigParser()

@@ -16,6 +16,9 @@ from testbed.cli.clip_benchmark_words import HINTS
 from testbed.cli.clip_cc import ClipCcRun, clip_cc_options, export_run, translate
 from testbed.cli.download_option import download_missing, download_option
 from testbed.cli.dry_run import dry_run as show_plan
+from testbed.cli.folders import settings_of_folders
+from testbed.cli.model_lines import models_as_objects
+from testbed.cli.preprocessing_options import preprocessing, preprocessing_options, require_checkpoints
 from testbed.cli.run_report import FINISHED, not_finite, print_report
 from testbed.cli.scorer_options import as_scored, scorer_options
 from testbed.cli.task_options import as_captioners, as_tasks, given_files, task_options
@@ -60,7 +63,8 @@ POSITIVE = click.IntRange(min=1)
     "--eval-settings",
     cls=ManyWords,
     metavar="NAME",
-    help="Eval settings: names, patterns ('digits-c.*'), collections (demo), or a text file of these.",
+    help="Eval settings: names, patterns ('digits-c.*'), collections (demo), folders of images (one folder per class),"
+    " or a text file of these.",
 )
 @click.option(
     "--gpus", cls=ManyWords, type=click.IntRange(min=0), metavar="ID", help="GPUs to use.  [default: all, else the CPU]"
@@ -87,6 +91,7 @@ POSITIVE = click.IntRange(min=1)
     metavar="FILE.json",
     help="Run the models on the sets of a configuration file of VLMEvalKit, besides those that are named.",
 )
+@preprocessing_options
 @task_options
 @scorer_options
 @click.option("--dry-run", is_flag=True, help="Print the plan and do nothing.")
@@ -168,6 +173,8 @@ def command(
       python eval.py --gpus 0 1 --models resnet50 densenet121 --eval-settings val
       python eval.py --models 'timm/convnext*' --eval-settings val --dry-run
     """
+    from dataclasses import replace
+
     from testbed.registry import registry
     from testbed.registry.select import replaced, select
 
@@ -179,6 +186,7 @@ def command(
         max_megapixels=given["max_megapixels"],
         **given_files(given),
     )
+    inputs = replace(inputs, preprocessing=preprocessing(given))
     set_up_logging(verbose, lambda line: click.echo(line, err=True))
     require_amount(given["verify"])
     options = _options(given, inputs, verbose)
@@ -191,9 +199,13 @@ def command(
         _require(models, eval_settings, base_dir)
     use(options.inputs or inputs)
     registry.load(options.plugins)
+    eval_settings, beside = settings_of_folders(registry, eval_settings, options.inputs or inputs)
+    options = replace(options, inputs=beside)
+    use(beside)
     if bench is not None and not eval_settings:
         eval_settings = bench.settings(registry, given["scorers"])
     chosen_models = as_captioners(select(registry.models, registry.model_collections, models), given["task"])
+    require_checkpoints(inputs.preprocessing, chosen_models)
     chosen_settings = as_tasks(select(registry.eval_settings, registry.eval_setting_collections, eval_settings), given)
     chosen_settings = as_scored(registry, chosen_settings, given["scorers"], given["scoring"])
     for line in (*replaced(registry.models, chosen_models), *replaced(registry.eval_settings, chosen_settings)):
@@ -206,8 +218,6 @@ def command(
     if db:
         return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, heads=heads, bench=bench)
     with tempfile.TemporaryDirectory(prefix="testbed-") as folder:
-        from dataclasses import replace
-
         options = replace(options, db_url=str(Path(folder) / "results.db"), payload_url="")
         return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, False, heads, bench)
 
@@ -308,6 +318,7 @@ def _run(
                         }
                         for outcome in report.outcomes
                     ],
+                    "models": models_as_objects(report),
                     "results": [asdict(result) for result in results],
                     "disagreements": report.disagreements,
                     "checks": [check_as_object(each) for each in report.checks],

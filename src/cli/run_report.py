@@ -11,6 +11,7 @@ import click
 
 from testbed.analyses.main_scores import main_metric
 from testbed.cli.checks import print_checks
+from testbed.cli.model_lines import print_chance, print_models
 from testbed.console.output import count, grid, metric_value, percent
 from testbed.entities import FRACTION, NOT_FINITE, OVERALL
 
@@ -45,6 +46,8 @@ def print_report(
         where: The store; None if the results are not stored.
     """
     _print_table(report, results, models, settings)
+    print_models(report)
+    print_chance(report, results)
     _print_unreadable(report, unreadable)
     _print_not_finite(results)
     _print_uncovered(results)

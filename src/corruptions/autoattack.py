@@ -70,7 +70,7 @@ class AutoAttack:
             UnsupportedError: If it is not.
         """
         if importlib.util.find_spec(PACKAGE) is None:
-            raise UnsupportedError(f"AutoAttack needs the package {PACKAGE}: pip install 'testbed[attacks]'")
+            raise UnsupportedError(f"AutoAttack needs the package {PACKAGE}: pip install -e '.[attacks]'")
 
     def __call__(self, images: torch.Tensor, model: Any, seeds: Sequence[int], targets: torch.Tensor) -> torch.Tensor:
         """Attacks images.

@@ -1,6 +1,6 @@
 """AutoAttack on ImageNet's validation images (``val`` below the data root), with RobustBench's radius for ImageNet.
 
-It needs the package pyautoattack: ``pip install 'testbed[attacks]'``.
+It needs the package pyautoattack: ``pip install -e '.[attacks]'``.
 """
 
 from __future__ import annotations

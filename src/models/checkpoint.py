@@ -1,8 +1,9 @@
 """Your own checkpoint: any architecture of torchvision or timm and a state-dict file.
 
 On the command line ``resnet50,/path/to.pth`` or ``timm/vit_base_patch16_224,/path/to.safetensors``; the preprocessing
-is that of the architecture's published weights. In a definition file `checkpoint_model` takes a name and other
-preprocessing. (open_clip's architectures take checkpoints in the same way, see ``open_clip_models.py``.)
+is that of the architecture's published weights, unless `Inputs.preprocessing` says otherwise. In a definition file
+`checkpoint_model` takes a name and other preprocessing. (open_clip's architectures take checkpoints in the same way,
+see ``open_clip_models.py``.)
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import DefinitionError, WeightsError
+from testbed.inputs import Preprocessing, active
+from testbed.models.base.definition import ModelDefinition
 from testbed.models.base.transform import Transform
 from testbed.models.base.weights import fit_state_dict, load_state_dict
-from testbed.models.model_base import Model, StandardNormalization
+from testbed.models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.registry import registry
 
+SUFFIXES = (".pth", ".pt", ".safetensors", ".bin", ".ckpt")
 PUBLISHED_CLASSES = 1000  # of torchvision's classifiers
 
 
@@ -141,7 +145,52 @@ class CheckpointFamily:
     def build(self, name: str) -> Model:
         """The definition."""
         arch, _, path = name.partition(",")
-        return checkpoint_model(name, arch, path)
+        given = active().preprocessing
+        base = registry.get_model(arch)
+        model = checkpoint_model(name, arch, path, _transform(base, given), _normalization(base, given))
+        options = [
+            option
+            for option, value in (
+                ("--image-size", given.crop),
+                ("--mean", given.mean),
+                ("--std", given.std),
+                ("--interpolation", given.interpolation),
+            )
+            if value is not None
+        ]
+        model.preprocessing_from = f"the published weights of {arch}"
+        if options:
+            model.preprocessing_from = f"{' and '.join(options)}, the rest from {model.preprocessing_from}"
+        return model
+
+    def explain(self, name: str) -> str | None:
+        """What to write for a checkpoint without an architecture."""
+        if "," in name or Path(name).suffix not in SUFFIXES:
+            return None
+        return (
+            f"this names a checkpoint but not its architecture; write resnet50,{name} (torchvision),"
+            f" timm/vit_base_patch16_224,{name} (timm) or ViT-B-32,{name} (open_clip), with the architecture that was"
+            " trained"
+        )
+
+
+def _transform(base: ModelDefinition, given: Preprocessing) -> Transform | None:
+    """The architecture's transform, changed as given."""
+    own: Any = base.transform
+    if given.resize is not None and given.crop is not None:
+        return StandardTransform(given.resize, given.crop, given.interpolation or own.interpolation)
+    if given.interpolation is None:
+        return base.transform
+    changed: Transform = own.with_interpolation(given.interpolation)
+    return changed
+
+
+def _normalization(base: ModelDefinition, given: Preprocessing) -> StandardNormalization | None:
+    """The architecture's normalization, changed as given."""
+    own = base.normalization or StandardNormalization((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+    if given.mean is None and given.std is None:
+        return base.normalization
+    return StandardNormalization(given.mean or own.mean, given.std or own.std, own.input_space)
 
 
 registry.add_model_family(CheckpointFamily())

@@ -7,9 +7,11 @@ no weights and runs with ``--random-weights``.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -188,7 +190,7 @@ class OpenClipFamily:
         given = {key: pretrained[key] for key in DEFAULT_PREPROCESSING if pretrained.get(key) is not None}
         preprocessing = {**DEFAULT_PREPROCESSING, **given}
         multilingual = _speaks_nllb(config)
-        return DualEncoder(
+        model = DualEncoder(
             name=name,
             # The network's own size, whatever a preprocessing configuration says: open_clip does the same.
             transform=OpenClipTransform(
@@ -206,6 +208,9 @@ class OpenClipFamily:
             tokenizer_for=nllb_tokenizer if multilingual else None,
             language_code=flores_code if multilingual else None,
         )
+        if isinstance(_weights(source), LocalFiles):
+            model.preprocessing_from = f"the published weights of {model.arch}"
+        return model
 
 
 def _speaks_nllb(config: dict[str, Any]) -> bool:
@@ -304,13 +309,29 @@ def _source(name: str) -> str:
 def _build(name: str, quick_gelu: bool) -> Any:
     import open_clip
 
-    return open_clip.create_model(
-        _source(name),
-        load_weights=False,
-        pretrained_image=False,
-        pretrained_text=False,
-        force_quick_gelu=quick_gelu,
-    )
+    with _without_its_warning():
+        return open_clip.create_model(
+            _source(name),
+            load_weights=False,
+            pretrained_image=False,
+            pretrained_text=False,
+            force_quick_gelu=quick_gelu,
+        )
+
+
+@contextlib.contextmanager
+def _without_its_warning() -> Iterator[None]:
+    """Keeps back open_clip's warning that it loads no weights: they are loaded here, after it has built the network."""
+
+    def kept(record: logging.LogRecord) -> bool:
+        return "No pretrained weights loaded" not in record.getMessage()
+
+    root = logging.getLogger()
+    root.addFilter(kept)
+    try:
+        yield
+    finally:
+        root.removeFilter(kept)
 
 
 registry.add_model_family(OpenClipFamily())

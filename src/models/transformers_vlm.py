@@ -190,7 +190,7 @@ def require_transformers(name: str) -> tuple[int, int]:
     if (major, minor) < OLDEST:
         raise DefinitionError(
             f"{name} needs transformers {'.'.join(map(str, OLDEST))} or later, found {found}:"
-            f" pip install 'testbed[{EXTRA}]'"
+            f" pip install -e '.[{EXTRA}]'"
         )
     return major, minor
 

@@ -7,6 +7,7 @@ of a family of files with a pattern, ``replay:runs/*.json``.
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 import glob
 import os
@@ -68,7 +69,7 @@ def _resolve(registry: Registry[Any], collections: Collections, word: str, withi
         members = collections.members(word)
     elif _has_wildcards(word):
         return matching(registry, word)
-    elif _is_file(word):
+    elif _is_file(word) and registry.explain(word) is None:
         members = read_names(Path(word))
     else:
         raise _unknown(registry, collections, word)
@@ -83,8 +84,11 @@ def matching(registry: Registry[Any], pattern: str) -> list[str]:
     """
     found = _listed(registry, pattern)
     if not found:
+        names = registry.names()
+        near = difflib.get_close_matches(pattern.strip(WILDCARDS), names, n=3, cutoff=0.5)
+        meant = f"; did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
         raise UnknownNameError(
-            f"no {registry.noun} matches the pattern {pattern!r}; {len(registry)} are registered, which"
+            f"no {registry.noun} matches the pattern {pattern!r}{meant}; {len(names)} are registered, which"
             f" {registry.listing} lists"
         )
     return found

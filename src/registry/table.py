@@ -157,6 +157,14 @@ class Registry(Generic[T]):
             self._built[key] = family.build(canonical)
         return self._built[key]
 
+    def explain(self, name: str) -> str | None:
+        """Why a family does not accept a name that looks like one of its own; None if there is nothing to say."""
+        for family in self._families.values():
+            explain = getattr(family, "explain", None)
+            if explain is not None and (reason := explain(name)) is not None:
+                return str(reason)
+        return None
+
     def unknown(self, name: str, others: Iterable[str] = ()) -> UnknownNameError:
         """The error for an unknown name: a family's explanation, else the nearest names.
 
@@ -164,10 +172,9 @@ class Registry(Generic[T]):
             name: The name.
             others: Other names that could be meant.
         """
-        for family in self._families.values():
-            explain = getattr(family, "explain", None)
-            if explain is not None and (reason := explain(name)) is not None:
-                return UnknownNameError(f"{self.noun} {name!r}: {reason}")
+        reason = self.explain(name)
+        if reason is not None:
+            return UnknownNameError(f"{self.noun} {name!r}: {reason}")
         return unknown_name(self.noun, name, [*self.names(), *others], "the registry", self.listing)
 
     def names(self) -> list[str]:

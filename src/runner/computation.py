@@ -60,7 +60,7 @@ class Computation:
         self.records = Records(store, Today(catalog.plugins))
         self.resources = choose_resources(options)
         self.executor = make_executor(options.executor, self.resources.devices)
-        self.report = Report(Plan())
+        self.report = Report(Plan(), dtype=options.dtype)
         self.outcomes = Outcomes(store, catalog, self.records, self.report, progress, self.check is None)
         self.environment = environment(self.resources, options.batch_size)
         self._evaluations: dict[int, Cell] = {}  # evaluation id → the cell that is run

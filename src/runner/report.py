@@ -55,6 +55,7 @@ class Report:
         reused: The number of samples × cells reused from an earlier run.
         disagreements: Lines about numbers of this run that differ from published ones.
         checks: The outcomes of checks of stored evaluations.
+        dtype: The precision of the models.
     """
 
     plan: Plan
@@ -65,6 +66,7 @@ class Report:
     disagreements: list[str] = field(default_factory=list)
     checks: list[Checked] = field(default_factory=list)
     interrupted: bool = False
+    dtype: str = "float32"
 
     def of(self, *statuses: str) -> list[Outcome]:
         """The outcomes with one of these statuses."""

@@ -262,7 +262,7 @@ def test_without_the_package_a_run_says_how_to_get_it(
     hiding.write_text("import sys\nsys.modules['openai'] = None\n")
     words = ("--plugin", str(PLUGIN), "--plugin", str(hiding), "--models", f"api:toy@{server.url}")
     done = program("eval.py", *words, "--eval-settings", "said", "--limit", "2", "--executor", "inline", code=1)
-    assert "asking a served model needs the package openai: pip install 'testbed[api]'" in done.stdout
+    assert "asking a served model needs the package openai: pip install -e '.[api]'" in done.stdout
 
 
 def test_workers_ask_as_well(evaluate: Any, server: ChatServer) -> None:

@@ -20,9 +20,7 @@ def test_spice_comes_when_its_program_does(program: Any, tmp_path: Path) -> None
     without = program("eval.py", *words, PATH="/usr/bin:/bin")
     told = [line for line in without.stderr.splitlines() if "SPICE" in line]
     assert len(told) == 1
-    assert told[0].startswith(
-        "SPICE is left out: SPICE needs the package pycocoevalcap: pip install 'testbed[captions]'"
-    )
+    assert told[0].startswith("SPICE is left out: SPICE needs the package pycocoevalcap: pip install -e '.[captions]'")
     first = json.loads(without.stdout)
     assert first["outcomes"][0]["status"] == "complete"
     assert "SPICE" not in {each["metric"] for each in first["results"]}

@@ -170,7 +170,7 @@ def test_what_is_missing_is_named_with_the_three_ways_to_give_it(tmp_path):
         "'vtab/cub' has no prompt templates",
         '--templates-file FILE with {"vtab/cub": ["a photo of a {c}."',
         str(tmp_path / "wds_vtab-cub" / "zeroshot_classification_templates.txt"),
-        "pip install 'testbed[prompts]'",
+        "pip install -e '.[prompts]'",
     ):
         assert word in str(caught.value)
     with pytest.raises(DataError, match=r"'gtsrb' has no class names.*--classnames-file FILE.*classnames\.txt"):

@@ -67,4 +67,4 @@ def test_what_is_missing_is_told_with_what_to_do(program: Path, monkeypatch: pyt
     monkeypatch.setenv("PATH", "/nowhere")
     assert "there is no program java" in spice.lacking()
     monkeypatch.setattr(spice, "PACKAGE", "no_such_package")
-    assert "pip install 'testbed[captions]'" in spice.lacking()
+    assert "pip install -e '.[captions]'" in spice.lacking()

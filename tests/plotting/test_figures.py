@@ -330,7 +330,7 @@ def test_mistakes_are_one_line(published, tmp_path):
 
 def test_images_say_what_they_need_where_it_is_missing(monkeypatch, tmp_path, published, grid):
     monkeypatch.setitem(sys.modules, "kaleido", None)
-    assert "pip install 'testbed[figures]'" in images_problem()
+    assert "pip install -e '.[figures]'" in images_problem()
     figure = scatter_figure(scatter_data(grid, paper_imagenetv2.SPEC))
     with pytest.raises(TestbedError, match="images need the package kaleido"):
         write(figure, tmp_path / "f.pdf")

@@ -266,7 +266,7 @@ def _babel_file(name: str, folders: Sequence[Path]) -> Path:
         if path.is_file():
             return path
     where = f" in {folders[0]}" if folders else ""
-    raise DataError(f"data set {BABEL!r} needs the file {name}{where}, or pip install 'testbed[prompts]'")
+    raise DataError(f"data set {BABEL!r} needs the file {name}{where}, or pip install -e '.[prompts]'")
 
 
 # Files ------------------------------------------------------------------------------------------------------------
@@ -367,6 +367,6 @@ def _missing(what: str, flag: str, name: str, language: str, folders: Sequence[P
     if language == "en":
         where = folders[0] / files[0] if folders else f"{files[0]} beside the data"
         ways.append(f"the file {where} with one per line")
-    ways.append("pip install 'testbed[prompts]', where CLIP benchmark has some for it")
+    ways.append("pip install -e '.[prompts]', where CLIP benchmark has some for it")
     spoken = "" if language == "en" else f" in the language {language!r}"
     return f"data set {name!r} has no {what}{spoken}, which zero-shot classification needs; give {'; or '.join(ways)}"

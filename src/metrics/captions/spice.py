@@ -32,7 +32,7 @@ def lacking() -> str:
     """Why SPICE cannot be computed here, and what to do; empty if it can."""
     folder = _folder()
     if folder is None:
-        return f"SPICE needs the package {PACKAGE}: pip install 'testbed[captions]'"
+        return f"SPICE needs the package {PACKAGE}: pip install -e '.[captions]'"
     if shutil.which("java") is None:
         return "SPICE needs Java, and there is no program java; install a Java runtime"
     for name in _PARSERS:

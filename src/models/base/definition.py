@@ -58,6 +58,8 @@ class ModelDefinition(ABC):
     resource: str = DEVICE
     # The number of logits, if known before loading.
     num_classes: int | None = None
+    # Where transform and normalization come from, if not from the definition itself; told by every run.
+    preprocessing_from: str = ""
     ADVERSARIAL_BATCH_SIZE_REDUCTION_FACTOR = 8
 
     def __init__(
@@ -92,6 +94,11 @@ class ModelDefinition(ABC):
         self._weights = LocalFiles((weights,)) if isinstance(weights, Path) else weights
         self._random_loader = random_loader
         self.published = tuple(published)
+
+    @property
+    def weights_source(self) -> str | WeightsSource | None:
+        """How the weights are identified, as the definition says; None if by their state dict."""
+        return self._weights
 
     def under_name(self, name: str, **fields: Any) -> Self:
         """This model under another name, with some fields replaced, such as ``transform`` or ``model_type``."""

@@ -5,8 +5,9 @@ The two are separate because every corruption works in between, on images in [0,
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from testbed.errors import DefinitionError
 
@@ -33,6 +34,12 @@ class LazyTransform:
     def make(self) -> Transform:
         """The transform itself."""
         raise NotImplementedError
+
+    def with_interpolation(self, interpolation: str) -> Self:
+        """This transform with another interpolation."""
+        other = copy.copy(self)
+        vars(other).update(interpolation=interpolation, _made=None)
+        return other
 
     def __call__(self, image: Image.Image) -> torch.Tensor:
         """Transforms an image."""

@@ -1,0 +1,44 @@
+"""``--eval-settings path/to/folder``: a folder of images in place of the name of a setting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from testbed.inputs import Inputs, is_url
+
+PREFIX = "folder/"  # the settings of image folders
+
+
+def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> tuple[Sequence[str], Inputs]:
+    """Words and inputs with the paths of folders written as settings, ``folder/NAME`` below the data root.
+
+    Without a data root, the folder's parent becomes the data root. A name that is registered stays what it is.
+
+    Raises:
+        click.UsageError: If a folder is not below the data root.
+    """
+    known, found = registry.eval_settings, list(words)
+    for place, word in enumerate(words):
+        if word in registry.eval_setting_collections or word in known or not _is_folder(word):
+            continue
+        path = Path(word).expanduser().absolute().resolve()
+        if inputs.data_root is None:
+            inputs = inputs.but(data_root=path.parent)
+        root = inputs.data_root or ""
+        if is_url(root) or "{" in root or not path.is_relative_to(base := Path(root).resolve()) or path == base:
+            raise click.UsageError(
+                f"the folder {word} is not below the data root {root}; give --data-root {path.parent}, or run it alone"
+            )
+        found[place] = PREFIX + path.relative_to(base).as_posix()
+    return found, inputs
+
+
+def _is_folder(word: str) -> bool:
+    try:
+        return Path(word).expanduser().is_dir()
+    except (OSError, ValueError):  # for example too long for a file name
+        return False

@@ -1,0 +1,142 @@
+"""How each model of a run sees its images: a line per model, and objects for JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.console.output import count, percent
+from testbed.entities import OVERALL
+
+if TYPE_CHECKING:
+    from testbed.graph.cells import Cell, OpenedModel
+    from testbed.runner.report import Report
+
+SHOWN = 12
+DIGEST = 12  # characters of a digest that a line shows
+DEVIATIONS = 2  # above chance, in standard errors, up to which a result looks like chance
+FEWEST = 20  # samples from which that is worth telling
+
+
+def models_as_objects(report: Report) -> list[dict[str, Any]]:
+    """What decides how each model of a run sees its images: preprocessing, weights, number of classes, precision."""
+    found: dict[str, dict[str, Any]] = {}
+    for cell in report.plan.cells:
+        if cell.opened_model is not None and cell.model not in found:
+            found[cell.model] = _as_object(cell.model, cell.opened_model, report.dtype)
+    return list(found.values())
+
+
+def _as_object(name: str, opened: OpenedModel, dtype: str) -> dict[str, Any]:
+    model = opened.definition
+    files = getattr(model.weights_source, "paths", ())
+    return {
+        "model": name,
+        "preprocessing": _spec(model.transform),
+        "normalization": _spec(model.normalization),
+        "preprocessing_from": model.preprocessing_from or None,
+        "num_classes": model.num_classes,
+        "dtype": dtype,
+        "weights": opened.weights.id if opened.weights else None,
+        "weights_files": [str(path) for path in files],
+    }
+
+
+def _spec(part: Any) -> Any:
+    """The parameters of a transform or normalization: an object with its type, or its repr."""
+    if part is None or not hasattr(part, "spec"):
+        return None if part is None else getattr(part, "__qualname__", type(part).__name__)
+    return {"type": type(part).__name__, **part.spec()}
+
+
+def print_models(report: Report) -> None:
+    """Prints a line for each model that the run computed with."""
+    computed = {each.model for each in report.of("complete", "failed", "incomplete", "stopped")}
+    models = [each for each in models_as_objects(report) if each["model"] in computed]
+    for each in models[:SHOWN]:
+        click.echo(_line(each))
+    if len(models) > SHOWN:
+        click.echo(f"{count(len(models) - SHOWN, 'more model')}; --json shows the preprocessing of each")
+
+
+def _line(model: dict[str, Any]) -> str:
+    parts = [_words(model["preprocessing"]), _words(model["normalization"])]
+    parts = [part for part in parts if part]
+    if model["preprocessing_from"]:
+        parts.append(f"from {model['preprocessing_from']}")
+    if model["num_classes"] is not None:
+        parts.append(_classes_in_words(model["num_classes"]))
+    parts.append(model["dtype"])
+    weights = str(model["weights"] or "")
+    kind, _, digest = weights.partition(":")
+    file = Path(model["weights_files"][0]).name if len(model["weights_files"]) == 1 else ""
+    if weights:
+        parts.append(f"weights {file} {kind}:{digest[:DIGEST]}".replace("  ", " "))
+    return f"{model['model']}: {'; '.join(parts)}"
+
+
+def _words(part: Any) -> str:
+    if not isinstance(part, dict):
+        return part or ""
+    shown = {key: value for key, value in part.items() if key != "type" and value is not None}
+    return ", ".join(f"{_key(key)} {_value(value)}" for key, value in shown.items()).removesuffix(", input_space RGB")
+
+
+def _classes_in_words(number: int) -> str:
+    return "1 class" if number == 1 else f"{number:,} classes"
+
+
+def _key(key: str) -> str:
+    return key.removeprefix("img_").removesuffix("_size") if key.startswith("img_") else key
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return " ".join(_value(each) for each in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# Chance -----------------------------------------------------------------------------------------------------------
+
+
+def print_chance(report: Report, results: Sequence[Any]) -> None:
+    """Prints for which cells top-1 accuracy is no better than guessing: often a sign of wrong preprocessing."""
+    cells = {(cell.model, cell.setting): cell for cell in report.plan.cells}
+    found = []
+    for each in results:
+        cell = cells.get((each.model, each.eval_setting))
+        if (each.metric, each.slice) == ("top1", OVERALL) and cell is not None and not each.random_weights:
+            classes = _classes(cell)
+            if classes and each.n and each.n >= FEWEST and each.value is not None and _is_chance(each, classes):
+                found.append((each, classes))
+    for each, classes in found[:SHOWN]:
+        click.echo(
+            f"At chance level: {each.model} on {each.eval_setting}: {percent(each.value)} % of {each.n:,} samples;"
+            f" guessing among {_classes_in_words(classes)} gives {percent(1 / classes)} %. Check the"
+            " preprocessing above, the order of the classes, and the weights"
+        )
+    if len(found) > SHOWN:
+        click.echo(f"At chance level: {count(len(found) - SHOWN, 'more cell')}")
+
+
+def _is_chance(result: Any, classes: int) -> bool:
+    chance = 1 / classes
+    return bool(result.value <= chance + DEVIATIONS * math.sqrt(chance * (1 - chance) / result.n))
+
+
+def _classes(cell: Cell) -> int | None:
+    """The number of classes that a setting without any perturbation chooses from; None if it is not known."""
+    opened = cell.opened_setting
+    if opened is None:
+        return None
+    setting = opened.setting
+    if setting.perturbation or setting.metrics_fn is not None:
+        return None
+    if setting.class_sublist is not None:
+        return len(setting.class_sublist)
+    names = getattr(opened.source, "class_names", None)
+    return setting.num_classes or (len(names) if names else None)

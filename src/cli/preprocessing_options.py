@@ -1,0 +1,86 @@
+"""``eval.py --image-size --mean --std --interpolation``: how images are prepared for a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from testbed.console.options import ManyWords
+from testbed.inputs import Preprocessing
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FOR = "For checkpoints named with their architecture, such as resnet18,finetuned.pth:"
+INTERPOLATIONS = ("bilinear", "bicubic", "nearest", "lanczos")
+OPTIONS = ("image_size", "mean", "std", "interpolation")
+
+
+def preprocessing_options(function: F) -> F:
+    """--image-size, --mean, --std, --interpolation."""
+    for decorate in (
+        click.option("--interpolation", type=click.Choice(INTERPOLATIONS), help=f"{FOR} how images are resized."),
+        click.option("--std", cls=ManyWords, type=float, metavar="R G B", help=f"{FOR} the standard deviation."),
+        click.option("--mean", cls=ManyWords, type=float, metavar="R G B", help=f"{FOR} the mean, in [0, 1]."),
+        click.option(
+            "--image-size",
+            cls=ManyWords,
+            type=click.IntRange(min=1),
+            metavar="[RESIZE] CROP",
+            help=f"{FOR} the shorter side after resizing, and the side of the centre crop; one number stands for both."
+            "  [default: the architecture's]",
+        ),
+    ):
+        function = decorate(function)
+    return function
+
+
+def preprocessing(given: dict[str, Any]) -> Preprocessing:
+    """What the options say.
+
+    Raises:
+        click.UsageError: If there are too many or too few numbers, or they are not possible.
+    """
+    size = given["image_size"]
+    if len(size) > 2:
+        raise click.UsageError(f"--image-size takes one or two numbers, RESIZE and CROP; got {len(size)}")
+    std = _three("--std", given["std"])
+    if std is not None and min(std) <= 0:
+        raise click.UsageError(f"--std takes positive numbers; got {' '.join(map(str, std))}")
+    mean = _three("--mean", given["mean"])
+    if max((*(mean or ()), *(std or ())), default=0) > 1:
+        raise click.UsageError("--mean and --std are of images in [0, 1]; divide numbers of 0 to 255 by 255")
+    return Preprocessing(
+        resize=size[0] if size else None,
+        crop=size[-1] if size else None,
+        mean=mean,
+        std=std,
+        interpolation=given["interpolation"],
+    )
+
+
+def require_checkpoints(asked: Preprocessing, models: Sequence[str]) -> None:
+    """Refuses the options where a model is none that they change.
+
+    Raises:
+        click.UsageError: As said.
+    """
+    if asked == Preprocessing():
+        return
+    from testbed.registry import registry
+
+    for name in models:
+        if registry.models.source(name) != "family checkpoint":
+            raise click.UsageError(
+                f"--image-size, --mean, --std and --interpolation change checkpoints of torchvision's and timm's"
+                f" architectures, such as resnet18,finetuned.pth; {name} is none"
+            )
+
+
+def _three(option: str, values: Sequence[float]) -> tuple[float, float, float] | None:
+    if not values:
+        return None
+    if len(values) != 3:
+        raise click.UsageError(f"{option} takes three numbers, for red, green and blue; got {len(values)}")
+    return values[0], values[1], values[2]

@@ -1,0 +1,126 @@
+"""A folder of one's own and a checkpoint of one's own: given by their paths, and what a run says of its models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torchvision import models, transforms
+
+CLASSES, EACH = 4, 6
+
+
+@pytest.fixture(scope="module")
+def network() -> torch.nn.Module:
+    torch.manual_seed(5)
+    return models.resnet18(num_classes=CLASSES).eval()
+
+
+@pytest.fixture
+def mine(tmp_path: Path, network: torch.nn.Module) -> Path:
+    """The folder of a user with images and a checkpoint."""
+    random = np.random.default_rng(0)
+    for label in range(CLASSES):
+        folder = tmp_path / "mine" / f"kind-{label}"
+        folder.mkdir(parents=True)
+        for number in range(EACH):
+            pixels = random.integers(0, 255, (80, 96, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(folder / f"{number}.png")
+    torch.save(network.state_dict(), tmp_path / "finetuned.pth")
+    return tmp_path
+
+
+def right_by_hand(network: torch.nn.Module, folder: Path, resize: int, crop: int, mean: float, std: float) -> float:
+    """Top-1 accuracy by torchvision alone."""
+    steps = [
+        transforms.Resize(resize, transforms.InterpolationMode.BICUBIC),
+        transforms.CenterCrop(crop),
+        transforms.ToTensor(),
+        transforms.Normalize([mean] * 3, [std] * 3),
+    ]
+    prepare = transforms.Compose(steps)
+    files = sorted(folder.glob("*/*.png"))
+    with torch.no_grad():
+        logits = network(torch.stack([prepare(Image.open(file).convert("RGB")) for file in files]))
+    targets = torch.tensor([int(file.parent.name[-1]) for file in files])
+    return float((logits.argmax(1) == targets).double().mean())
+
+
+def test_a_checkpoint_gets_the_preprocessing_that_the_command_names(program, mine, network):
+    words = ("--models", "resnet18,finetuned.pth", "--eval-settings", "mine", "--json", "--executor", "inline")
+    asked = ("--image-size", "72", "64", "--mean", ".5", ".5", ".5", "--std", ".25", ".25", ".25")
+    usual = json.loads(program("eval.py", *words).stdout)
+    done = json.loads(program("eval.py", *words, *asked, "--interpolation", "bicubic").stdout)
+    (model,) = done["models"]
+    assert model["preprocessing"] == {
+        "type": "StandardTransform",
+        "img_resize_size": 72,
+        "img_crop_size": 64,
+        "interpolation": "bicubic",
+    }
+    assert model["normalization"]["mean"] == [0.5] * 3
+    assert model["normalization"]["std"] == [0.25] * 3
+    assert model["weights_files"] == [str(mine / "finetuned.pth")]
+    assert usual["models"][0]["preprocessing"]["img_crop_size"] == 224
+    assert usual["models"][0]["preprocessing_from"] == "the published weights of resnet18"
+    (top1,) = [each["value"] for each in done["results"] if (each["metric"], each["slice"]) == ("top1", "overall")]
+    assert top1 == pytest.approx(right_by_hand(network, mine / "mine", 72, 64, 0.5, 0.25))
+    # another preprocessing is another evaluation, the same one is found again
+    assert done["outcomes"][0]["evaluation_id"] != usual["outcomes"][0]["evaluation_id"]
+    again = json.loads(program("eval.py", *words, *asked, "--interpolation", "bicubic").stdout)
+    assert [each["status"] for each in again["outcomes"]] == ["stored"]
+
+
+def test_a_run_tells_how_a_model_sees_images_and_that_it_guesses(program, mine):
+    words = ("--models", "resnet18,finetuned.pth", "--eval-settings", str(mine / "mine"), "--executor", "inline")
+    done = program("eval.py", *words, "--image-size", "64")
+    line = next(line for line in done.stdout.splitlines() if "weights finetuned.pth sha256:" in line)
+    assert "resize 64, crop 64, interpolation bilinear; mean 0.485 0.456 0.406, std 0.229 0.224 0.225" in line
+    assert "from --image-size, the rest from the published weights of resnet18; float32" in line
+    assert "At chance level: resnet18," in done.stdout  # the weights are random: nothing was learned
+    assert "guessing among 4 classes gives 25.00 %" in done.stdout
+
+
+def test_a_good_model_is_not_said_to_guess(program, tmp_path):
+    done = program("eval.py", "--models", "digits-logreg", "--eval-settings", "digits", "--executor", "inline")
+    assert "At chance level" not in done.stdout
+
+
+def test_an_open_clip_checkpoint_is_loaded_without_a_warning_that_it_is_not(program, mine):
+    import open_clip
+
+    name = "ViT-S-32"
+    torch.save(open_clip.create_model(name).state_dict(), mine / "epoch_3.pt")
+    (mine / "mine" / "zeroshot_classification_templates.txt").write_text("a photo of {c}.\n")
+    words = ("--models", f"{name},epoch_3.pt", "--eval-settings", "mine", "--limit", "4", "--executor", "inline")
+    done = program("eval.py", *words)
+    assert "No pretrained weights" not in done.stdout + done.stderr
+    assert "weights epoch_3.pt sha256:" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--models", "finetuned.pth", "--eval-settings", "mine"), "write resnet50,finetuned.pth"),
+        (("--models", "resnet18", "--eval-settings", "mine", "--image-size", "64"), "resnet18 is none"),
+        (("--models", "resnett*", "--eval-settings", "mine"), "did you mean 'resnet"),
+        (("--models", "resnet18,finetuned.pth", "--eval-settings", "mine", "--mean", "0.5"), "--mean takes three"),
+        (
+            ("--models", "resnet18,finetuned.pth", "--eval-settings", "mine", "--mean", "124", "116", "104"),
+            "divide numbers of 0 to 255 by 255",
+        ),
+        (
+            ("--models", "resnet18,finetuned.pth", "--eval-settings", "mine", "--data-root", "elsewhere"),
+            "the folder mine is not below the data root",
+        ),
+    ],
+)
+def test_mistakes_are_said_in_a_line(program, mine, words, said):
+    done = program("eval.py", *words, code=None)
+    assert done.returncode != 0
+    assert said in done.stderr
+    assert not (mine / "testbed.db").exists()
