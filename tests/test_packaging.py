@@ -87,6 +87,7 @@ def test_db_is_a_package_and_nothing_in_src_stands_in_the_way_of_the_mapped_ones
 
 def test_the_version_in_setup_cfg_is_the_one_that_the_package_tells(setup_cfg: configparser.ConfigParser) -> None:
     assert setup_cfg["metadata"]["version"] == testbed.__version__
+    assert f"\nversion: {testbed.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_pyproject_holds_no_metadata_and_no_pytest_table_that_would_override_setup_cfg() -> None:

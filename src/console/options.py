@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
+from testbed import __version__
 from testbed.errors import TestbedError
 from testbed.inputs import ENV_CHECKPOINTS, ENV_DATA, ENV_LMU_DATA, ENV_PREDICTIONS, Inputs, using
 from testbed.paths import ENV_DB
@@ -38,6 +39,8 @@ class ManyWords(click.Option):
 class ManyWordsCommand(click.Command):
     """A command whose `ManyWords` options take all words up to the next option, and whose names may have underscores.
 
+    It has ``--version``.
+
     Args:
         hints: What to say of options of other programs, by name.
     """
@@ -45,6 +48,16 @@ class ManyWordsCommand(click.Command):
     def __init__(self, *arguments: Any, hints: Mapping[str, str] | None = None, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self.hints = hints or {}
+        self.params.append(
+            click.Option(
+                ["--version"],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=_print_version,
+                help="Print the version and exit.",
+            )
+        )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Writes ``--models a b`` as ``--models a --models b``, which click understands."""
@@ -55,6 +68,12 @@ class ManyWordsCommand(click.Command):
                 raise click.UsageError(f"there is no option {name}; {self.hints[name]}", ctx)
         many = {name for each in self.params if isinstance(each, ManyWords) for name in each.opts}
         return super().parse_args(ctx, spread(args, many))
+
+
+def _print_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        click.echo(f"testbed {__version__}")
+        context.exit()
 
 
 def with_dashes(argument: str, known: Collection[str]) -> str:

@@ -40,8 +40,9 @@ def replaced(registry: Registry[Any], chosen: Iterable[str]) -> list[str]:
     """What to tell about names whose definition in a plug-in stands in the place of testbed's own: a line per file."""
     by_file: dict[str, list[str]] = {}
     for name in chosen:
-        if registry.replaces(name):
-            by_file.setdefault(registry.origin(name) or "", []).append(name)
+        file = registry.origin(name) or ""
+        if registry.replaces(name) and not Path(file).is_relative_to(_PACKAGE):
+            by_file.setdefault(file, []).append(name)
     return [
         f"{file} replaces testbed's own {registry.noun}{'s' if len(names) > 1 else ''} {', '.join(names[:_SHOWN])}"
         f"{f' and {len(names) - _SHOWN} more' if len(names) > _SHOWN else ''}"
@@ -50,6 +51,7 @@ def replaced(registry: Registry[Any], chosen: Iterable[str]) -> list[str]:
 
 
 _SHOWN = 5
+_PACKAGE = Path(__file__).parent.parent
 
 
 def _resolve(registry: Registry[Any], collections: Collections, word: str, within: tuple[str, ...]) -> list[str]:

@@ -50,3 +50,11 @@ def test_words_that_belong_to_nothing_are_refused():
 
 def test_help_shows_that_several_words_may_follow():
     assert "--models TEXT..." in CliRunner().invoke(toy_command, ["--help"]).output
+
+
+@pytest.mark.parametrize("script", ["eval.py", "db.py"])
+def test_the_version_is_printed_without_anything_else(program, script):
+    import testbed
+
+    done = program(script, "--version")
+    assert (done.stdout, done.stderr) == (f"testbed {testbed.__version__}\n", "")

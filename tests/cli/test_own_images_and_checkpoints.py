@@ -1,4 +1,4 @@
-"""A folder of one's own and a checkpoint of one's own: given by their paths, and what a run says of its models."""
+"""A folder and a checkpoint of one's own, given by their paths, and what a run says of its models."""
 
 from __future__ import annotations
 
@@ -124,3 +124,8 @@ def test_mistakes_are_said_in_a_line(program, mine, words, said):
     assert done.returncode != 0
     assert said in done.stderr
     assert not (mine / "testbed.db").exists()
+
+
+def test_testbeds_own_settings_do_not_replace_each_other(program):
+    done = program("eval.py", "--models", "digits-knn", "--eval-settings", "demo", "--dry-run")
+    assert "replaces" not in done.stderr
