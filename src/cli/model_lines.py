@@ -11,6 +11,7 @@ import click
 
 from testbed.console.output import count, percent
 from testbed.entities import OVERALL
+from testbed.models.base.transform import LazyTransform, StandardNormalization
 
 if TYPE_CHECKING:
     from testbed.graph.cells import Cell, OpenedModel
@@ -47,16 +48,16 @@ def _as_object(name: str, opened: OpenedModel, dtype: str) -> dict[str, Any]:
 
 
 def _spec(part: Any) -> Any:
-    """The parameters of a transform or normalization: an object with its type, or its repr."""
-    if part is None or not hasattr(part, "spec"):
-        return None if part is None else getattr(part, "__qualname__", type(part).__name__)
-    return {"type": type(part).__name__, **part.spec()}
+    """The parameters of a transform or normalization with its type; of one's own function the name."""
+    if isinstance(part, LazyTransform | StandardNormalization):
+        return {"type": type(part).__name__, **part.spec()}
+    return None if part is None else getattr(part, "__qualname__", type(part).__name__)
 
 
 def print_models(report: Report) -> None:
-    """Prints a line for each model that the run computed with."""
+    """Prints a line for each model with a transform that the run computed with."""
     computed = {each.model for each in report.of("complete", "failed", "incomplete", "stopped")}
-    models = [each for each in models_as_objects(report) if each["model"] in computed]
+    models = [each for each in models_as_objects(report) if each["model"] in computed and each["preprocessing"]]
     for each in models[:SHOWN]:
         click.echo(_line(each))
     if len(models) > SHOWN:
