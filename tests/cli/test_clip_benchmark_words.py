@@ -98,7 +98,7 @@ def test_imagenet_w_is_val_under_the_watermark_of_its_package(tmp_path: Path, mo
     setting = registry.get_eval_setting("imagenet-w")
     assert setting.dataset.spec() == registry.get_eval_setting("val").dataset.spec()
     if importlib.util.find_spec("imagenet_w") is None:
-        with pytest.raises(MissingExtraError, match=r"pip install 'testbed\[watermark\]'"):
+        with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[watermark\]'"):
             setting.dataset.open()
     (tmp_path / "imagenet_w").mkdir()
     (tmp_path / "imagenet_w" / "__init__.py").write_text(WATERMARK)

@@ -248,7 +248,7 @@ def test_models_of_lower_precision_are_attacked_too(digits):
 def test_without_the_package_its_settings_are_unsupported(monkeypatch):
     setting = registry.get_eval_setting("autoattack.linf.eps4")  # before the patch: the registry keeps it
     monkeypatch.setattr(autoattack, "PACKAGE", "no_such_package")
-    with pytest.raises(UnsupportedError, match=r"needs the package no_such_package: pip install 'testbed\[attacks\]'"):
+    with pytest.raises(UnsupportedError, match=r"needs the package no_such_package: pip install -e '\.\[attacks\]'"):
         setting.perturbation.require()
     assert setting.perturbation_fn_gpu.spec()["program"] == "no_such_package"
 

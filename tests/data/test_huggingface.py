@@ -65,7 +65,7 @@ def test_columns_that_are_missing_or_many_are_listed(features, message):
 
 def test_without_the_package_its_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(MissingExtraError, match=r"hf/….* needs the package datasets: pip install 'testbed\[hf\]'"):
+    with pytest.raises(MissingExtraError, match=r"hf/….* needs the package datasets: pip install -e '\.\[hf\]'"):
         HuggingFaceImages("hf/a/b", "test")
 
 

@@ -179,9 +179,7 @@ def test_deep_json_is_one_error(tmp_path: Path, text: str) -> None:
 def test_workbooks_need_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "m_Set.xlsx", ["index", "prediction"], [["1", "x"]])
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(
-        MissingExtraError, match=r"m_Set\.xlsx needs the package openpyxl: pip install 'testbed\[xlsx\]'"
-    ):
+    with pytest.raises(MissingExtraError, match=r"m_Set\.xlsx needs the package openpyxl: pip install -e '\.\[xlsx\]'"):
         read_prediction_table(path)
 
 

@@ -295,7 +295,7 @@ def test_what_babel_imagenet_has_not_is_named(package):
 
 
 def test_without_babel_imagenets_files_they_are_asked_for(tmp_path):
-    with pytest.raises(DataError, match=r"needs the file babel_imagenet\.json in .*testbed\[prompts\]"):
+    with pytest.raises(DataError, match=r"needs the file babel_imagenet\.json in .*'\.\[prompts\]'"):
         prompts.babel_classes("de", [tmp_path])
 
 

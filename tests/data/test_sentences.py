@@ -152,7 +152,7 @@ def test_pysbd_knows_some_languages_only():
 
 def test_pysbd_is_an_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pysbd", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'testbed\[sentences\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[sentences\]'"):
         get_splitter("pysbd")
 
 

@@ -220,5 +220,5 @@ def test_a_damaged_pcam_is_an_error(root):
 
 def test_without_h5py_its_extra_is_named(root, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "h5py", None)
-    with pytest.raises(MissingExtraError, match=r"pcam needs the package h5py: pip install 'testbed\[h5\]'"):
+    with pytest.raises(MissingExtraError, match=r"pcam needs the package h5py: pip install -e '\.\[h5\]'"):
         HDF5Images(root / "x", root / "y", "pcam", "test")

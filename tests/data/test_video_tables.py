@@ -136,5 +136,5 @@ def test_without_pyav_one_line_names_the_extra(tmp_path: Path, monkeypatch: pyte
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", missing)
-    with pytest.raises(MissingExtraError, match=r"pip install 'testbed\[video\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[video\]'"):
         VideoSource(video_questions(tmp_path), Frames(8))

@@ -792,7 +792,7 @@ def test_a_database_that_does_not_exist_is_told(postgres_url: str, opening: str)
 
 def test_postgres_without_psycopg_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    expected = r"Postgres store needs the package psycopg: pip install 'testbed\[postgres\]'"
+    expected = r"Postgres store needs the package psycopg: pip install -e '\.\[postgres\]'"
     with pytest.raises(MissingExtraError, match=expected) as caught:
         connect(resolve_url("postgresql://me@host/lab"), "read")
     assert (caught.value.package, caught.value.extra) == ("psycopg", "postgres")

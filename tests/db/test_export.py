@@ -347,7 +347,7 @@ def test_parquet_without_pyarrow_names_the_extra(
     lab.evaluate("net", "val", lab.samples([0, 1]), logits_of(2))
     for name in ("pyarrow", "pyarrow.parquet", "fastparquet"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingExtraError, match=r"--format parquet needs .*pip install 'testbed\[parquet\]'"):
+    with pytest.raises(MissingExtraError, match=r"--format parquet needs .*pip install -e '\.\[parquet\]'"):
         save_logits(store, "val", out, form="parquet")
     assert list(out.iterdir()) == []
 

@@ -160,7 +160,7 @@ def test_the_users_files_reach_the_settings(root, monkeypatch):
 
 def test_templates_that_are_nowhere_are_asked_for(root, monkeypatch):
     MAKERS["food101"](root, monkeypatch)
-    with pytest.raises(DataError, match=r"'food101' has no prompt templates.*--templates-file .*testbed\[prompts\]"):
+    with pytest.raises(DataError, match=r"'food101' has no prompt templates.*--templates-file .*'\.\[prompts\]'"):
         prompts_of("food101")
 
 
@@ -268,7 +268,7 @@ def test_vtab_falls_back_on_a_prepared_tfds(root, monkeypatch):
     assert setting("vtab/cifar10").dataset.spec() == {"tfds": "cifar10", "root": str(root / "tfds"), "split": "test"}
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
     for name in ("vtab/cifar10", "tfds/cifar10"):
-        with pytest.raises(MissingExtraError, match=r"tensorflow-datasets: pip install 'testbed\[tfds\]'"):
+        with pytest.raises(MissingExtraError, match=r"tensorflow-datasets: pip install -e '\.\[tfds\]'"):
             setting(name).dataset.open()
 
 

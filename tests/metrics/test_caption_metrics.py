@@ -110,7 +110,7 @@ def test_meteor_is_that_of_its_program(pycocoevalcap: Path, monkeypatch: pytest.
 
 def test_without_the_package_one_line_says_what_meteor_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("testbed.metrics.captions.meteor.PACKAGE", "no_such_package")
-    with pytest.raises(MissingExtraError, match=r"METEOR needs the package .*pip install 'testbed\[captions\]'"):
+    with pytest.raises(MissingExtraError, match=r"METEOR needs the package .*pip install -e '\.\[captions\]'"):
         caption_overlap(["a"], [["a"]], with_meteor=True)
 
 

@@ -55,7 +55,7 @@ def test_what_is_registered():
 
 def test_without_the_library(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    said = r"needs the package (sentence-transformers|transformers): pip install 'testbed\[decoders\]'"
+    said = r"needs the package (sentence-transformers|transformers): pip install -e '\.\[decoders\]'"
     for name in (MINILM, "nv-embed-v2"):
         with pytest.raises(MissingExtraError, match=said):
             registry.get_model(name).weights()

@@ -327,5 +327,5 @@ def test_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
 def test_without_the_package_one_line_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
     model = api.ApiModel("x", "toy")  # can be defined, and its stored results be scored
-    with pytest.raises(MissingExtraError, match=r"pip install 'testbed\[api\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[api\]'"):
         model.load(LoadOptions())

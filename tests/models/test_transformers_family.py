@@ -267,13 +267,13 @@ def test_no_other_family_claims_the_names(tmp_path):
 
 @pytest.mark.skipif(importlib.util.find_spec("transformers") is not None, reason="it is installed")
 def test_without_the_extra_one_line_says_what_to_install(tmp_path):
-    with pytest.raises(MissingExtraError, match=r"pip install 'testbed\[transformers\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[transformers\]'"):
         built(tmp_path)
 
 
 def test_a_missing_extra_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'testbed\[transformers\]'") as caught:
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[transformers\]'") as caught:
         built(tmp_path)
     assert "\n" not in str(caught.value)
 

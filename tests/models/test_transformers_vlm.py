@@ -230,7 +230,7 @@ def test_missing_and_old_libraries_are_told(monkeypatch: pytest.MonkeyPatch) -> 
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", missing)
-    with pytest.raises(MissingExtraError, match=r"needs the package transformers: pip install 'testbed\[vlm\]'"):
+    with pytest.raises(MissingExtraError, match=r"needs the package transformers: pip install -e '\.\[vlm\]'"):
         FAMILY.build("vlm/owner/name")
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "4.49.1")
     with pytest.raises(DefinitionError, match=r"needs transformers 4\.52 or later, found 4\.49\.1: pip install"):

@@ -185,7 +185,7 @@ def test_the_identity_has_what_answers_follow_from(
 
 @pytest.mark.skipif(importlib.util.find_spec("vllm") is not None, reason="vLLM is here")
 def test_without_vllm_one_line_names_the_extra(folder: Path) -> None:
-    with pytest.raises(MissingExtraError, match=r"pip install 'testbed\[vllm\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[vllm\]'"):
         VllmFamily().build(f"vllm/{folder}")
 
 
