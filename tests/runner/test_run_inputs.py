@@ -32,7 +32,7 @@ ALONE = """
 import json, sys
 from pathlib import Path
 from testbed.db.store import Store
-from testbed.inputs import Inputs
+from testbed.inputs import Inputs, Preprocessing
 from testbed.registry import registry
 from testbed.graph.options import RunOptions
 from testbed.runner.run import run
@@ -40,6 +40,7 @@ from testbed.runner.run import run
 plugin, folder, cases = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
 for number, (model, setting, fields) in enumerate(cases):
     fields["heads"] = tuple(fields["heads"])
+    fields["preprocessing"] = Preprocessing(**fields["preprocessing"])
     url = str(folder / f"alone{number}.db")
     options = RunOptions(
         db_url=url, plugins=(plugin,), inputs=Inputs(**fields), executor="inline", data_workers=0
