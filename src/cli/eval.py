@@ -197,11 +197,12 @@ def command(
         models, options = bench.models, bench.options(options)
     else:
         _require(models, eval_settings, base_dir)
-    use(options.inputs or inputs)
+    inputs = options.inputs or inputs
+    use(inputs)
     registry.load(options.plugins)
-    eval_settings, beside = settings_of_folders(registry, eval_settings, options.inputs or inputs)
-    options = replace(options, inputs=beside)
-    use(beside)
+    eval_settings, inputs = settings_of_folders(registry, eval_settings, inputs)
+    use(inputs)
+    options = replace(options, inputs=inputs)
     if bench is not None and not eval_settings:
         eval_settings = bench.settings(registry, given["scorers"])
     chosen_models = as_captioners(select(registry.models, registry.model_collections, models), given["task"])

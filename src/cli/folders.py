@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from testbed.inputs import Inputs, is_url
+from testbed.inputs import Inputs, absolute, is_url
 
 PREFIX = "folder/"  # the settings of image folders
 
@@ -25,11 +25,12 @@ def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> 
     for place, word in enumerate(words):
         if word in registry.eval_setting_collections or word in known or not _is_folder(word):
             continue
-        path = Path(word).expanduser().absolute().resolve()
+        path = Path(absolute(word))
         if inputs.data_root is None:
             inputs = inputs.but(data_root=path.parent)
         root = inputs.data_root or ""
-        if is_url(root) or "{" in root or not path.is_relative_to(base := Path(root).resolve()) or path == base:
+        base = Path(absolute(root))
+        if is_url(root) or "{" in root or base not in path.parents:
             raise click.UsageError(
                 f"the folder {word} is not below the data root {root}; give --data-root {path.parent}, or run it alone"
             )

@@ -12,6 +12,7 @@ import click
 from testbed.console.output import count, percent
 from testbed.entities import OVERALL
 from testbed.models.base.transform import LazyTransform, StandardNormalization
+from testbed.models.base.weights import LocalFiles
 
 if TYPE_CHECKING:
     from testbed.graph.cells import Cell, OpenedModel
@@ -34,7 +35,7 @@ def models_as_objects(report: Report) -> list[dict[str, Any]]:
 
 def _as_object(name: str, opened: OpenedModel, dtype: str) -> dict[str, Any]:
     model = opened.definition
-    files = getattr(model.weights_source, "paths", ())
+    source = model.weights_source
     return {
         "model": name,
         "preprocessing": _spec(model.transform),
@@ -43,21 +44,20 @@ def _as_object(name: str, opened: OpenedModel, dtype: str) -> dict[str, Any]:
         "num_classes": model.num_classes,
         "dtype": dtype,
         "weights": opened.weights.id if opened.weights else None,
-        "weights_files": [str(path) for path in files],
+        "weights_files": [str(path) for path in source.paths] if isinstance(source, LocalFiles) else [],
     }
 
 
 def _spec(part: Any) -> Any:
-    """The parameters of a transform or normalization with its type; of one's own function the name."""
+    """The parameters of a transform or normalization with its type; for any other function, its name."""
     if isinstance(part, LazyTransform | StandardNormalization):
         return {"type": type(part).__name__, **part.spec()}
     return None if part is None else getattr(part, "__qualname__", type(part).__name__)
 
 
 def print_models(report: Report) -> None:
-    """Prints a line for each model with a transform that the run computed with."""
-    computed = {each.model for each in report.of("complete", "failed", "incomplete", "stopped")}
-    models = [each for each in models_as_objects(report) if each["model"] in computed and each["preprocessing"]]
+    """Prints a line for each model of a run that prepares its images by a transform."""
+    models = [each for each in models_as_objects(report) if each["preprocessing"]]
     for each in models[:SHOWN]:
         click.echo(_line(each))
     if len(models) > SHOWN:
@@ -66,18 +66,16 @@ def print_models(report: Report) -> None:
 
 def _line(model: dict[str, Any]) -> str:
     parts = [_words(model["preprocessing"]), _words(model["normalization"])]
-    parts = [part for part in parts if part]
     if model["preprocessing_from"]:
         parts.append(f"from {model['preprocessing_from']}")
     if model["num_classes"] is not None:
         parts.append(_classes_in_words(model["num_classes"]))
     parts.append(model["dtype"])
-    weights = str(model["weights"] or "")
-    kind, _, digest = weights.partition(":")
-    file = Path(model["weights_files"][0]).name if len(model["weights_files"]) == 1 else ""
-    if weights:
-        parts.append(f"weights {file} {kind}:{digest[:DIGEST]}".replace("  ", " "))
-    return f"{model['model']}: {'; '.join(parts)}"
+    if model["weights"]:
+        kind, _, digest = model["weights"].partition(":")
+        files = " ".join(Path(file).name for file in model["weights_files"])
+        parts.append(f"weights{files and ' '}{files} {kind}:{digest[:DIGEST]}")
+    return f"{model['model']}: {'; '.join(filter(None, parts))}"
 
 
 def _words(part: Any) -> str:

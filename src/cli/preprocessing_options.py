@@ -12,9 +12,8 @@ from testbed.inputs import Preprocessing
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FOR = "For checkpoints named with their architecture, such as resnet18,finetuned.pth:"
+FOR = "For checkpoints of torchvision's and timm's architectures, such as resnet18,finetuned.pth:"
 INTERPOLATIONS = ("bilinear", "bicubic", "nearest", "lanczos")
-OPTIONS = ("image_size", "mean", "std", "interpolation")
 
 
 def preprocessing_options(function: F) -> F:
@@ -45,12 +44,9 @@ def preprocessing(given: dict[str, Any]) -> Preprocessing:
     size = given["image_size"]
     if len(size) > 2:
         raise click.UsageError(f"--image-size takes one or two numbers, RESIZE and CROP; got {len(size)}")
-    std = _three("--std", given["std"])
-    if std is not None and min(std) <= 0:
-        raise click.UsageError(f"--std takes positive numbers; got {' '.join(map(str, std))}")
-    mean = _three("--mean", given["mean"])
-    if max((*(mean or ()), *(std or ())), default=0) > 1:
-        raise click.UsageError("--mean and --std are of images in [0, 1]; divide numbers of 0 to 255 by 255")
+    if size and size[0] < size[-1]:
+        raise click.UsageError(f"--image-size {size[0]} {size[1]} would crop more than there is; RESIZE comes first")
+    mean, std = _three("--mean", given["mean"]), _three("--std", given["std"])
     return Preprocessing(
         resize=size[0] if size else None,
         crop=size[-1] if size else None,
@@ -83,4 +79,10 @@ def _three(option: str, values: Sequence[float]) -> tuple[float, float, float] |
         return None
     if len(values) != 3:
         raise click.UsageError(f"{option} takes three numbers, for red, green and blue; got {len(values)}")
+    least = "at least 0" if option == "--mean" else "above 0"
+    if not all(0 <= value <= 1 for value in values) or (option == "--std" and 0 in values):
+        raise click.UsageError(
+            f"{option} takes numbers {least} and at most 1, since images are in [0, 1]; got"
+            f" {' '.join(f'{value:g}' for value in values)} (divide numbers of 0 to 255 by 255)"
+        )
     return values[0], values[1], values[2]

@@ -209,7 +209,7 @@ class OpenClipFamily:
             language_code=flores_code if multilingual else None,
         )
         if isinstance(_weights(source), LocalFiles):
-            model.preprocessing_from = f"the published weights of {model.arch}"
+            model.preprocessing_from = f"what the published weights of {model.arch} agree on, else OpenAI's CLIP"
         return model
 
 

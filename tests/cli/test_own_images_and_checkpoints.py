@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,20 +35,26 @@ def mine(tmp_path: Path, network: torch.nn.Module) -> Path:
     return tmp_path
 
 
-def right_by_hand(network: torch.nn.Module, folder: Path, resize: int, crop: int, mean: float, std: float) -> float:
-    """Top-1 accuracy by torchvision alone."""
-    steps = [
-        transforms.Resize(resize, transforms.InterpolationMode.BICUBIC),
-        transforms.CenterCrop(crop),
-        transforms.ToTensor(),
-        transforms.Normalize([mean] * 3, [std] * 3),
-    ]
-    prepare = transforms.Compose(steps)
+def loss_by_hand(network: torch.nn.Module, folder: Path, resize: int, crop: int, mean: float, std: float) -> float:
+    """The cross entropy by torchvision alone; unlike the accuracy of a random network, any preprocessing changes it."""
+    prepare = transforms.Compose(
+        [
+            transforms.Resize(resize, transforms.InterpolationMode.BICUBIC),
+            transforms.CenterCrop(crop),
+            transforms.ToTensor(),
+            transforms.Normalize([mean] * 3, [std] * 3),
+        ]
+    )
     files = sorted(folder.glob("*/*.png"))
+    targets = torch.tensor([int(file.parent.name[-1]) for file in files])
     with torch.no_grad():
         logits = network(torch.stack([prepare(Image.open(file).convert("RGB")) for file in files]))
-    targets = torch.tensor([int(file.parent.name[-1]) for file in files])
-    return float((logits.argmax(1) == targets).double().mean())
+    return float(torch.nn.functional.cross_entropy(logits, targets))
+
+
+def loss_of(told: dict[str, Any]) -> float:
+    (value,) = [each["value"] for each in told["results"] if (each["metric"], each["slice"]) == ("nll", "overall")]
+    return float(value)
 
 
 def test_a_checkpoint_gets_the_preprocessing_that_the_command_names(program, mine, network):
@@ -67,8 +74,9 @@ def test_a_checkpoint_gets_the_preprocessing_that_the_command_names(program, min
     assert model["weights_files"] == [str(mine / "finetuned.pth")]
     assert usual["models"][0]["preprocessing"]["img_crop_size"] == 224
     assert usual["models"][0]["preprocessing_from"] == "the published weights of resnet18"
-    (top1,) = [each["value"] for each in done["results"] if (each["metric"], each["slice"]) == ("top1", "overall")]
-    assert top1 == pytest.approx(right_by_hand(network, mine / "mine", 72, 64, 0.5, 0.25))
+    expected = loss_by_hand(network, mine / "mine", 72, 64, 0.5, 0.25)
+    assert loss_of(done) == pytest.approx(expected, rel=1e-5)
+    assert loss_of(usual) != pytest.approx(expected, rel=1e-3)
     # another preprocessing is another evaluation, the same one is found again
     assert done["outcomes"][0]["evaluation_id"] != usual["outcomes"][0]["evaluation_id"]
     again = json.loads(program("eval.py", *words, *asked, "--interpolation", "bicubic").stdout)
@@ -83,6 +91,9 @@ def test_a_run_tells_how_a_model_sees_images_and_that_it_guesses(program, mine):
     assert "from --image-size, the rest from the published weights of resnet18; float32" in line
     assert "At chance level: resnet18," in done.stdout  # the weights are random: nothing was learned
     assert "guessing among 4 classes gives 25.00 %" in done.stdout
+    again = program("eval.py", *words, "--image-size", "64")
+    assert "nothing was computed" in again.stdout
+    assert line in again.stdout  # it is told whether or not anything is computed
 
 
 def test_a_good_model_is_not_said_to_guess(program, tmp_path):
@@ -98,6 +109,8 @@ def test_an_open_clip_checkpoint_is_loaded_without_a_warning_that_it_is_not(prog
     (mine / "mine" / "zeroshot_classification_templates.txt").write_text("a photo of {c}.\n")
     words = ("--models", f"{name},epoch_3.pt", "--eval-settings", "mine", "--limit", "4", "--executor", "inline")
     done = program("eval.py", *words)
+    assert "1 cell: 1 complete." in done.stdout
+    assert "from what the published weights of ViT-S-32 agree on, else OpenAI's CLIP" in done.stdout
     assert "No pretrained weights" not in done.stdout + done.stderr
     assert "weights epoch_3.pt sha256:" in done.stdout
 
@@ -112,6 +125,14 @@ def test_an_open_clip_checkpoint_is_loaded_without_a_warning_that_it_is_not(prog
         (
             ("--models", "resnet18,finetuned.pth", "--eval-settings", "mine", "--mean", "124", "116", "104"),
             "divide numbers of 0 to 255 by 255",
+        ),
+        (
+            ("--models", "resnet18,finetuned.pth", "--eval-settings", "mine", "--std", "0", "nan", "1"),
+            "--std takes numbers above 0 and at most 1",
+        ),
+        (
+            ("--models", "resnet18,finetuned.pth", "--eval-settings", "mine", "--image-size", "64", "224"),
+            "would crop more than there is",
         ),
         (
             ("--models", "resnet18,finetuned.pth", "--eval-settings", "mine", "--data-root", "elsewhere"),
