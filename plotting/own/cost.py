@@ -61,8 +61,7 @@ def pareto(cost: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> np.ndarra
     """
     no_worse = (cost[:, None] >= cost) & (value[:, None] <= value)  # [n, other]
     better = (cost[:, None] > cost) | (value[:, None] < value)
-    front: np.ndarray[Any, Any] = ~(no_worse & better).any(axis=1)
-    return front
+    return ~np.asarray((no_worse & better).any(axis=1))
 
 
 def draw(points: pd.DataFrame, setting: str, metric: str) -> Figure:
