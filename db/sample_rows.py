@@ -97,7 +97,7 @@ class SampleRows(StoreBase):
         with self.reading() as session:
             for part in in_parts(set(digests)):
                 chosen = sa.select(DefinitionRow.digest, DefinitionRow.content).where(DefinitionRow.digest.in_(part))
-                found.update({digest: content for digest, content in session.execute(chosen)})
+                found.update((digest, content) for digest, content in session.execute(chosen))
         return found
 
     def first_kinds(self, evaluation_ids: Iterable[int]) -> dict[int, str]:
@@ -107,7 +107,8 @@ class SampleRows(StoreBase):
         with self.reading() as session:
             for part in in_parts(set(evaluation_ids)):
                 chosen = sa.select(table.evaluation_id, sa.func.min(table.kind)).where(table.evaluation_id.in_(part))
-                found.update({each: kind for each, kind in session.execute(chosen.group_by(table.evaluation_id))})
+                rows = session.execute(chosen.group_by(table.evaluation_id))
+                found.update((each, kind) for each, kind in rows)
         return found
 
     def source_places(self, evaluation_id: int, positions: Sequence[int]) -> tuple[int, list[int | None]]:
@@ -128,7 +129,7 @@ class SampleRows(StoreBase):
                 rows = session.execute(
                     chosen.where(own.dataset_id == row.dataset_id, own.position.in_(part)).group_by(own.position)
                 )
-                found.update({position: place for position, place in rows})
+                found.update((position, place) for position, place in rows)
             return source.id, [found.get(position) for position in positions]
 
     def output_rows(self, kind: str, wanted: Mapping[int, Sequence[int | None]]) -> dict[int, list[Any]]:

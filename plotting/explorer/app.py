@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from threading import Lock
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from testbed.db.store import Store
@@ -13,7 +13,7 @@ from testbed.errors import MissingExtraError, TestbedError
 from testbed.plotting.explorer.documents import Explorer, script
 from testbed.plotting.explorer.explorer import make_explorer, samples_part
 from testbed.plotting.explorer.files import asset, assets
-from testbed.plotting.explorer.pictures import CLEAN, OWN, Pictures
+from testbed.plotting.explorer.pictures import CLEAN, OWN, Pictures, warm
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -75,6 +75,10 @@ class Served:
             explorer, pictures = self._current()
             samples = samples_part(explorer).samples_of(number)
         return pictures.picture(samples, position, which)
+
+    def warm(self) -> None:
+        """Imports in another thread what pictures need, so that the first one does not wait for it."""
+        Thread(target=warm, name="warm", daemon=True).start()
 
     def close(self) -> None:
         """Closes the store."""

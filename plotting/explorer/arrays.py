@@ -82,7 +82,8 @@ def arrays_of(samples: SettingSamples, shown: Shown, keep: Sequence[int], multil
     width = max((part[0].shape[1] for part in parts), default=1)
     top = tuple(np.concatenate([_wide(part[column], width) for part in parts]) for column in (0, 1))
     rows_of = {position: row for row, position in enumerate(kept)}
-    return EvaluationArrays(score, prediction, confidence, unread, (top[0], top[1]) if kept else None, rows_of)
+    sure = None if multilabel else confidence  # a logit is no share
+    return EvaluationArrays(score, prediction, sure, unread, (top[0], top[1]) if kept else None, rows_of)
 
 
 def _wide(values: Array, width: int) -> Array:
@@ -109,7 +110,7 @@ def top_classes(shown: Shown, rows: Sequence[Any], multilabel: bool) -> tuple[Ar
     Args:
         shown: The evaluation.
         rows: Of each of n samples its logits, or None.
-        multilabel: Whether shares are sigmoids rather than softmaxes.
+        multilabel: Whether the logits themselves are returned rather than their softmax.
 
     Returns:
         Integer array [n, k] and float array [n, k]; −1 and NaN for a sample without finite logits.
@@ -126,7 +127,7 @@ def top_classes(shown: Shown, rows: Sequence[Any], multilabel: bool) -> tuple[Ar
     first = np.argmax(logits, axis=1)
     best[:, 0] = np.where(values[:, 0] == logits[np.arange(len(logits)), first], first, best[:, 0])
     if multilabel:
-        shares = 1 / (1 + np.exp(-np.clip(values.astype(np.float64), -500, 500)))
+        shares = values.astype(np.float64)
     else:
         largest = logits.max(axis=1, keepdims=True)
         shares = np.exp(values - largest, dtype=np.float64)

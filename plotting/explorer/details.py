@@ -100,16 +100,11 @@ def _retrieval(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> C
 
     def _nearest(caption: str, position: int) -> dict[str, Any]:
         similar = images @ embedded[place[caption]]
-        ids = [
-            {
-                "id": values.samples[row].id,
-                "position": row if same else None,
-                "cosine": _rounded(similar[row]),
-                "right": row == position,
-            }
-            for row in _best(similar)
-        ]
-        return {"caption": caption, "found": ids}
+        found = []
+        for row in _best(similar):
+            at = {"id": values.samples[row].id, "position": row if same else None}
+            found.append({**at, "cosine": _rounded(similar[row]), "right": row == position})
+        return {"caption": caption, "found": found}
 
     return tell
 

@@ -17,6 +17,7 @@ from testbed.entities import DatasetInfo, Evaluation
 from testbed.errors import StoreError
 from testbed.runner.stored_values import EvaluationValues
 from testbed.tasks.classification import viewed_logits
+from testbed.tasks.image_embedding import task as image_embedding
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
@@ -85,7 +86,9 @@ class SettingSamples:
 
     @classmethod
     def of(cls, store: Store, name: str) -> SettingSamples | None:
-        """The samples of a setting; None if no evaluation on it has any."""
+        """The samples of a setting; None if no evaluation on it has any, or its outputs only serve other settings."""
+        if store.tasks().get(name, (None, None))[0] == image_embedding.name:
+            return None
         try:
             found = [each for each in evaluations_on(store, name).values() if each.dataset_id is not None]
         except StoreError:

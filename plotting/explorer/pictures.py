@@ -1,6 +1,6 @@
 """The pictures of samples as small JPEGs: from the data set where it is here, else from the store's thumbnails.
 
-A picture is asked for by setting and position. Which file that is, only the data set says; no path comes from elsewhere.
+A picture is asked for by setting and position. Which file that is, only the data set says; no path comes from outside.
 """
 
 from __future__ import annotations
@@ -196,6 +196,13 @@ class Pictures:
             except LackingEmbeddingsError:
                 continue
         return None
+
+
+def warm() -> None:
+    """Imports what pictures need, which takes seconds."""
+    import torchvision.transforms  # noqa: F401
+
+    import testbed.work.perturb  # noqa: F401
 
 
 def key_of(samples: SettingSamples, info: SampleInfo, changed: bool) -> str:

@@ -22,13 +22,12 @@ from testbed.plotting.explorer.answers import described, size_of_chunk
 from testbed.plotting.explorer.arrays import EvaluationArrays, arrays_of, filters_of, top_classes
 from testbed.plotting.explorer.details import Details, retrieved_in
 from testbed.plotting.explorer.evaluated import LOGITS, TEXT, SettingSamples, Shown
-from testbed.plotting.explorer.packing import packed_counts, packed_scores, packed_shares
+from testbed.plotting.explorer.packing import packed, packed_counts, packed_scores, packed_shares
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
     from testbed.registry.catalog import Catalog
 
-EMBEDDING = "image_embedding"  # a task whose outputs only serve others
 BLOCK = 20_000  # ids in a document
 _SETTINGS = 12  # whose evaluations are known at a time
 _EVALUATIONS = 32  # whose arrays are
@@ -115,8 +114,7 @@ class SamplesPart:
 
     def _samples(self, name: str) -> SettingSamples | None:
         if name not in self._known:
-            embeddings = self.store.tasks().get(name, (None, None))[0] == EMBEDDING
-            self._known[name] = None if embeddings else SettingSamples.of(self.store, name)
+            self._known[name] = SettingSamples.of(self.store, name)
             if len(self._known) > _SETTINGS:
                 self._known.popitem(last=False)
         self._known.move_to_end(name)
@@ -184,7 +182,7 @@ class SamplesPart:
         }
 
     def perturbs(self, name: str) -> str | None:
-        """How a setting changes images: ``"image"``, ``"attack"`` for one that is made for each model, or not at all."""
+        """How a setting changes images: ``"image"``; ``"attack"`` if it does so for each model; None if not at all."""
         if not self.catalog.contains_eval_setting(name):
             return None
         perturbation = self.catalog.get_eval_setting(name).perturbation
@@ -259,8 +257,8 @@ class SamplesPart:
         return {
             "k": classes.shape[2],
             "classes": packed_counts(classes),
-            "shares": packed_shares(shares),
-            "meaning": "sigmoid" if multilabel else "softmax",
+            "shares": packed(shares.astype(np.float32)) if multilabel else packed_shares(shares),
+            "meaning": "logit" if multilabel else "softmax",
         }
 
     def _scores(self, samples: SettingSamples, own: Mapping[int, Sequence[int | None]]) -> dict[str, Any]:

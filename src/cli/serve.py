@@ -62,6 +62,7 @@ class Page:
 
     def serve_forever(self) -> None:
         """Answers requests until `shutdown`, or Ctrl-C, which raises KeyboardInterrupt."""
+        self._served.warm()
         try:
             self._server.run(sockets=[self._socket])
         finally:

@@ -6,11 +6,12 @@
   const CELLS = [["both", "both right"], ["a", "only A right"], ["b", "only B right"], ["none", "both wrong"]];
   const LEVELS = [["a", "A higher"], ["b", "B higher"], ["both", "the same"]];
 
-  /* The samples that both have: positions in the first one's setting and in the second one's. */
+  const all = (meta) => Array.from({ length: meta.n }, (_, position) => position);
+  /* All samples that both have, in an export too: positions in the first one's setting and in the second one's. */
   async function shared(a, b, metaA, metaB) {
-    const positions = S().every(metaA);
-    if (metaA.number === metaB.number || (metaA.dataset === metaB.dataset && !metaA.shown && !metaB.shown)) return positions.map((each) => [each, each]);
-    const theirs = S().every(metaB), there = new Map((await S().ids(metaB, theirs)).map((id, place) => [id, theirs[place]]));
+    const positions = all(metaA);
+    if (metaA.dataset === metaB.dataset) return positions.map((each) => [each, each]);
+    const theirs = all(metaB), there = new Map((await S().ids(metaB, theirs)).map((id, place) => [id, theirs[place]]));
     return (await S().ids(metaA, positions)).map((id, place) => [positions[place], there.get(id)]).filter(([, other]) => other !== undefined);
   }
   const sure = (said, position) => (said.confidence ? said.confidence[position] : NaN);
@@ -70,7 +71,7 @@
       const cells = kept.map((_, place) => cellOf(first[place], second[place], said.binary)), counts = { both: 0, a: 0, b: 0, none: 0 };
       for (const each of cells) counts[each] += 1;
       const wanted = said.binary ? CELLS : LEVELS, chosen = wanted.some(([key]) => key === query.get("cell")) ? query.get("cell") : "a";
-      const positions = kept.filter((_, place) => cells[place] === chosen), names = labels(a, b, metaA, metaB), other = new Map(positions);
+      const positions = kept.filter((_, place) => cells[place] === chosen), names = labels(a, b, metaA, metaB), other = new Map(positions), shown = positions.map(([one]) => one).filter((each) => S().rankOf(metaA, each) >= 0);
       const tell = (position) => lines(a, b, metaA, metaB, found, position, other.get(position));
       const swap = T.link("compare", [state.parts[1], state.parts[0]], { ...Object.fromEntries(query), cell: { a: "b", b: "a" }[query.get("cell")] || query.get("cell") || null });
       main.replaceChildren(E("h1", {}, T.name(names[0]), " and ", T.name(names[1])),
@@ -78,8 +79,9 @@
           E("a", { href: swap }, "Swap A and B"), ". ", E("a", { href: T.link("difference", state.parts.slice(0, 2)) }, "How the evaluations differ"), "."),
         controls(found, metaA, query, Boolean(a.confidence || b.confidence)),
         E("div", { class: "comparison" }, said.binary ? squares(counts, names, chosen) : levels(counts, names, chosen), statistics(said, a.score)),
-        E("h2", {}, `${wanted.find(([key]) => key === chosen)[1][0].toUpperCase()}${wanted.find(([key]) => key === chosen)[1].slice(1)}: ${positions.length.toLocaleString("en")} samples`),
-        await S().gallery(metaA, positions.map(([one]) => one), query, tell));
+        E("h2", { id: "samples" }, `${wanted.find(([key]) => key === chosen)[1][0].toUpperCase()}${wanted.find(([key]) => key === chosen)[1].slice(1)}: ${positions.length.toLocaleString("en")} samples`),
+        shown.length < positions.length ? E("p", { class: "note" }, `${shown.length.toLocaleString("en")} of them are in this export.`) : "",
+        await S().gallery(metaA, shown, query, tell));
       T.announce(`${kept.length} samples`);
     } catch (error) { S().failure(main, error); }
   }
@@ -87,7 +89,7 @@
     const made = [], label = found.target[one];
     if (!isNaN(label)) made.push(S().className(metaA, label));
     const say = (letter, said, meta, position) => (said.prediction && !isNaN(said.prediction[position])
-      ? `${letter}: ${S().className(meta, said.prediction[position])} ${S().percent(said.confidence[position], 0)}` : `${letter}: ${S().number(said.values[position])}`);
+      ? `${letter}: ${S().className(meta, said.prediction[position])}${said.confidence ? ` ${S().percent(said.confidence[position], 0)}` : ""}` : `${letter}: ${S().number(said.values[position])}`);
     return [...made, say("A", a, metaA, one), say("B", b, metaB, other)];
   }
 

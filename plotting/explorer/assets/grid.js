@@ -66,7 +66,7 @@
       const tell = (position) => {
         const lines = [], label = target(meta, found, position);
         if (label !== null) lines.push(label);
-        if (said && said.prediction && !isNaN(said.prediction[position])) lines.push(`→ ${S().className(meta, said.prediction[position])} ${S().percent(said.confidence[position], 0)}`);
+        if (said && said.prediction && !isNaN(said.prediction[position])) lines.push(`→ ${S().className(meta, said.prediction[position])}${said.confidence ? ` ${S().percent(said.confidence[position], 0)}` : ""}`);
         else if (said && !meta.right) lines.push(`${said.score}: ${S().number(said.values[position])}`);
         if (found.counted[position] > 0) lines.push(`${found.counted[position] - found.right[position]} of ${found.counted[position]} wrong`);
         return lines;

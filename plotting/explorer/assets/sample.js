@@ -68,7 +68,7 @@
     return E("section", {}, E("h2", {}, "Target"), E("p", { class: "target" }, E("strong", {}, S().words(meta, given)), typeof given === "number" && meta.classes[given] !== String(given) ? ` (class ${given})` : ""));
   }
   function facts(sample) {
-    const rows = Object.entries({ ...(sample.group ? { group: sample.group } : {}), ...(sample.slices || {}) });
+    const rows = Object.entries({ ...(sample.group ? { group: sample.group } : {}), ...(sample.slices || {}) }).filter(([key]) => !(sample.target && typeof sample.target === "object" && key in sample.target));
     return rows.length ? E("dl", { class: "facts" }, ...rows.flatMap(([key, value]) => [E("dt", {}, key), E("dd", {}, typeof value === "string" ? value : JSON.stringify(value))])) : null;
   }
 
@@ -119,7 +119,7 @@
   function table(caption, heads, rows) {
     return E("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": caption },
       E("table", { class: "answers" }, E("caption", {}, caption),
-        E("thead", {}, E("tr", {}, ...heads.map((each) => E("th", { scope: "col" }, each)))),
+        E("thead", {}, E("tr", {}, ...heads.map((each) => E("th", { scope: "col" }, T.name(each))))),
         E("tbody", {}, ...rows)));
   }
   const modelCell = (meta, each) => E("th", { scope: "row" }, E("a", { href: T.link("cell", [each.id]) }, T.name(each.model)));
@@ -128,8 +128,8 @@
     const body = rows.map((each) => E("tr", {}, modelCell(meta, each), E("td", {}, mark(each.right)),
       ...(each.error ? [E("td", { colspan: ordinals.length, class: "error" }, `error: ${each.error}`)]
         : ordinals.map((_, place) => E("td", { class: each.top[place] && same(sample.target, each.top[place][0]) ? "hit" : null },
-          ...(each.top[place] ? [E("span", { class: "label" }, S().className(meta, each.top[place][0])), " ", E("span", { class: "share" }, S().percent(each.top[place][1]))] : ["–"]))))));
-    return table(doc.top.meaning === "sigmoid" ? "The five classes with the largest logits; numbers: their sigmoid" : "The five most likely classes; confidence: softmax of the logits", ["model", meta.right || "", ...ordinals], body);
+          ...(each.top[place] ? [E("span", { class: "label" }, S().className(meta, each.top[place][0])), " ", E("span", { class: "share" }, doc.top.meaning === "logit" ? S().number(each.top[place][1]) : S().percent(each.top[place][1]))] : ["–"]))))));
+    return table(doc.top.meaning === "logit" ? "The classes with the largest logits, and these" : "The most likely classes; confidence: softmax of the logits", ["model", meta.right || "", ...ordinals], body);
   }
   function verdict(said) {
     if (!said || said.method === undefined) return null;

@@ -37,7 +37,13 @@
     found.count = found.shown ? found.shown.length : found.n;
     return found;
   }
-  const rankOf = (meta, position) => (meta.shown ? meta.shown.indexOf(position) : position);
+  const ranks = new WeakMap();
+  /* The place of a sample among those that are shown; −1 if it is not among them. */
+  function rankOf(meta, position) {
+    if (!meta.shown) return position;
+    if (!ranks.has(meta)) ranks.set(meta, new Map(meta.shown.map((each, rank) => [each, rank])));
+    return ranks.get(meta).get(position) ?? -1;
+  }
   const positionOf = (meta, rank) => (meta.shown ? meta.shown[rank] : rank);
   const every = (meta) => Array.from({ length: meta.count }, (_, rank) => positionOf(meta, rank));
 
