@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
@@ -148,15 +148,32 @@ class SampleRows(StoreBase):
         if asked:
             first, last = min(known[each][0] for each in asked), max(known[each][-1] for each in asked)
             with self.reading() as session:
-                for chunk in _chunks(session, asked, kind, first, last):
-                    stop = chunk.start + chunk.count
-                    here = [place for place in known[chunk.evaluation_id] if chunk.start <= place < stop]
-                    if here:
-                        rows[chunk.evaluation_id].update(_rows(session, kind, chunk, here))
+                chunks = _chunks(session, asked, kind, first, last)
+                for alike in _alike(chunks, known):
+                    for evaluation_id, found in _rows(session, kind, alike, known):
+                        rows[evaluation_id].update(found)
         return {
             each: [None if place is None else rows[each].get(place) for place in places]
             for each, places in wanted.items()
         }
+
+    def output_blocks(self, evaluation_id: int, kind: str) -> Iterator[tuple[int, Array]]:
+        """The chunks of an evaluation that has its own outputs, in order: the first sample, and the outputs.
+
+        Raises:
+            CorruptOutputError: If they differ from their checksum.
+        """
+        table = OutputChunkRow
+        own = (table.evaluation_id == evaluation_id, table.kind == kind)
+        with self.reading() as session:
+            starts = list(session.scalars(sa.select(table.start).where(*own).order_by(table.start)))
+        for start in starts:
+            with self.reading() as session:
+                row = session.get_one(OutputChunkRow, (evaluation_id, kind, start))
+                data = payloads.read_uri(row.uri) if row.uri else row.payload or b""
+                payloads.verify(data, row.checksum, f"evaluation {evaluation_id}, {kind}, samples from {start}")
+                values = payloads.decode(data, row.dtype, row.count, row.shape)
+            yield start, values
 
     def score_rows(
         self, wanted: Mapping[int, Sequence[int | None]], names: Iterable[str] | None = None
@@ -213,23 +230,42 @@ def _chunks(session: Any, evaluation_ids: Iterable[int], kind: str, first: int, 
     return found
 
 
-def _rows(session: Any, kind: str, chunk: Any, places: Sequence[int]) -> dict[int, Any]:
-    """The values of some samples of a chunk; of arrays, only the bytes between the first and the last are read."""
-    table = OutputChunkRow
-    own = (table.evaluation_id == chunk.evaluation_id, table.kind == kind, table.start == chunk.start)
-    first, count = places[0], places[-1] - places[0] + 1
-    if chunk.dtype == payloads.JSON:
+def _alike(chunks: Iterable[Any], known: Mapping[int, Sequence[int]]) -> Iterable[list[Any]]:
+    """Chunks in groups of which the same samples are wanted in the same form."""
+    groups: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
+    for chunk in chunks:
+        here = [place for place in known[chunk.evaluation_id] if chunk.start <= place < chunk.start + chunk.count]
+        if here:
+            own = chunk.evaluation_id if chunk.uri else None
+            groups[own, chunk.start, chunk.count, chunk.dtype, tuple(chunk.shape), here[0], here[-1]].append(chunk)
+    return groups.values()
+
+
+def _rows(
+    session: Any, kind: str, alike: Sequence[Any], known: Mapping[int, Sequence[int]]
+) -> Iterator[tuple[int, dict[int, Any]]]:
+    """The values of some samples of chunks; of arrays, only the bytes between the first and the last are read."""
+    chunk, table = alike[0], OutputChunkRow
+    stop = chunk.start + chunk.count
+    here = [place for place in known[chunk.evaluation_id] if chunk.start <= place < stop]
+    first, count = here[0], here[-1] - here[0] + 1
+    whole = chunk.dtype == payloads.JSON
+    size = 0 if whole else payloads.width(chunk.dtype) * math.prod(chunk.shape)
+    if whole:
         first, count = chunk.start, chunk.count
-        data = payloads.read_uri(chunk.uri) if chunk.uri else session.scalar(sa.select(table.payload).where(*own))
+    offset, length = (first - chunk.start) * size, count * size
+    if chunk.uri:
+        data = payloads.read_uri(chunk.uri) if whole else payloads.read_uri(chunk.uri, offset, length)
+        found: Iterable[Any] = [(chunk.evaluation_id, data)]
     else:
-        size = payloads.width(chunk.dtype) * math.prod(chunk.shape)
-        offset = (first - chunk.start) * size
-        if chunk.uri:
-            data = payloads.read_uri(chunk.uri, offset, count * size)
-        else:
-            data = session.scalar(sa.select(sa.func.substr(table.payload, offset + 1, count * size)).where(*own))
-    values = payloads.decode(data or b"", chunk.dtype, count, chunk.shape)
-    return {place: values[place - first] for place in places}
+        part = table.payload if whole else sa.func.substr(table.payload, offset + 1, length)
+        ids = [each.evaluation_id for each in alike]
+        own = (table.evaluation_id.in_(ids), table.kind == kind, table.start == chunk.start)
+        found = session.execute(sa.select(table.evaluation_id, part).where(*own))
+    for evaluation_id, data in found:
+        values = payloads.decode(data or b"", chunk.dtype, count, chunk.shape)
+        places = known[evaluation_id]
+        yield evaluation_id, {place: values[place - first] for place in places if first <= place < first + count}
 
 
 def _stat(path: str) -> tuple[int, ...] | None:

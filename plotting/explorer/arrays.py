@@ -16,7 +16,6 @@ from testbed.plotting.explorer.packing import packed_counts
 Array = np.ndarray[Any, Any]
 
 TOP = 5  # classes shown of each prediction
-_AT_ONCE = 2048  # samples whose logits are read at a time
 _MOST_VALUES = 500  # of a slice; one with more is no filter
 RIGHT = 0.5  # a sample whose score is at least this counts as right
 
@@ -62,28 +61,27 @@ def arrays_of(samples: SettingSamples, shown: Shown, keep: Sequence[int], multil
         multilabel: Whether a sample may have several classes.
     """
     errors = samples.store.sample_errors(shown.id)
-    every = range(samples.size)
-    own = samples.positions_in(shown, every)
-    there = {at: place for place, at in enumerate(own) if at is not None}
+    own = samples.places_in(shown)
+    there = {int(at): place for place, at in enumerate(own) if at >= 0} if errors else {}
     unread = frozenset(there[at] for at in errors if at in there)
     score = _score(samples, shown, own)
     if shown.kind != LOGITS:
         return EvaluationArrays(score, None, None, unread, None, {})
     prediction = np.full(samples.size, -1, dtype=np.int64)
     confidence = np.full(samples.size, np.nan)
-    kept = sorted(keep)
-    parts: list[tuple[Array, Array]] = []
-    for start in range(0, samples.size, _AT_ONCE):
-        positions = range(start, min(start + _AT_ONCE, samples.size))
-        best, shares = top_classes(shown, samples.output_rows(shown, positions), multilabel)
-        prediction[start : positions.stop], confidence[start : positions.stop] = best[:, 0], shares[:, 0]
-        rows = [each - start for each in kept if start <= each < positions.stop]
-        parts.append((best[rows], shares[rows]))
-    width = max((part[0].shape[1] for part in parts), default=1)
-    top = tuple(np.concatenate([_wide(part[column], width) for part in parts]) for column in (0, 1))
-    rows_of = {position: row for row, position in enumerate(kept)}
+    kept = np.array(sorted(keep), dtype=np.int64)
+    top: tuple[Array, Array] | None = None
+    for positions, logits in samples.blocks(shown):
+        best, shares = top_classes(shown, logits, multilabel)
+        prediction[positions], confidence[positions] = best[:, 0], shares[:, 0]
+        if top is None:
+            top = np.full((len(kept), best.shape[1]), -1), np.full((len(kept), best.shape[1]), np.nan)
+        rows = np.searchsorted(kept, positions)
+        here = np.flatnonzero(np.isin(positions, kept))
+        top[0][rows[here]], top[1][rows[here]] = best[here], shares[here]
+    rows_of = {int(position): row for row, position in enumerate(kept)}
     sure = None if multilabel else confidence  # a logit is no share
-    return EvaluationArrays(score, prediction, sure, unread, (top[0], top[1]) if kept else None, rows_of)
+    return EvaluationArrays(score, prediction, sure, unread, top if len(kept) else None, rows_of)
 
 
 def _wide(values: Array, width: int) -> Array:
@@ -91,50 +89,78 @@ def _wide(values: Array, width: int) -> Array:
     return np.pad(values, ((0, 0), (0, lacking)), constant_values=-1 if values.dtype.kind == "i" else np.nan)
 
 
-def _score(samples: SettingSamples, shown: Shown, own: Sequence[int | None]) -> Array:
+def _score(samples: SettingSamples, shown: Shown, own: Array) -> Array:
+    """The main score of each sample, float [n]; NaN where there is none.
+
+    Args:
+        samples: Of the setting.
+        shown: The evaluation.
+        own: From `SettingSamples.places_in`.
+    """
     name = shown.right or shown.main
     found = np.full(samples.size, np.nan)
     if name is None:
         return found
     values = next(iter(samples.store.scores(shown.id, name).values()))
-    places = [(place, at) for place, at in enumerate(own) if at is not None and at < len(values)]
-    if places:
-        to, at = np.array(places).T
-        found[to] = values[at]
+    known = (own >= 0) & (own < len(values))
+    found[known] = values[own[known]]
     return np.where(np.isfinite(found), found, np.nan)
 
 
-def top_classes(shown: Shown, rows: Sequence[Any], multilabel: bool) -> tuple[Array, Array]:
+def top_classes(shown: Shown, rows: Array, multilabel: bool) -> tuple[Array, Array]:
     """The classes with the largest logits, and their shares.
 
     Args:
         shown: The evaluation.
-        rows: Of each of n samples its logits, or None.
+        rows: Stored logits [n, C]; NaN for a sample without output.
         multilabel: Whether the logits themselves are returned rather than their softmax.
 
     Returns:
         Integer array [n, k] and float array [n, k]; −1 and NaN for a sample without finite logits.
     """
-    known = [place for place, row in enumerate(rows) if row is not None and np.isfinite(row).all()]
-    if not known:
-        return np.full((len(rows), 1), -1), np.full((len(rows), 1), np.nan)
-    logits = shown.logits(np.stack([rows[place] for place in known]))
+    logits = shown.logits(rows)
+    known = np.isfinite(logits).all(axis=1)
+    logits = np.where(known[:, None], logits, 0)
     k = min(TOP, logits.shape[1])
-    best = np.argpartition(-logits, k - 1, axis=1)[:, :k] if k < logits.shape[1] else np.argsort(-logits, axis=1)
+    best = np.argpartition(-logits, k - 1, axis=1)[:, :k]
     values = np.take_along_axis(logits, best, axis=1)
     order = np.lexsort((best, -values), axis=1)  # of equal logits the first class, as metrics have it
     best, values = np.take_along_axis(best, order, axis=1), np.take_along_axis(values, order, axis=1)
-    first = np.argmax(logits, axis=1)
-    best[:, 0] = np.where(values[:, 0] == logits[np.arange(len(logits)), first], first, best[:, 0])
+    best[:, 0] = np.argmax(logits, axis=1)
     if multilabel:
         shares = values.astype(np.float64)
     else:
-        largest = logits.max(axis=1, keepdims=True)
+        largest = values[:, :1]
         shares = np.exp(values - largest, dtype=np.float64)
         shares /= np.exp(logits - largest).sum(axis=1, keepdims=True, dtype=np.float64)
-    classes, spread = np.full((len(rows), k), -1), np.full((len(rows), k), np.nan)
-    classes[known], spread[known] = best, shares
-    return classes, spread
+    return np.where(known[:, None], best, -1), np.where(known[:, None], shares, np.nan)
+
+
+def _stacked(rows: Sequence[Any], width: int) -> Array:
+    """Rows as one array [n, width]; NaN for None."""
+    lacking = np.full(width, np.nan, dtype=np.float32)
+    return np.stack([lacking if row is None else row for row in rows])
+
+
+def top_of_all(shown: Sequence[Shown], outputs: Sequence[Sequence[Any]], multilabel: bool) -> list[tuple[Array, Array]]:
+    """`top_classes` of several evaluations, those that are seen in the same way at once; all with the same k."""
+    alike: dict[tuple[str, Any], list[int]] = {}
+    for number, (each, rows) in enumerate(zip(shown, outputs, strict=True)):
+        shape = next((row.shape for row in rows if row is not None), None)
+        alike.setdefault((each.seen_as, shape), []).append(number)
+    found: dict[int, tuple[Array, Array]] = {}
+    for (_, shape), numbers in alike.items():
+        together = [row for number in numbers for row in outputs[number]]
+        length = len(outputs[numbers[0]])
+        if shape is None:
+            classes, shares = np.full((len(together), 1), -1), np.full((len(together), 1), np.nan)
+        else:
+            classes, shares = top_classes(shown[numbers[0]], _stacked(together, shape[0]), multilabel)
+        for place, number in enumerate(numbers):
+            part = slice(place * length, (place + 1) * length)
+            found[number] = classes[part], shares[part]
+    width = max(classes.shape[1] for classes, _ in found.values())
+    return [(_wide(found[each][0], width), _wide(found[each][1], width)) for each in range(len(shown))]
 
 
 def filters_of(samples: SettingSamples) -> dict[str, Any]:
@@ -160,7 +186,7 @@ def right_counts(samples: SettingSamples) -> tuple[Array, Array]:
     right, counted = np.zeros(samples.size, dtype=np.int64), np.zeros(samples.size, dtype=np.int64)
     for each in samples.shown:
         if each.right is not None:
-            score = _score(samples, each, samples.positions_in(each, range(samples.size)))
+            score = _score(samples, each, samples.places_in(each))
             right += np.nan_to_num(score) >= RIGHT
             counted += ~np.isnan(score)
     return right, counted

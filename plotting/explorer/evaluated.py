@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -55,6 +55,11 @@ class Shown:
     def id(self) -> int:
         """The id of the evaluation."""
         return self.evaluation.id
+
+    @property
+    def seen_as(self) -> str:
+        """Equal for evaluations whose logits are seen in the same way."""
+        return str([(self.evaluation.identity or {}).get(part) for part in _PARTS])
 
     def logits(self, rows: Array) -> Array:
         """Stored logits [n, C] as metrics see them, float32 [n, classes that targets index]."""
@@ -162,9 +167,8 @@ class SettingSamples:
         head = DatasetInfo(self.head.name, self.head.fingerprint, (), self.head.class_names)
         seen = set()
         for each in self.shown:
-            key = str([(each.evaluation.identity or {}).get(part) for part in _PARTS])
-            if each.kind == LOGITS and key not in seen:
-                seen.add(key)
+            if each.kind == LOGITS and each.seen_as not in seen:
+                seen.add(each.seen_as)
                 given.append(class_names(each.identity, head, self._width(each)))
         return best_names(given)
 
@@ -182,6 +186,14 @@ class SettingSamples:
         there = self._where(dataset)
         infos = self.store.sample_infos(self.dataset, positions)
         return [there.get((infos[each].id, infos[each].digest)) if each in infos else None for each in positions]
+
+    def places_in(self, shown: Shown) -> Array:
+        """`positions_in` of all samples: integer array [n], −1 for those that the evaluation does not have."""
+        if shown.evaluation.dataset_id == self.dataset:
+            places = np.arange(self.size)
+            return places if shown.evaluation.size is None else np.where(places < shown.evaluation.size, places, -1)
+        own = self.positions_in(shown, range(self.size))
+        return np.array([-1 if place is None else place for place in own], dtype=np.int64)
 
     def _where(self, dataset: int) -> dict[tuple[str, str], int]:
         if dataset not in self._places:
@@ -210,6 +222,19 @@ class SettingSamples:
         for kind, wanted in together.items():
             found.update(self.store.output_rows(kind, wanted))
         return [found[each.id] if each.id in found else self.output_rows(each, positions) for each in self.shown]
+
+    def blocks(self, shown: Shown) -> Iterator[tuple[Array, Array]]:
+        """The outputs of an evaluation, a stored chunk at a time: positions of samples [m], and their outputs [m, …]."""
+        own = self.places_in(shown)
+        known = np.flatnonzero(own >= 0)
+        root, places = self.store.source_places(shown.id, own[known].tolist())
+        there = np.array([-1 if place is None else place for place in places], dtype=np.int64)
+        position = np.full(max(int(there.max(initial=-1)) + 1, 1), -1)
+        position[there[there >= 0]] = known[there >= 0]
+        for start, values in self.store.output_blocks(root, shown.kind):
+            at = position[start : start + len(values)]
+            if (at >= 0).any():
+                yield at[at >= 0], values[: len(at)][at >= 0]
 
     def values_of(self, shown: Shown, setting: EvalSetting) -> EvaluationValues:
         """What an evaluation was scored from."""

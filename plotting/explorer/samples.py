@@ -19,7 +19,7 @@ import numpy as np
 
 from testbed.errors import StoreError
 from testbed.plotting.explorer.answers import described, size_of_chunk
-from testbed.plotting.explorer.arrays import EvaluationArrays, arrays_of, filters_of, top_classes
+from testbed.plotting.explorer.arrays import EvaluationArrays, arrays_of, filters_of, top_of_all
 from testbed.plotting.explorer.details import Details, retrieved_in
 from testbed.plotting.explorer.evaluated import LOGITS, TEXT, SettingSamples, Shown
 from testbed.plotting.explorer.packing import packed, packed_counts, packed_scores, packed_shares
@@ -250,9 +250,7 @@ class SamplesPart:
         if all(each is not None and each.has_top(positions) for each in kept):
             tops = [each.top_of(positions) for each in kept if each is not None]
         else:
-            outputs = samples.outputs(positions)
-            pairs = zip(samples.shown, outputs, strict=True)
-            tops = [top_classes(each, rows, multilabel) for each, rows in pairs]
+            tops = top_of_all(samples.shown, samples.outputs(positions), multilabel)
         classes, shares = (np.stack(column) for column in zip(*tops, strict=True))
         return {
             "k": classes.shape[2],
