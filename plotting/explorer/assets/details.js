@@ -35,7 +35,7 @@
       ...found.images.flatMap((each) => [E("h3", {}, "Pictures nearest to “", each.caption, "”"), nearest(meta, each.found)]));
   }
   const nearest = (meta, found) => E("ol", { class: "gallery" }, ...found.map((each) => E("li", { class: each.right ? "hit" : null },
-    E("a", { href: S().link(meta, each.id, each.position) }, each.position === null ? "" : S().picture(meta, each.position, each.id), E("span", { class: "name" }, T.name(each.id))),
+    E("a", { href: S().link(meta, each.id, each.position) }, each.position === null ? "" : S().picture(meta, each.position, ""), E("span", { class: "name" }, T.name(each.id))),
     hit(each.right), E("span", { class: "share" }, ` ${S().number(each.cosine)}`))));
   function selection(meta, found) {
     const best = (row) => row.indexOf(Math.max(...row.map((each) => (each === null ? -Infinity : each))));
