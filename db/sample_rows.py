@@ -196,13 +196,13 @@ class SampleRows(StoreBase):
                     if known:
                         alike[min(known), max(known), payloads.width(dtype)].append(evaluation_id)
             for (first, last, width), several in alike.items():
-                part = sa.func.substr(table.payload, first * width + 1, (last - first + 1) * width)
-                columns = (table.evaluation_id, table.name, table.dtype, part)
+                data: Any = sa.func.substr(table.payload, first * width + 1, (last - first + 1) * width)
+                columns = (table.evaluation_id, table.name, table.dtype, data)
                 for those in in_parts(several):
-                    chosen = sa.select(*columns).where(table.evaluation_id.in_(those), named)
-                    for evaluation_id, name, dtype, data in session.execute(chosen):
+                    parts: Any = sa.select(*columns).where(table.evaluation_id.in_(those), named)
+                    for evaluation_id, name, dtype, read in session.execute(parts):
                         if payloads.width(dtype) == width:
-                            values = payloads.decode(data, dtype, len(data) // width, ())
+                            values = payloads.decode(read, dtype, len(read) // width, ())
                             places = wanted[evaluation_id]
                             found[evaluation_id][name] = [_value(values, place, first) for place in places]
         return found
@@ -258,7 +258,7 @@ def _rows(
         data = payloads.read_uri(chunk.uri) if whole else payloads.read_uri(chunk.uri, offset, length)
         found: Iterable[Any] = [(chunk.evaluation_id, data)]
     else:
-        part = table.payload if whole else sa.func.substr(table.payload, offset + 1, length)
+        part: Any = table.payload if whole else sa.func.substr(table.payload, offset + 1, length)
         ids = [each.evaluation_id for each in alike]
         own = (table.evaluation_id.in_(ids), table.kind == kind, table.start == chunk.start)
         found = session.execute(sa.select(table.evaluation_id, part).where(*own))

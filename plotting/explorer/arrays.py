@@ -119,7 +119,7 @@ def top_classes(shown: Shown, rows: Array, multilabel: bool) -> tuple[Array, Arr
         Integer array [n, k] and float array [n, k]; −1 and NaN for a sample without finite logits.
     """
     logits = shown.logits(rows)
-    known = np.isfinite(logits).all(axis=1)
+    known = np.asarray(np.isfinite(logits).all(axis=1))
     logits = np.where(known[:, None], logits, 0)
     k = min(TOP, logits.shape[1])
     best = np.argpartition(-logits, k - 1, axis=1)[:, :k]

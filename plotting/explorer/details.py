@@ -74,7 +74,9 @@ def _kind_of(setting: EvalSetting) -> str | None:
 
 def _normalized(values: Array) -> Array:
     rows = np.asarray(values, dtype=np.float32)
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: Array = rows / np.maximum(lengths, 1e-12)
+    return unit
 
 
 def _retrieval(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> Callable[[int], Any]:

@@ -230,7 +230,7 @@ class SamplesPart:
             raise KeyError(chunk)
         infos = self.store.sample_infos(samples.dataset, positions)
         own = {each.id: samples.positions_in(each, positions) for each in samples.shown}
-        found = {
+        found: dict[str, Any] = {
             "samples": [_sample(position, infos[position]) for position in positions],
             "scores": self._scores(samples, own),
             "errors": self._errors(samples, own),
