@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from testbed.plotting.explorer.cells import Cells
 from testbed.plotting.explorer.documents import Explorer
+from testbed.plotting.explorer.overview import Overview
 from testbed.plotting.explorer.samples import SamplesPart
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
     from testbed.registry.catalog import Catalog
-
-
-class Index:
-    """The names of the settings.
-
-    Args:
-        settings: Their names, by number.
-        source: The store's name.
-    """
-
-    def __init__(self, settings: Sequence[str], source: str) -> None:
-        self.settings = list(settings)
-        self.source = source
-
-    def paths(self) -> Iterator[str]:
-        """One."""
-        yield "index"
-
-    def document(self, path: str) -> Any:
-        """The index."""
-        if path != "index":
-            raise KeyError(path)
-        return {"settings": [{"name": name} for name in self.settings], "source": self.source}
 
 
 def make_explorer(
@@ -49,7 +28,8 @@ def make_explorer(
         chosen: For an export, setting → the positions of its samples that are in it; None for all samples of all.
     """
     settings = sorted({each.eval_setting for each in store.evaluations()})
-    return Explorer([Index(settings, shown), SamplesPart(store, catalog, settings, chosen)])
+    overview = Overview(store, settings, shown, metric)
+    return Explorer([overview, Cells(store), SamplesPart(store, catalog, settings, chosen)])
 
 
 def samples_part(explorer: Explorer) -> SamplesPart:
