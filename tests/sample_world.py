@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from toy import noisy, toy_catalog, toy_model, toy_setting
-from toy_captions import captioner, repeat, vary
+from toy_captions import captioner, hash_encoder, vary
 from toy_towers import Targets, toy_encoder
 
 from testbed.answers import prompts
@@ -58,6 +58,7 @@ def sample_catalog() -> Catalog:
         EvalSetting("choices", Targets("choices", SMALL), SMALL, task="selection"),
         EvalSetting("pairs", Targets("captions", SMALL), SMALL, task="clip_score"),
         EvalSetting("described", Referenced("captions", SMALL), SMALL, task="captioning"),
+        hash_encoder("hash"),
         EvalSetting(
             "questions",
             FewQuestions("choice"),
@@ -70,7 +71,7 @@ def sample_catalog() -> Catalog:
 
 def fill(url: str, catalog: Catalog) -> None:
     """Evaluates all models on all settings; cells that do not go together are unsupported."""
-    settings = ["plain", "noisy", "labels", "captions", "choices", "pairs", "described", "questions"]
+    settings = ["plain", "noisy", "labels", "captions", "choices", "pairs", "described", "described@hash", "questions"]
     report = run(
         catalog, RunOptions(db_url=url, executor="inline"), ["one", "two", "tower", "varied", "lettered"], settings
     )
@@ -84,4 +85,4 @@ def sample_store(folder: Path) -> tuple[str, Catalog]:
     return str(folder / "samples.db"), catalog
 
 
-__all__ = ["BROKEN", "COUNT", "SMALL", "fill", "repeat", "sample_catalog", "sample_store"]
+__all__ = ["BROKEN", "COUNT", "SMALL", "fill", "sample_catalog", "sample_store"]

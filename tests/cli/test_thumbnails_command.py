@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from click.testing import CliRunner
 from cli_world import LOGREG
+from click.testing import CliRunner
 
 from testbed.cli.eval import command
 from testbed.db.store import Store

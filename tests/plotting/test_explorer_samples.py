@@ -16,6 +16,7 @@ from PIL import Image
 from sample_world import BROKEN, COUNT, SMALL, sample_store
 from scipy.special import softmax
 from stored_cells import NAMES, put, samples_of, saying
+from toy_captions import hashed, vary
 
 from testbed.db.sample_rows import SampleRows
 from testbed.db.store import Store
@@ -151,6 +152,15 @@ def test_choices_are_compared_by_cosine_and_pairs_have_a_score_for_each_caption(
         (row,) = found["images"]
         assert (row["cosines"][0] > row["cosines"][1]) == bool(right[position])
     assert set(of("pairs", "/chunk/0")["scores"]) == {"clip_score", "cosine.1", "cosine.2"}
+
+
+def test_judged_captions_are_compared_with_each_reference(part, of):
+    (varied,) = [each for each in of("described@hash")["evaluations"] if each["model"] == "varied"]
+    found = part.document(f"details/{varied['id']}/0")[3]
+    assert [each["reference"] for each in found] == [vary(3), "a picture"]
+    one, other = (hashed([text])[0].numpy() for text in (vary(3), "a picture"))
+    assert found[0]["cosine"] == 1
+    assert found[1]["cosine"] == pytest.approx(one @ other / np.linalg.norm(one) / np.linalg.norm(other), abs=1e-4)
 
 
 def test_filters_count_the_models_that_are_right(opened, of, part):
