@@ -23,7 +23,7 @@ from testbed.db.store import Store
 from testbed.plotting.explorer.evaluated import SettingSamples
 from testbed.plotting.explorer.export import choose_samples
 from testbed.plotting.explorer.pictures import CLEAN, OWN, SIDE, Pictures
-from testbed.plotting.explorer.samples import SamplesPart
+from testbed.plotting.explorer.samples import SamplesPart, without_folder
 from testbed.plotting.explorer.thumbnails import store_thumbnails
 from testbed.registry import Catalog
 
@@ -95,6 +95,12 @@ def test_a_sample_that_could_not_be_read_shows_its_error_and_no_classes(of):
     chunk = of("plain", "/chunk/0")
     assert chunk["errors"] == {model: {str(BROKEN): f"toy/{BROKEN:04d} is broken"} for model in ("0", "1")}
     assert np.isnan(unpacked(chunk["top"]["classes"]).reshape(2, -1, 5)[:, BROKEN]).all()
+
+
+def test_a_reason_does_not_name_the_folder_of_the_data():
+    reason = "/data/my own/val/n01/a.jpg cannot be decoded"
+    assert without_folder("/data/val/n01/a.jpg cannot be decoded", "n01/a.jpg") == "n01/a.jpg cannot be decoded"
+    assert without_folder(reason, "b.jpg") == reason
 
 
 def test_labels_of_several_classes_are_ranked_by_their_logits(opened, of):
