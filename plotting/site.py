@@ -9,6 +9,7 @@ import click
 
 from testbed.console.options import ManyWords, ManyWordsCommand, data_root_option, run_command, store_options, use
 from testbed.console.output import count
+from testbed.errors import TestbedError
 from testbed.inputs import Inputs
 
 LIMIT = 500
@@ -49,6 +50,7 @@ def command(
     from testbed.plotting.explorer.explorer import make_explorer, samples_part
     from testbed.plotting.explorer.export import INDEX, choose_samples, write
     from testbed.plotting.explorer.pictures import Pictures
+    from testbed.plotting.page import site_data
     from testbed.registry import registry
 
     use(Inputs.from_environment().but(data_root=data_root))
@@ -57,8 +59,11 @@ def command(
         chosen = choose_samples(store, samples, samples_limit)
         shown = store.display_url.rpartition("/")[2]
         explorer = make_explorer(store, registry, metric, shown, chosen)
-        pictures = Pictures(store, registry)
-        done = write(out, explorer, samples_part(explorer), pictures, chosen, lambda note: click.echo(note, err=True))
+        table = {**site_data(db_url, metric or "top1"), "source": shown}
+        if not table["models"] and metric is not None:
+            raise TestbedError(f"the store has no results of {metric}; run eval.py, or db.py --import-results FILE")
+        part, pictures = samples_part(explorer), Pictures(store, registry)
+        done = write(out, explorer, table, part, pictures, chosen, lambda note: click.echo(note, err=True))
     samples_told = f", {count(sum(map(len, chosen.values())), 'sample')} of {count(len(chosen), 'setting')}"
     click.echo(
         f"{out / INDEX} ({count(done.files, 'file')}, of which {count(done.pictures, 'picture')};"

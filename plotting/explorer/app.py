@@ -14,6 +14,8 @@ from testbed.plotting.explorer.documents import Explorer, script
 from testbed.plotting.explorer.explorer import make_explorer, samples_part
 from testbed.plotting.explorer.files import asset, assets
 from testbed.plotting.explorer.pictures import CLEAN, OWN, Pictures, warm
+from testbed.plotting.page import DATA, PAGES, TABLE, page, site_data
+from testbed.plotting.page import script as table_script
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -63,6 +65,14 @@ class Served:
                 self._keep(path, script(path, explorer.document(path)))
             self._kept.move_to_end(path)
             return self._kept[path]
+
+    def table(self) -> bytes:
+        """The data of the table, as a script.
+
+        Raises:
+            TestbedError: If the store cannot be read.
+        """
+        return table_script({**site_data(self._db_url, self._metric or "top1"), "source": self._shown})
 
     def picture(self, number: int, position: int, which: str) -> bytes | str:
         """A JPEG, or the reason why there is none.
@@ -133,9 +143,12 @@ def make_app(served: Served, host: str) -> Starlette:
 
     def file(request: Request) -> Response:
         name = request.path_params.get("name") or "index.html"
-        if name not in assets():
-            return PlainTextResponse("not found", 404)
-        return _answer(asset(name), _TYPES[name.rpartition(".")[2]])
+        kind = _TYPES.get(name.rpartition(".")[2], "")
+        if name == DATA:
+            return _answer(served.table(), kind)
+        if name in (TABLE, *PAGES):
+            return _answer(page("site.html" if name == TABLE else name), kind)
+        return _answer(asset(name), kind) if name in assets() else PlainTextResponse("not found", 404)
 
     def document(request: Request) -> Response:
         try:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from testbed.plotting.explorer.documents import Explorer
 from testbed.plotting.explorer.samples import SamplesPart
+from testbed.tasks.image_embedding import task as image_embedding
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
@@ -18,11 +19,13 @@ class Index:
 
     Args:
         settings: Their names, by number.
+        sampled: Those whose samples are there.
         source: The store's name.
     """
 
-    def __init__(self, settings: Sequence[str], source: str) -> None:
+    def __init__(self, settings: Sequence[str], sampled: Collection[str], source: str) -> None:
         self.settings = list(settings)
+        self.sampled = set(sampled)
         self.source = source
 
     def paths(self) -> Iterator[str]:
@@ -33,7 +36,8 @@ class Index:
         """The index."""
         if path != "index":
             raise KeyError(path)
-        return {"settings": [{"name": name} for name in self.settings], "source": self.source}
+        settings = [{"name": name, "samples": name in self.sampled} for name in self.settings]
+        return {"settings": settings, "source": self.source}
 
 
 def make_explorer(
@@ -48,8 +52,12 @@ def make_explorer(
         shown: The store's name on the page.
         chosen: For an export, setting → the positions of its samples that are in it; None for all samples of all.
     """
-    settings = sorted({each.eval_setting for each in store.evaluations()})
-    return Explorer([Index(settings, shown), SamplesPart(store, catalog, settings, chosen)])
+    evaluations = store.evaluations()
+    settings = sorted({each.eval_setting for each in evaluations})
+    embedded = {name for name, (task, _) in store.tasks().items() if task == image_embedding.name}
+    complete = {each.eval_setting for each in evaluations if each.dataset_id is not None and each.status == "complete"}
+    sampled = complete - embedded if chosen is None else set(chosen)
+    return Explorer([Index(settings, sampled, shown), SamplesPart(store, catalog, settings, chosen)])
 
 
 def samples_part(explorer: Explorer) -> SamplesPart:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from testbed.plotting.explorer.evaluated import SettingSamples
 from testbed.plotting.explorer.files import asset, assets
 from testbed.plotting.explorer.pictures import CLEAN, OWN, Pictures
 from testbed.plotting.explorer.samples import SamplesPart
+from testbed.plotting.page import contents
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
@@ -75,6 +76,7 @@ def _chosen(samples: SettingSamples, limit: int) -> list[int]:
 def write(
     out: Path,
     explorer: Explorer,
+    table: Mapping[str, Any],
     part: SamplesPart,
     pictures: Pictures,
     chosen: Mapping[str, Sequence[int]],
@@ -85,6 +87,7 @@ def write(
     Args:
         out: The folder; created if missing. Files of the same names are replaced.
         explorer: Its documents.
+        table: What its table shows, as `testbed.plotting.page.contents` takes it.
         part: Those of its samples.
         pictures: Of samples.
         chosen: Setting → the positions of samples whose pictures are written.
@@ -95,7 +98,7 @@ def write(
     """
     done = Written()
     try:
-        for name, content in _contents(explorer):
+        for name, content in (*contents(dict(table)).items(), *_contents(explorer)):
             _write(out / name, content, done)
         for name, content in _pictures(part, pictures, chosen, done):
             _write(out / name, content, done)

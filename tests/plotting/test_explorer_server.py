@@ -27,6 +27,7 @@ from testbed.plotting.explorer.app import Served, make_app
 from testbed.plotting.explorer.explorer import make_explorer, samples_part
 from testbed.plotting.explorer.export import choose_samples, write
 from testbed.plotting.explorer.pictures import Pictures
+from testbed.plotting.page import site_data
 from testbed.plotting.site import command
 from testbed.registry import Catalog, registry
 
@@ -80,6 +81,8 @@ def test_the_server_gives_the_page_its_documents_and_pictures_and_nothing_else(s
     assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert b'<script src="sample.js">' in content
     assert headers["X-Content-Type-Options"] == "nosniff"
+    assert b'<script src="data.js">' in get(f"{server}/table.html")[1]
+    assert b"window.TESTBED = {" in get(f"{server}/data.js")[1]
     settings = [each["name"] for each in document(server, "index")["settings"]]
     place = settings.index("noisy")
     assert document(server, f"samples/{place}")["setting"] == "noisy"
@@ -153,7 +156,8 @@ def site(world: tuple[str, Catalog], tmp_path_factory: pytest.TempPathFactory) -
     with Store.open(world[0]) as store:
         chosen = choose_samples(store, ["*"], CHOSEN)
         explorer = make_explorer(store, world[1], None, "samples.db", chosen)
-        write(out, explorer, samples_part(explorer), Pictures(store, world[1]), chosen)
+        table = {**site_data(world[0]), "source": "samples.db"}
+        write(out, explorer, table, samples_part(explorer), Pictures(store, world[1]), chosen)
     return out
 
 
@@ -320,6 +324,7 @@ def close(opened: Any, first: np.ndarray[Any, Any], second: np.ndarray[Any, Any]
 
 
 VIEWS = (
+    "start",
     "sample/noisy/toy%2F0000",
     "sample/captions/toy%2F0000",
     "sample/described/toy%2F0000",

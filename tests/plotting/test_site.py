@@ -5,9 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-import threading
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,12 +14,10 @@ import scipy.stats
 from click.testing import CliRunner
 from toy import toy_catalog, toy_model, toy_setting
 
-from testbed.cli.serve import make_server
-from testbed.db.store import Store
 from testbed.errors import TestbedError
 from testbed.graph.options import RunOptions
-from testbed.plotting.gallery import hardest_samples
-from testbed.plotting.site import column_group, command, script, site_data, write_site
+from testbed.plotting.page import column_group, contents, script, site_data
+from testbed.plotting.site import command
 from testbed.plotting.stats import linear_fit
 from testbed.runner.run import run
 
@@ -84,25 +79,18 @@ def test_data_are_a_script_that_nothing_in_a_name_can_end(data):
     assert json.loads(text.removeprefix("window.TESTBED = ").removesuffix(";\n"))["models"][0]["name"] == name
 
 
-def test_ones_own_results_and_hardest_samples(tmp_path):
+def test_ones_own_results_are_told_from_imported_ones(tmp_path):
     url = str(tmp_path / "own.db")
     catalog = toy_catalog(toy_model("a", 1), toy_model("b", 2), toy_setting(count=60))
     run(catalog, RunOptions(db_url=url, executor="inline"), ["a", "b"], ["toy-all"])
     assert site_data(url)["own"] == [[0], [0]]
     assert site_data(url)["columns"][0]["n"] == 60
-    with Store.open(url) as store:
-        hard = hardest_samples(store, catalog, "toy-all", limit=5)
-    assert [each.described["models"] for each in hard] == [2] * 5
-    assert hard[0].described["wrong"] == 2
-    assert all(each.picture.startswith(b"\xff\xd8") for each in hard)
-    written = write_site(tmp_path / "site", {**site_data(url), "source": "own.db"}, {"toy-all": hard})
-    assert len([path for path in written if path.parent.name == "samples"]) == 5
 
 
 def test_the_command_says_what_it_wrote_and_what_it_cannot(published, tmp_path):
     done = CliRunner().invoke(command, ["--db-url", published, "--out", str(tmp_path / "site")])
     assert done.exit_code == 0
-    assert "index.html (4 files," in done.output
+    assert "index.html (" in done.output
     done = CliRunner().invoke(command, ["--db-url", published, "--metric", "top7"])
     assert isinstance(done.exception, TestbedError)
     assert "no results of top7" in str(done.exception)
@@ -115,63 +103,6 @@ def test_the_published_table_is_small(data, tmp_path):
     """338 models × 252 columns are to take less than 6 MB; this is what one number takes."""
     numbers = sum(value is not None for row in data["values"] for value in row)
     assert len(script(data)) / numbers * 338 * 252 < 2e6
-
-
-# Served -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def server(published) -> Iterator[str]:
-    made = make_server(published, "127.0.0.1", 0, "top1", "store.db")
-    thread = threading.Thread(target=made.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{made.server_address[1]}"
-    made.shutdown()
-    made.server_close()
-
-
-def get(url: str, **headers: str) -> tuple[int, bytes]:
-    try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as answer:
-            return answer.status, answer.read()
-    except urllib.error.HTTPError as error:
-        return error.code, b""
-
-
-def test_the_server_gives_the_page_and_nothing_else(server, data):
-    assert b'<script src="data.js">' in get(f"{server}/")[1]
-    status, content = get(f"{server}/data.js")
-    assert status == 200
-    assert (
-        json.loads(content.decode().removeprefix("window.TESTBED = ").removesuffix(";\n"))["values"] == data["values"]
-    )
-    for path in ("/site.py", "/../setup.cfg", "/%2e%2e/setup.cfg", "/nothing"):
-        assert get(server + path)[0] == 404
-
-
-def test_another_sites_page_cannot_read_what_is_served_here(server):
-    assert get(f"{server}/data.js", Host="evil.example")[0] == 403
-    assert get(f"{server}/data.js", Host="evil.example:8765")[0] == 403
-    assert get(f"{server}/data.js", Host="localhost:8765")[0] == 200
-
-
-def test_a_store_that_cannot_be_read_is_said_in_the_answer(tmp_path):
-    made = make_server(str(tmp_path / "gone–.db"), "127.0.0.1", 0, "top1", "gone.db")
-    threading.Thread(target=made.serve_forever, daemon=True).start()
-    try:
-        with pytest.raises(urllib.error.HTTPError) as caught:
-            urllib.request.urlopen(f"http://127.0.0.1:{made.server_address[1]}/data.js")
-        assert caught.value.code == 503
-        assert "there is no results store" in caught.value.read().decode()
-    finally:
-        made.shutdown()
-        made.server_close()
-
-
-def test_a_port_that_is_taken_is_said(server, published):
-    port = int(server.rpartition(":")[2])
-    with pytest.raises(TestbedError, match=rf"cannot listen on 127\.0\.0\.1:{port}.*try another --port"):
-        make_server(published, "127.0.0.1", port, "top1", "store.db")
 
 
 # In a browser -----------------------------------------------------------------------------------------------------
@@ -190,8 +121,9 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def site(data, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    write_site(folder, data, {})
-    return folder / "index.html"
+    for name, content in contents(data).items():
+        (folder / name).write_bytes(content)
+    return folder / "table.html"
 
 
 @pytest.fixture

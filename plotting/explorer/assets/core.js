@@ -1,6 +1,7 @@
 "use strict";
 /* The state in the address, documents, views and elements. */
 window.T = (() => {
+  if (matchMedia("(prefers-color-scheme: dark)").matches) document.documentElement.dataset.theme = "dark";
   const documents = new Map(), waiting = new Map(), views = new Map();
   const main = document.getElementById("main"), live = document.getElementById("live");
 
@@ -22,7 +23,7 @@ window.T = (() => {
 
   function state() {
     const [path, query] = location.hash.replace(/^#/, "").split("?"), parts = path.split("/").filter(Boolean).map(decodeURIComponent);
-    return { view: parts[0] || "", parts: parts.slice(1), query: new URLSearchParams(query || "") };
+    return { view: parts[0] || "start", parts: parts.slice(1), query: new URLSearchParams(query || "") };
   }
   function link(name, parts, query) {
     const given = query instanceof URLSearchParams ? [...query] : Object.entries(query || {});
