@@ -17,7 +17,7 @@ LIMIT = 500
 
 @click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--out", type=click.Path(path_type=Path), default=Path("site"), show_default=True, help="The folder.")
-@click.option("--metric", metavar="NAME", help="The metric that is shown first.  [default: each setting's main one]")
+@click.option("--metric", metavar="NAME", help="The metric of the table.  [default: top1]")
 @click.option(
     "--samples",
     "--gallery",
@@ -58,7 +58,7 @@ def command(
     with Store.open(db_url) as store:
         chosen = choose_samples(store, samples, samples_limit)
         shown = store.display_url.rpartition("/")[2]
-        explorer = make_explorer(store, registry, metric, shown, chosen)
+        explorer = make_explorer(store, registry, shown, chosen)
         table = {**site_data(db_url, metric or "top1"), "source": shown}
         if not table["models"] and metric is not None:
             raise TestbedError(f"the store has no results of {metric}; run eval.py, or db.py --import-results FILE")

@@ -37,7 +37,7 @@ class Served:
     Args:
         db_url: The store.
         catalog: The registry.
-        metric: The metric that is shown first; None for each setting's main one.
+        metric: The metric of the table; None for top-1.
         shown: The store's name on the page.
     """
 
@@ -117,7 +117,7 @@ class Served:
             self._store = Store.open(self._db_url)
         state = self._store.state()
         if self._explorer is None or state != self._state:
-            self._explorer = make_explorer(self._store, self._catalog, self._metric, self._shown)
+            self._explorer = make_explorer(self._store, self._catalog, self._shown)
             self._pictures = Pictures(self._store, self._catalog)
             self._state = state
             self._kept.clear()

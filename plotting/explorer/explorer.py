@@ -41,14 +41,13 @@ class Index:
 
 
 def make_explorer(
-    store: Store, catalog: Catalog, metric: str | None, shown: str, chosen: Mapping[str, Sequence[int]] | None = None
+    store: Store, catalog: Catalog, shown: str, chosen: Mapping[str, Sequence[int]] | None = None
 ) -> Explorer:
     """The documents of a store.
 
     Args:
         store: The results store.
         catalog: The registry; models and settings may be unknown to it.
-        metric: The metric that is shown first; None for each setting's main one.
         shown: The store's name on the page.
         chosen: For an export, setting → the positions of its samples that are in it; None for all samples of all.
     """

@@ -155,7 +155,7 @@ def site(world: tuple[str, Catalog], tmp_path_factory: pytest.TempPathFactory) -
     out = tmp_path_factory.mktemp("site")
     with Store.open(world[0]) as store:
         chosen = choose_samples(store, ["*"], CHOSEN)
-        explorer = make_explorer(store, world[1], None, "samples.db", chosen)
+        explorer = make_explorer(store, world[1], "samples.db", chosen)
         table = {**site_data(world[0]), "source": "samples.db"}
         write(out, explorer, table, samples_part(explorer), Pictures(store, world[1]), chosen)
     return out

@@ -61,5 +61,5 @@ window.T = (() => {
     draw();
   }
   const announce = (text) => { live.textContent = text; };
-  return { load, give, state, link, change, element, name, announce, pins: () => [], view: (key, given) => views.set(key, given), start };
+  return { load, give, state, link, change, element, name, announce, pins: () => [], view: (key, given) => views.set(key, given), has: (key) => views.has(key), start };
 })();
