@@ -169,6 +169,17 @@ def test_judged_captions_are_compared_with_each_reference(part, of):
     assert found[1]["cosine"] == pytest.approx(one @ other / np.linalg.norm(one) / np.linalg.norm(other), abs=1e-4)
 
 
+def test_judged_answers_show_what_the_judge_said_of_those_that_it_was_asked_about(part, of):
+    chunk = of("questions@judge", "/chunk/0")
+    models = {each["model"]: each for each in of("questions@judge")["evaluations"]}
+    found = part.document(f"details/{models['lettered']['id']}/0")
+    assert found[1] == []  # rules read "The answer is B."
+    for position in (0, 2, 4):
+        (said,) = found[position]
+        assert (said["judge"], said["reply"]) == ("judge", "A")
+        assert said["score"] == (chunk["samples"][position]["target"]["answer"] == "A")
+
+
 def test_filters_count_the_models_that_are_right(opened, of, part):
     found = of("plain", "/filters")
     scores = [next(iter(opened.scores(each["id"], "top1").values())) for each in of("plain")["evaluations"]]
@@ -222,6 +233,9 @@ def test_rows_are_read_from_both_databases_as_the_whole_is(store, tmp_path):
     assert rows.score_rows({one.id: [5, 1]}, ["top1"])[one.id]["top1"] == [whole[5], whole[1]]
     blocks = [(start, values.shape) for start, values in rows.output_blocks(one.id, "logits")]
     assert blocks == [(0, (6, 4))]
+    with Store.open(store.full_url, "write", str(tmp_path / "outputs")) as outside:
+        other = put(outside, "outside", "photos", samples_of([0, 1, 2, 3, 1, 2]), logits)
+        assert (np.stack(outside.output_rows("logits", {other.id: [3, 5]})[other.id]) == logits[[3, 5]]).all()
     before = rows.state()
     put(store, "b", "photos", samples_of([0, 1]), saying([0, 1]))
     assert rows.state() != before
