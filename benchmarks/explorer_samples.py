@@ -120,33 +120,49 @@ def drive(address: str, where: str, samples: int, repeats: int) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
 
+        page = browser.new_page()
+
         def opened(view: str, seen: str) -> None:
-            page = browser.new_page()
+            page.goto("about:blank")
             page.goto(f"{address}#/{view}")
             page.wait_for_selector(seen)
-            page.close()
 
         def sample(number: int) -> None:
             at = number * 97 * samples // 1000 % samples
             opened(f"sample/{SETTING}/folder%2F{at:06d}.jpg?at={at}", "table.answers tbody tr:nth-child(5)")
 
-        tell(f"{where}: a new tab with a sample", sample, repeats)
-        tell(f"{where}: by its id alone", lambda number: opened(
-            f"sample/{SETTING}/folder%2F{number * samples // 10:06d}.jpg", "table.answers tbody tr:nth-child(5)"), repeats)  # fmt: skip
-        page = browser.new_page()
+        tell(f"{where}: the page with a sample", sample, repeats)
+
+        def by_id(number: int) -> None:
+            opened(f"sample/{SETTING}/folder%2F{number * samples // 10:06d}.jpg", "table.answers tbody tr:nth-child(5)")
+
+        tell(f"{where}: by its id alone", by_id, repeats)
         page.goto(f"{address}#/sample/{SETTING}/folder%2F000000.jpg?at=0")
         page.wait_for_selector("table.answers")
 
         def forward(number: int) -> None:
-            before = page.locator("h1").inner_text()
+            before = page.locator("h1").first.inner_text()
             page.keyboard.press("ArrowRight")
-            page.wait_for_function("before => document.querySelector('h1').innerText !== before", arg=before)
+            page.wait_for_function("before => document.querySelector('main h1').innerText !== before", arg=before)
 
         tell(f"{where}: the next sample", forward, repeats)
-        tell(f"{where}: the grid, least confident first", lambda number: opened(
-            f"samples/{SETTING}?model=model-{number + 1:03d}&sort=unsure", ".gallery li:nth-child(60)"), repeats)  # fmt: skip
-        tell(f"{where}: two models compared", lambda number: opened(
-            f"compare/{number + 1}/{number + 2}", "table.squares"), repeats)  # fmt: skip
+
+        def elsewhere(number: int) -> None:
+            at = (number * 131 + 50) * samples // 1000 % samples
+            page.evaluate(f"location.hash = '#/sample/{SETTING}/folder%2F{at:06d}.jpg?at={at}'")
+            name = f"folder/{at:06d}.jpg"
+            page.wait_for_function("name => document.querySelector('main h1').innerText === name", arg=name)
+
+        tell(f"{where}: another sample in the same tab", elsewhere, repeats)
+
+        def grid(number: int) -> None:
+            opened(f"samples/{SETTING}?model=model-{number + 1:03d}&sort=unsure", ".gallery li:nth-child(60)")
+
+        def pair(number: int) -> None:
+            opened(f"compare/{number + 1}/{number + 2}", "table.squares")
+
+        tell(f"{where}: the grid, least confident first", grid, repeats)
+        tell(f"{where}: two models compared", pair, repeats)
         browser.close()
 
 
@@ -171,6 +187,7 @@ def main(samples: int, models: int, classes: int, repeats: int, exported: int, f
             drive(url, "server", samples, repeats)
         words = ["--db-url", str(path), "--out", str(place / "site"), "--samples", SETTING]
         export = [sys.executable, "-m", "testbed.plotting.site", *words, "--samples-limit", str(exported)]
+        shutil.rmtree(place / "site", ignore_errors=True)
         took = seconds(lambda: subprocess.run(export, check=True, capture_output=True))
         size = sum(each.stat().st_size for each in (place / "site").rglob("*") if each.is_file())
         click.echo(f"{exported:,} samples exported in {took:.0f} s, {size / 1e6:.0f} MB")

@@ -9,6 +9,7 @@ import click
 
 from testbed.console.options import ManyWords, ManyWordsCommand, data_root_option, run_command, store_options, use
 from testbed.console.output import count
+from testbed.errors import TestbedError
 from testbed.inputs import Inputs
 
 LIMIT = 500
@@ -57,6 +58,8 @@ def command(
         chosen = choose_samples(store, samples, samples_limit)
         shown = store.display_url.rpartition("/")[2]
         explorer = make_explorer(store, registry, metric, shown, chosen)
+        if metric is not None and metric not in explorer.document("index")["metrics"]:
+            raise TestbedError(f"the store has no results of {metric}; run eval.py, or db.py --import-results FILE")
         pictures = Pictures(store, registry)
         done = write(out, explorer, samples_part(explorer), pictures, chosen, lambda note: click.echo(note, err=True))
     samples_told = f", {count(sum(map(len, chosen.values())), 'sample')} of {count(len(chosen), 'setting')}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from toy import noisy, toy_catalog, toy_model, toy_setting
-from toy_captions import captioner, repeat, vary
+from toy_captions import captioner, hash_encoder, vary
 from toy_towers import Targets, toy_encoder
 
 from testbed.answers import prompts
@@ -14,6 +15,8 @@ from testbed.data.source import Source
 from testbed.eval_settings.digit_questions import DigitQuestionsTable
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.options import RunOptions
+from testbed.models.base.capability import Generation, GenerationConfig, Message
+from testbed.models.base.generator import Generator
 from testbed.registry import Catalog
 from testbed.runner.run import run
 
@@ -30,6 +33,14 @@ class Referenced(Targets):
         source.targets = [[vary(number), "a picture"] for number in range(len(source.ids))]
         source.class_names = None
         return source
+
+
+class Judge:
+    """Takes every answer for option A."""
+
+    def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation]:
+        """A letter for each message."""
+        return [Generation("A")] * len(messages)
 
 
 class FewQuestions(DigitQuestionsTable):
@@ -58,6 +69,8 @@ def sample_catalog() -> Catalog:
         EvalSetting("choices", Targets("choices", SMALL), SMALL, task="selection"),
         EvalSetting("pairs", Targets("captions", SMALL), SMALL, task="clip_score"),
         EvalSetting("described", Referenced("captions", SMALL), SMALL, task="captioning"),
+        hash_encoder("hash"),
+        Generator("judge", Judge, eval_batch_size=8, weights="1"),
         EvalSetting(
             "questions",
             FewQuestions("choice"),
@@ -70,7 +83,18 @@ def sample_catalog() -> Catalog:
 
 def fill(url: str, catalog: Catalog) -> None:
     """Evaluates all models on all settings; cells that do not go together are unsupported."""
-    settings = ["plain", "noisy", "labels", "captions", "choices", "pairs", "described", "questions"]
+    settings = [
+        "plain",
+        "noisy",
+        "labels",
+        "captions",
+        "choices",
+        "pairs",
+        "described",
+        "described@hash",
+        "questions",
+        "questions@judge",
+    ]
     report = run(
         catalog, RunOptions(db_url=url, executor="inline"), ["one", "two", "tower", "varied", "lettered"], settings
     )
@@ -84,4 +108,4 @@ def sample_store(folder: Path) -> tuple[str, Catalog]:
     return str(folder / "samples.db"), catalog
 
 
-__all__ = ["BROKEN", "COUNT", "SMALL", "fill", "repeat", "sample_catalog", "sample_store"]
+__all__ = ["BROKEN", "COUNT", "SMALL", "fill", "sample_catalog", "sample_store"]

@@ -30,7 +30,7 @@ class EvaluationArrays:
         confidence: The share of that class, float [n], or NaN.
         errors: Positions of the samples that could not be read.
         top: The best classes and their shares, [kept samples, k] each; None where they were not kept.
-        top_rows: Position → row of ``top``.
+        kept: The positions of these samples, in order.
     """
 
     score: Array
@@ -38,16 +38,16 @@ class EvaluationArrays:
     confidence: Array | None
     errors: frozenset[int]
     top: tuple[Array, Array] | None
-    top_rows: dict[int, int]
+    kept: Array
 
     def has_top(self, positions: Sequence[int]) -> bool:
         """Whether the best classes of these samples are known."""
-        return self.top is not None and all(each in self.top_rows for each in positions)
+        return self.top is not None and bool(np.isin(positions, self.kept).all())
 
     def top_of(self, positions: Sequence[int]) -> tuple[Array, Array]:
         """The best classes of samples."""
         assert self.top is not None
-        rows = [self.top_rows[each] for each in positions]
+        rows = np.searchsorted(self.kept, positions)
         return self.top[0][rows], self.top[1][rows]
 
 
@@ -57,7 +57,7 @@ def arrays_of(samples: SettingSamples, shown: Shown, keep: Sequence[int], multil
     Args:
         samples: Of its setting.
         shown: The evaluation.
-        keep: Samples whose best classes are kept.
+        keep: Positions of the samples whose best classes are kept, in order.
         multilabel: Whether a sample may have several classes.
     """
     errors = samples.store.sample_errors(shown.id)
@@ -65,23 +65,23 @@ def arrays_of(samples: SettingSamples, shown: Shown, keep: Sequence[int], multil
     there = {int(at): place for place, at in enumerate(own) if at >= 0} if errors else {}
     unread = frozenset(there[at] for at in errors if at in there)
     score = _score(samples, shown, own)
+    kept = np.asarray(keep, dtype=np.int64)
     if shown.kind != LOGITS:
-        return EvaluationArrays(score, None, None, unread, None, {})
-    prediction = np.full(samples.size, -1, dtype=np.int64)
-    confidence = np.full(samples.size, np.nan)
-    kept = np.array(sorted(keep), dtype=np.int64)
+        return EvaluationArrays(score, None, None, unread, None, kept)
+    prediction = np.full(samples.size, -1, dtype=np.int32)
+    confidence = np.full(samples.size, np.nan, dtype=np.float32)
     top: tuple[Array, Array] | None = None
     for positions, logits in samples.blocks(shown):
         best, shares = top_classes(shown, logits, multilabel)
         prediction[positions], confidence[positions] = best[:, 0], shares[:, 0]
         if top is None:
-            top = np.full((len(kept), best.shape[1]), -1), np.full((len(kept), best.shape[1]), np.nan)
+            shape = len(kept), best.shape[1]
+            top = np.full(shape, -1, dtype=np.int32), np.full(shape, np.nan, dtype=np.float32)
         rows = np.searchsorted(kept, positions)
         here = np.flatnonzero(np.isin(positions, kept))
         top[0][rows[here]], top[1][rows[here]] = best[here], shares[here]
-    rows_of = {int(position): row for row, position in enumerate(kept)}
     sure = None if multilabel else confidence  # a logit is no share
-    return EvaluationArrays(score, prediction, sure, unread, top if len(kept) else None, rows_of)
+    return EvaluationArrays(score, prediction, sure, unread, top if len(kept) else None, kept)
 
 
 def _wide(values: Array, width: int) -> Array:
@@ -98,7 +98,7 @@ def _score(samples: SettingSamples, shown: Shown, own: Array) -> Array:
         own: From `SettingSamples.places_in`.
     """
     name = shown.right or shown.main
-    found = np.full(samples.size, np.nan)
+    found = np.full(samples.size, np.nan, dtype=np.float32)
     if name is None:
         return found
     values = next(iter(samples.store.scores(shown.id, name).values()))

@@ -11,7 +11,11 @@ import numpy as np
 from testbed.errors import TestbedError
 from testbed.metrics.retrieval_scores import flat_captions
 from testbed.plotting.explorer.evaluated import SettingSamples, Shown
+from testbed.tasks.caption_clip_score import CaptionClipScore
+from testbed.tasks.caption_similarity import CaptionSimilarity
+from testbed.tasks.clip_score import prefix
 from testbed.tasks.judged_answers import JudgedAnswers
+from testbed.tasks.parts.generation import texts_and_status
 from testbed.tasks.retrieval import Retrieval
 from testbed.tasks.selection import CaptionSelection
 from testbed.tasks.task_base import get_task
@@ -25,7 +29,13 @@ Array = np.ndarray[Any, Any]
 
 TOP = 5  # items retrieved
 _KEPT = 2  # evaluations whose embeddings are in memory
-_KINDS: dict[type[Any], str] = {Retrieval: "retrieval", CaptionSelection: "selection", JudgedAnswers: "judged"}
+_KINDS: dict[type[Any], str] = {
+    Retrieval: "retrieval",
+    CaptionSelection: "selection",
+    JudgedAnswers: "judged",
+    CaptionSimilarity: "references",
+    CaptionClipScore: "references",
+}
 
 
 class Details:
@@ -37,7 +47,7 @@ class Details:
         self._kept: OrderedDict[int, Callable[[int], Any]] = OrderedDict()
 
     def kind(self, samples: SettingSamples, shown: Shown) -> str | None:
-        """Which details there are: ``"retrieval"``, ``"selection"``, ``"judged"``, or None."""
+        """Which details there are: a value of `_KINDS`, or None."""
         setting = self._setting(samples.name)
         return None if setting is None or not shown.kind else _kind_of(setting)
 
@@ -57,7 +67,7 @@ class Details:
 
     def _teller(self, samples: SettingSamples, shown: Shown, setting: EvalSetting) -> Callable[[int], Any]:
         if shown.id not in self._kept:
-            makers = {"retrieval": _retrieval, "selection": _selection, "judged": _judged}
+            makers = {"retrieval": _retrieval, "selection": _selection, "judged": _judged, "references": _references}
             self._kept[shown.id] = makers[str(_kind_of(setting))](samples, shown, setting)
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
@@ -150,6 +160,24 @@ def _selection(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> C
             for each in (groups[info.group] if info.group is not None else [position])
         ]
         return {"captions": captions, "images": rows}
+
+    return tell
+
+
+def _references(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> Callable[[int], Any]:
+    """The cosine of a caption and each of its references, as the judge embeds them."""
+    values = samples.values_of(shown, setting)
+    captions, _ = texts_and_status(values.outputs)
+    before = prefix(setting) if isinstance(get_task(setting.task), CaptionClipScore) else ""
+
+    def tell(position: int) -> list[dict[str, Any]]:
+        caption, references = captions[position], values.samples[position].target
+        if not caption:
+            return []
+        embedded = _normalized(values.texts([before + caption, *(before + each.strip() for each in references)]))
+        cosines = embedded[1:] @ embedded[0]
+        pairs = zip(references, cosines, strict=True)
+        return [{"reference": text, "cosine": _rounded(cosine)} for text, cosine in pairs]
 
     return tell
 

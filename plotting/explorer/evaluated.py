@@ -224,7 +224,7 @@ class SettingSamples:
         return [found[each.id] if each.id in found else self.output_rows(each, positions) for each in self.shown]
 
     def blocks(self, shown: Shown) -> Iterator[tuple[Array, Array]]:
-        """The outputs of an evaluation, a stored chunk at a time: positions of samples [m], and their outputs [m, …]."""
+        """The outputs of an evaluation, a stored chunk at a time: positions of samples [m], their outputs [m, …]."""
         own = self.places_in(shown)
         known = np.flatnonzero(own >= 0)
         root, places = self.store.source_places(shown.id, own[known].tolist())

@@ -9,6 +9,7 @@ from testbed.plotting.explorer.cells import Cells
 from testbed.plotting.explorer.documents import Explorer
 from testbed.plotting.explorer.overview import Overview
 from testbed.plotting.explorer.samples import SamplesPart
+from testbed.tasks.image_embedding import task as image_embedding
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
@@ -27,8 +28,12 @@ def make_explorer(
         shown: The store's name on the page.
         chosen: For an export, setting → the positions of its samples that are in it; None for all samples of all.
     """
-    settings = sorted({each.eval_setting for each in store.evaluations()})
-    overview = Overview(store, settings, shown, metric)
+    evaluations = store.evaluations()
+    settings = sorted({each.eval_setting for each in evaluations})
+    embedded = {name for name, (task, _) in store.tasks().items() if task == image_embedding.name}
+    complete = {each.eval_setting for each in evaluations if each.dataset_id is not None and each.status == "complete"}
+    sampled = complete - embedded if chosen is None else set(chosen)
+    overview = Overview(store, settings, shown, metric, sampled)
     return Explorer([overview, Cells(store), SamplesPart(store, catalog, settings, chosen)])
 
 

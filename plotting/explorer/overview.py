@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -68,11 +68,20 @@ class Overview:
         settings: The names of the settings, by number.
         source: The store's name.
         metric: The metric of all columns; None for each setting's main one.
+        sampled: The settings whose samples are there.
     """
 
-    def __init__(self, store: Store, settings: Sequence[str], source: str, metric: str | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        settings: Sequence[str],
+        source: str,
+        metric: str | None = None,
+        sampled: Collection[str] = (),
+    ) -> None:
         self.store = store
         self.settings = list(settings)
+        self.sampled = set(sampled)
         self.source = source
         self.metric = metric
 
@@ -141,6 +150,7 @@ class Overview:
             "source": self.source,
             "written": datetime.now(UTC).strftime("%Y-%m-%d"),
             "standard": STANDARD,
+            "metrics": sorted({metric for metrics in self._metrics.values() for metric in metrics}),
             "notFitted": list(NOT_FITTED),
             "types": [{"name": name, "colour": colour, "symbol": symbol} for name, (colour, symbol) in TYPES.items()],
             "models": {
@@ -150,7 +160,12 @@ class Overview:
                 "pretraining": [pretraining_of(name) for name in names],
             },
             "settings": [
-                {"name": name, "metrics": sorted(self._metrics.get(name, {})), "n": self._size(name)}
+                {
+                    "name": name,
+                    "metrics": sorted(self._metrics.get(name, {})),
+                    "n": self._size(name),
+                    "samples": name in self.sampled,
+                }
                 for name in self.settings
             ],
             "columns": [

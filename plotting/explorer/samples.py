@@ -233,7 +233,7 @@ class SamplesPart:
         found: dict[str, Any] = {
             "samples": [_sample(position, infos[position]) for position in positions],
             "scores": self._scores(samples, own),
-            "errors": self._errors(samples, own),
+            "errors": self._errors(samples, own, [infos[position].id for position in positions]),
         }
         if samples.kind == LOGITS:
             found["top"] = self._top(samples, positions)
@@ -273,16 +273,18 @@ class SamplesPart:
             for name in every
         }
 
-    def _errors(self, samples: SettingSamples, own: Mapping[int, Sequence[int | None]]) -> dict[str, dict[str, str]]:
-        """Place of the evaluation → place of the sample → why it could not be read."""
+    def _errors(
+        self, samples: SettingSamples, own: Mapping[int, Sequence[int | None]], ids: Sequence[str]
+    ) -> dict[str, dict[str, str]]:
+        """Place of the evaluation → place of the sample → why it could not be read, without the folder of the data."""
         errors = self.store.error_rows(each.root for each in samples.shown)
         found: dict[str, dict[str, str]] = {}
         for number, each in enumerate(samples.shown):
             if each.root in errors:
                 of = errors[each.root] if each.root == each.id else self.store.sample_errors(each.id)
-                said = {str(place): of[at] for place, at in enumerate(own[each.id]) if at is not None and at in of}
-                if said:
-                    found[str(number)] = said
+                there = [(place, at) for place, at in enumerate(own[each.id]) if at is not None and at in of]
+                if there:
+                    found[str(number)] = {str(place): without_folder(of[at], ids[place]) for place, at in there}
         return found
 
     def _details(self, number: int, chunk: int) -> list[Any]:
@@ -304,6 +306,11 @@ class SamplesPart:
                 for chunk in chunks:
                     found |= retrieved_in(self._details(each.id, chunk))
         return found
+
+
+def without_folder(reason: str, sample: str) -> str:
+    """A reason that names a sample's file by the sample's id alone."""
+    return re.sub(rf"\S*/{re.escape(sample)}", lambda _: sample, reason)
 
 
 def _sample(position: int, info: Any) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class Page:
         db_url: The store.
         host: The address to listen on.
         port: The port; 0 picks a free one.
-        metric: The metric that is shown first; None for each setting's main one.
+        metric: The metric of the table; None for top-1.
         shown: The store's name on the page.
 
     Raises:

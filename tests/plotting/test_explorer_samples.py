@@ -16,13 +16,14 @@ from PIL import Image
 from sample_world import BROKEN, COUNT, SMALL, sample_store
 from scipy.special import softmax
 from stored_cells import NAMES, put, samples_of, saying
+from toy_captions import hashed, vary
 
 from testbed.db.sample_rows import SampleRows
 from testbed.db.store import Store
 from testbed.plotting.explorer.evaluated import SettingSamples
 from testbed.plotting.explorer.export import choose_samples
 from testbed.plotting.explorer.pictures import CLEAN, OWN, SIDE, Pictures
-from testbed.plotting.explorer.samples import SamplesPart
+from testbed.plotting.explorer.samples import SamplesPart, without_folder
 from testbed.plotting.explorer.thumbnails import store_thumbnails
 from testbed.registry import Catalog
 
@@ -96,6 +97,12 @@ def test_a_sample_that_could_not_be_read_shows_its_error_and_no_classes(of):
     assert np.isnan(unpacked(chunk["top"]["classes"]).reshape(2, -1, 5)[:, BROKEN]).all()
 
 
+def test_a_reason_does_not_name_the_folder_of_the_data():
+    reason = "/data/my own/val/n01/a.jpg cannot be decoded"
+    assert without_folder("/data/val/n01/a.jpg cannot be decoded", "n01/a.jpg") == "n01/a.jpg cannot be decoded"
+    assert without_folder(reason, "b.jpg") == reason
+
+
 def test_labels_of_several_classes_are_ranked_by_their_logits(opened, of):
     chunk = of("labels", "/chunk/0")
     logits = opened.read_outputs(of("labels")["evaluations"][0]["id"], "logits")
@@ -153,6 +160,26 @@ def test_choices_are_compared_by_cosine_and_pairs_have_a_score_for_each_caption(
     assert set(of("pairs", "/chunk/0")["scores"]) == {"clip_score", "cosine.1", "cosine.2"}
 
 
+def test_judged_captions_are_compared_with_each_reference(part, of):
+    (varied,) = [each for each in of("described@hash")["evaluations"] if each["model"] == "varied"]
+    found = part.document(f"details/{varied['id']}/0")[3]
+    assert [each["reference"] for each in found] == [vary(3), "a picture"]
+    one, other = (hashed([text])[0].numpy() for text in (vary(3), "a picture"))
+    assert found[0]["cosine"] == 1
+    assert found[1]["cosine"] == pytest.approx(one @ other / np.linalg.norm(one) / np.linalg.norm(other), abs=1e-4)
+
+
+def test_judged_answers_show_what_the_judge_said_of_those_that_it_was_asked_about(part, of):
+    chunk = of("questions@judge", "/chunk/0")
+    models = {each["model"]: each for each in of("questions@judge")["evaluations"]}
+    found = part.document(f"details/{models['lettered']['id']}/0")
+    assert found[1] == []  # rules read "The answer is B."
+    for position in (0, 2, 4):
+        (said,) = found[position]
+        assert (said["judge"], said["reply"]) == ("judge", "A")
+        assert said["score"] == (chunk["samples"][position]["target"]["answer"] == "A")
+
+
 def test_filters_count_the_models_that_are_right(opened, of, part):
     found = of("plain", "/filters")
     scores = [next(iter(opened.scores(each["id"], "top1").values())) for each in of("plain")["evaluations"]]
@@ -206,6 +233,9 @@ def test_rows_are_read_from_both_databases_as_the_whole_is(store, tmp_path):
     assert rows.score_rows({one.id: [5, 1]}, ["top1"])[one.id]["top1"] == [whole[5], whole[1]]
     blocks = [(start, values.shape) for start, values in rows.output_blocks(one.id, "logits")]
     assert blocks == [(0, (6, 4))]
+    with Store.open(store.full_url, "write", str(tmp_path / "outputs")) as outside:
+        other = put(outside, "outside", "photos", samples_of([0, 1, 2, 3, 1, 2]), logits)
+        assert (np.stack(outside.output_rows("logits", {other.id: [3, 5]})[other.id]) == logits[[3, 5]]).all()
     before = rows.state()
     put(store, "b", "photos", samples_of([0, 1]), saying([0, 1]))
     assert rows.state() != before

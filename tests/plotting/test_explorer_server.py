@@ -80,6 +80,7 @@ def test_the_server_gives_the_page_its_documents_and_pictures_and_nothing_else(s
     assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert b'<script src="sample.js">' in content
     assert headers["X-Content-Type-Options"] == "nosniff"
+    assert b"window.TESTBED = {" in get(f"{server}/data.js")[1]
     settings = [each["name"] for each in document(server, "index")["settings"]]
     place = settings.index("noisy")
     assert document(server, f"samples/{place}")["setting"] == "noisy"
@@ -320,6 +321,7 @@ def close(opened: Any, first: np.ndarray[Any, Any], second: np.ndarray[Any, Any]
 
 
 VIEWS = (
+    "start",
     "sample/noisy/toy%2F0000",
     "sample/captions/toy%2F0000",
     "sample/described/toy%2F0000",

@@ -20,12 +20,12 @@
   const step = (given) => (given && given["!spec"] ? `${given.type}: ${Object.entries(given["!spec"]).filter(([, value]) => value !== null).map(([key, value]) => `${key} ${Array.isArray(value) ? value.map((each) => (typeof each === "number" ? Number(each.toPrecision(4)) : told(each))).join(" ") : told(value)}`).join(", ")}` : told(given));
   const flat = (value) => Object.entries(value || {}).map(([key, each]) => `${key} ${typeof each === "object" && each !== null && !Array.isArray(each) ? `(${flat(each)})` : told(each)}`).join(", ");
 
-  function content(of) {
+  function content(of, sampled) {
     const overall = of.metrics.filter(([, slice]) => slice === "overall"), slices = of.metrics.length - overall.length + of.moreMetrics;
     const other = E("input", { id: "other-evaluation", type: "number", min: 1, size: 8, value: (of.history.find(([id]) => id !== of.id) || [""])[0] });
     return [
       E("p", { class: "note" }, E("a", { href: T.link("model", [of.model]) }, T.name(of.model)), " on ", E("a", { href: T.link("setting", [of.setting]) }, T.name(of.setting)), ". ",
-        E("a", { href: T.link("samples", [of.setting], { model: of.model }) }, "Samples"), of.logits ? ", " : "", of.logits ? E("a", { href: T.link("confusion", [of.id]) }, "confusions") : "", `. Status: ${of.status}${of.error ? ` (${of.error})` : ""}.`),
+        sampled ? [E("a", { href: T.link("samples", [of.setting], { model: of.model }) }, "Samples"), of.logits ? ", " : ". "] : "", of.logits ? E("a", { href: T.link("confusion", [of.id]) }, "confusions") : "", ` Status: ${of.status}${of.error ? ` (${of.error})` : ""}.`),
       E("h3", {}, "Metrics"),
       T.table({ id: "metrics", caption: "Metrics of all samples", count: overall.length, columns: [{ key: "metric", label: "metric", heading: true }, { key: "value", label: "value", number: true }, { key: "interval", label: "95 %", number: true }, { key: "n", label: "n", number: true }, { key: "unit", label: "unit" }],
         rowAt: (at) => {
@@ -43,14 +43,15 @@
       E("form", { class: "controls", onsubmit: (event) => { event.preventDefault(); if (other.value) location.hash = T.link("difference", [of.id, other.value]); } }, E("label", {}, "Difference to evaluation", other), E("button", { id: "difference-go" }, "Show")),
     ].filter(Boolean);
   }
+  const hasSamples = async (of) => ((await T.index()).settings.find((each) => each.name === of.setting) || {}).samples;
   /* Opens an evaluation beside the table; the focus returns to the link when it is closed. */
   async function drawer(event, id) {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
     const dialog = T.at("drawer"), from = event.currentTarget, column = from.closest("[data-column]"), row = from.closest("tr");
     try {
-      const of = await cell(id);
-      dialog.replaceChildren(E("div", { class: "bar" }, E("h2", {}, `Evaluation ${id}`), E("a", { href: T.link("cell", [id]) }, "Permanent link"), E("button", { type: "button", id: "close", onclick: () => dialog.close() }, "Close")), ...content(of));
+      const of = await cell(id), sampled = await hasSamples(of);
+      dialog.replaceChildren(E("div", { class: "bar" }, E("h2", {}, `Evaluation ${id}`), E("a", { href: T.link("cell", [id]) }, "Permanent link"), E("button", { type: "button", id: "close", onclick: () => dialog.close() }, "Close")), ...content(of, sampled));
       dialog.addEventListener("close", () => { if (from.isConnected) from.focus(); }, { once: true });
       dialog.showModal();
       T.announce(`Evaluation ${id}`);
@@ -61,8 +62,8 @@
     return [column, row];
   }
   async function cellView(state, main, current) {
-    const of = await cell(Number(state.parts[0]));
-    if (current()) main.replaceChildren(E("h2", {}, `Evaluation ${of.id}`), ...content(of));
+    const of = await cell(Number(state.parts[0])), sampled = await hasSamples(of);
+    if (current()) main.replaceChildren(E("h2", {}, `Evaluation ${of.id}`), ...content(of, sampled));
   }
 
   // Differences ------------------------------------------------------------------------------------------------------

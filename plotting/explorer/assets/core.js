@@ -137,5 +137,5 @@ window.T = (() => {
     addEventListener("hashchange", draw);
     draw();
   }
-  return { load, give, state, link, change, pins, pin, element, name, choose, box, percent, points, announce, show, hide, view, draw, start, at };
+  return { load, give, state, link, change, pins, pin, element, name, choose, box, percent, points, announce, show, hide, view, has: (key) => views.has(key), draw, start, at };
 })();

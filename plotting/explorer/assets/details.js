@@ -3,7 +3,7 @@
 (() => {
   const S = () => T.samples;
   const E = (...given) => T.element(...given);
-  const HEADS = { retrieval: "Retrieved", selection: "Similarities", judged: "Judges" };
+  const HEADS = { retrieval: "Retrieved", selection: "Similarities", judged: "Judges", references: "Similarity to each reference" };
 
   T.sampleDetails = function (meta, rows, chunk, at, query) {
     const with_ = rows.filter((each) => each.details);
@@ -50,5 +50,10 @@
     return E("div", {}, ...found.map((each) => E("div", { class: "judge" }, E("h3", {}, T.name(each.judge)), E("div", { class: "words" }, each.reply || "no reply"),
       each.second ? E("div", { class: "words" }, each.second) : null, E("p", { class: "note" }, `score: ${S().number(each.score)}`))));
   }
-  const DRAW = { retrieval, selection, judged };
+  function references(meta, found) {
+    if (!found.length) return E("p", {}, "There is no caption to compare, or no reference.");
+    const best = Math.max(...found.map((each) => each.cosine));
+    return E("ol", { class: "captions" }, ...found.map((each) => E("li", {}, each.reference, E("span", { class: "share" }, ` cosine ${S().number(each.cosine)}`), each.cosine === best && found.length > 1 ? E("strong", {}, " (most similar)") : null)));
+  }
+  const DRAW = { retrieval, selection, judged, references };
 })();

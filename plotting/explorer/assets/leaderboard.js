@@ -77,12 +77,11 @@
     T.announce(`sorted by ${name}, ${next ? "ascending" : "descending"}`);
   }
   function controls(index, query, loaded, metric) {
-    const names = [...new Set(index.settings.flatMap((each) => each.metrics))].sort();
     const check = (label, key, on, off) => E("label", { class: "check" }, E("input", { type: "checkbox", id: `check-${key}`, checked: (query.get(key) ?? off) === on, onchange: (event) => T.change({ [key]: event.target.checked === (on === "1") ? "1" : "0" }) }), label);
     return E("div", { class: "controls" },
       T.box("Models and columns", "find", query.get("find"), { placeholder: "resnet* type:standard on:imagenet-*", size: 30 }),
       T.box("Columns, between |", "cols", query.get("cols"), { placeholder: "val|imagenet-r|avg_*", size: 22 }),
-      T.choose("Metric", "metric", [{ value: "", text: "main metric of each setting" }, ...names], metric), ...facets(index, query),
+      T.choose("Metric", "metric", [{ value: "", text: "main metric of each setting" }, ...index.metrics], metric), ...facets(index, query),
       check("average of the columns", "mean", "1", "0"), check("95 % intervals", "ci", "1", "0"), check("shade ties with the best", "ties", "1", "1"),
       E("button", { type: "button", id: "all-columns", onclick: () => T.change({ cols: "*" }) }, `All ${index.columns.length} columns`),
       E("button", { type: "button", id: "clear", onclick: () => { location.hash = T.link("leaderboard", [], {}); } }, "Clear"));

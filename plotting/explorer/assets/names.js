@@ -36,7 +36,7 @@
     if (!current()) return;
     const rows = index.models.filter(({ at }) => !Number.isNaN(of.value[at])).sort((a, b) => (of.lower ? 1 : -1) * (of.value[a.at] - of.value[b.at]) || a.at - b.at);
     const metrics = about.setting === null ? [] : index.settings[about.setting].metrics, setting = about.setting === null ? null : index.settings[about.setting].name, first = index.columns[0].name;
-    const links = [E("a", { href: T.link("plot", [], { x: first, y: name }) }, `Plot against ${first}`), ...(setting && of.id.some(Boolean) ? [", ", E("a", { href: T.link("samples", [setting]) }, "samples")] : [])];
+    const links = [E("a", { href: T.link("plot", [], { x: first, y: name }) }, `Plot against ${first}`), ...(setting && index.settings[about.setting].samples ? [", ", E("a", { href: T.link("samples", [setting]) }, "samples")] : [])];
     main.replaceChildren(E("h2", {}, T.name(name)), E("p", { class: "note" }, `${about.group}${about.n ? `; ${about.n.toLocaleString("en")} samples` : ""}; ${rows.length} models; ${of.lower ? "lower" : "higher"} is better. `, ...links),
       E("div", { class: "controls" }, metrics.length > 1 ? T.choose("Metric", "metric", metrics, of.metric) : null), compareForm(of, index, rows),
       T.exports(name, { rows: () => [["model", "model_type", of.metric, "low", "high"], ...rows.map((each) => [each.name, each.type, of.value[each.at], ...T.interval(of, each.at).map((v) => (Number.isNaN(v) ? "" : v))])] }),

@@ -122,7 +122,7 @@
         E("thead", {}, E("tr", {}, ...heads.map((each) => E("th", { scope: "col" }, T.name(each))))),
         E("tbody", {}, ...rows)));
   }
-  const modelCell = (meta, each) => E("th", { scope: "row" }, E("a", { href: T.link("cell", [each.id]) }, T.name(each.model)));
+  const modelCell = (meta, each) => E("th", { scope: "row" }, T.has("cell") ? E("a", { href: T.link("cell", [each.id]) }, T.name(each.model)) : T.name(each.model));
   function logitsTable(meta, sample, doc, rows) {
     const ordinals = ["1st", "2nd", "3rd", "4th", "5th"].slice(0, doc.top.k);
     const body = rows.map((each) => E("tr", {}, modelCell(meta, each), E("td", {}, mark(each.right)),
@@ -165,7 +165,7 @@
       const kept = new URLSearchParams([...state.query].filter(([key]) => S().FILTERS.includes(key)));
       main.replaceChildren(
         E("div", { class: "head" }, E("h1", {}, T.name(sample.id)), steps(near)),
-        E("p", { class: "note" }, "A sample of ", E("a", { href: T.link("samples", [name], kept) }, T.name(name)), ". ", E("a", { href: T.link("sample", [name, id]), class: "permanent" }, "Permanent link"),
+        E("p", { class: "note" }, "A sample of ", E("a", { href: T.link("samples", [name], Object.fromEntries(kept)) }, T.name(name)), ". ", E("a", { href: T.link("sample", [name, id]), class: "permanent" }, "Permanent link"),
           meta.clean !== null && meta.clean !== undefined ? E("span", {}, ". ", cleanLink(meta, id)) : null),
         E("div", { class: "sample" }, pictures(meta, sample), E("div", { class: "about" }, target(meta, sample), facts(sample))),
         E("section", {}, E("h2", {}, "Models"), summary(meta, sample, found), controls(meta, state.query, Boolean(doc.top)),
