@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 _CACHE = 96 << 20  # bytes of documents
-_FRESH = 1.0  # seconds for which a store is taken to be as it was
+_FRESH = 2.0  # seconds for which a store is taken to be as it was
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
 
 

@@ -292,6 +292,29 @@ def test_the_grid_is_filtered_by_what_models_say_and_leads_to_samples_in_its_ord
 
 
 @drive
+def test_confidence_and_slices_filter_and_a_model_is_compared_on_two_settings(page, world, server):
+    with Store.open(world[0]) as store:
+        ids = {name: store.evaluations(["one"], [name])[-1].id for name in ("plain", "noisy")}
+        logits = store.read_outputs(ids["plain"], "logits")
+        right = [next(iter(store.scores(ids[name], "top1").values())).astype(bool) for name in ("plain", "noisy")]
+        samples = store.dataset(store.evaluations(["varied"], ["questions"])[-1].dataset_id).samples
+    sure = (np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)).max(axis=1)
+    middle = float(np.nanmedian(100 * sure)) + 0.001
+    even = sum(each.slices == {"category": "even"} for each in samples)
+    shown = {
+        f"samples/plain?model=one&least={middle}": f"{np.nansum(100 * sure >= middle):.0f} of {COUNT} samples.",
+        f"samples/plain?model=one&most={middle}": f"{np.nansum(100 * sure <= middle):.0f} of {COUNT} samples.",
+        "samples/questions?slice=category%3Deven": f"{even} of {len(samples)} samples.",
+    }
+    for view, told in shown.items():
+        assert page(view, address=f"{server}/").locator("#count").inner_text() == told, view
+    opened = page(f"compare/{ids['plain']}/{ids['noisy']}")
+    assert opened.locator("h1").inner_text() == "one on plain and one on noisy"
+    assert opened.locator("#cell-a").inner_text() == str((right[0] & ~right[1]).sum())
+    assert opened.locator("#cell-none").inner_text() == str((~right[0] & ~right[1]).sum())
+
+
+@drive
 def test_the_page_tests_differences_as_python_does(page):
     opened = page("samples/plain")
     random = np.random.default_rng(3)
