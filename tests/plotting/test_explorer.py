@@ -229,7 +229,7 @@ def drive(function):
     return function
 
 
-def go(page, place: str, wait: str = "main h2") -> None:
+def go(page, place: str, wait: str = "main h1") -> None:
     """Shows a view."""
     page.evaluate("hash => { location.hash = hash; }", f"#/{place}")
     page.wait_for_function("place => decodeURIComponent(location.hash) === decodeURIComponent(place)", arg=f"#/{place}")
@@ -242,7 +242,7 @@ def models_shown(page) -> list[str]:
 
 
 def heading(page) -> str:
-    return page.locator("main h2").first.inner_text()
+    return page.locator("main h1").first.inner_text()
 
 
 @drive
@@ -271,7 +271,7 @@ def test_words_globs_keys_facets_and_pins_choose_what_is_shown(page):
     for text, heads in (("vgg19", "vgg19"), ("imagenet-r", "imagenet-r")):
         box.fill(text)
         box.press("Enter")
-        page.wait_for_function("text => document.querySelector('main h2').innerText === text", arg=heads)
+        page.wait_for_function("text => document.querySelector('main h1').innerText === text", arg=heads)
     go(page, "leaderboard?find=resnet50_robust%3F", "#board")
     assert sorted(models_shown(page)) == [f"resnet50_robust{number}" for number in range(4)]
     go(page, "leaderboard?find=type:*more* on:imagenet-r", "#board")

@@ -80,7 +80,6 @@ def test_the_server_gives_the_page_its_documents_and_pictures_and_nothing_else(s
     assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert b'<script src="sample.js">' in content
     assert headers["X-Content-Type-Options"] == "nosniff"
-    assert b"window.TESTBED = {" in get(f"{server}/data.js")[1]
     settings = [each["name"] for each in document(server, "index")["settings"]]
     place = settings.index("noisy")
     assert document(server, f"samples/{place}")["setting"] == "noisy"
@@ -344,7 +343,7 @@ def close(opened: Any, first: np.ndarray[Any, Any], second: np.ndarray[Any, Any]
 
 
 VIEWS = (
-    "start",
+    "leaderboard",
     "sample/noisy/toy%2F0000",
     "sample/captions/toy%2F0000",
     "sample/described/toy%2F0000",
@@ -361,7 +360,8 @@ def test_pages_of_samples_fit_a_phone_and_have_no_faults_that_axe_finds(page, wo
     for scheme in ("light", "dark"):
         opened = page("samples/noisy", 360, 740, color_scheme=scheme)
         opened.add_script_tag(content=AXE.read_text())
-        for view in (*VIEWS, f"compare/{ids[0]}/{ids[1]}"):
+        others = (f"{name}/{ids[0]}/{ids[1]}" for name in ("compare", "difference"))
+        for view in (*VIEWS, *others, f"cell/{ids[0]}", f"confusion/{ids[0]}"):
             opened.evaluate(
                 "view => { document.querySelector('main').replaceChildren(); location.hash = `#/${view}`; }", view
             )

@@ -26,20 +26,20 @@
     return [
       E("p", { class: "note" }, E("a", { href: T.link("model", [of.model]) }, T.name(of.model)), " on ", E("a", { href: T.link("setting", [of.setting]) }, T.name(of.setting)), ". ",
         sampled ? [E("a", { href: T.link("samples", [of.setting], { model: of.model }) }, "Samples"), of.logits ? ", " : ". "] : "", of.logits ? E("a", { href: T.link("confusion", [of.id]) }, "confusions") : "", ` Status: ${of.status}${of.error ? ` (${of.error})` : ""}.`),
-      E("h3", {}, "Metrics"),
+      E("h2", {}, "Metrics"),
       T.table({ id: "metrics", caption: "Metrics of all samples", count: overall.length, columns: [{ key: "metric", label: "metric", heading: true }, { key: "value", label: "value", number: true }, { key: "interval", label: "95 %", number: true }, { key: "n", label: "n", number: true }, { key: "unit", label: "unit" }],
         rowAt: (at) => {
           const [name, , value, error, n, unit] = overall[at], rate = unit === "fraction" && (["top1", "top5", "acc"].includes(name) || name.includes("_recall@")) && n, [low, high] = value === null ? [NaN, NaN] : rate ? T.wilson(100 * value, n).map((each) => each / 100) : error === null ? [NaN, NaN] : [value - 1.959963985 * error, value + 1.959963985 * error];
           return { cells: [{ text: T.name(name) }, number(value, unit), high > low ? `${number(low, unit)} – ${number(high, unit)}` : "–", n === null ? "–" : n.toLocaleString("en"), unit === "fraction" ? "" : unit] };
         } }),
       slices ? E("p", { class: "note" }, `${slices} more of slices, such as classes: db.py --print-eval … --slices`) : null,
-      E("h3", {}, "To compute it again"), E("pre", { tabindex: 0 }, E("code", {}, of.command)),
-      E("h3", {}, "Computed from"),
+      E("h2", {}, "To compute it again"), E("pre", { tabindex: 0 }, E("code", {}, of.command)), E("p", { class: "note" }, "With the same plug-ins, data root and image options, if there were any."),
+      E("h2", {}, "Computed from"),
       list([["samples", of.n === null ? null : `${of.n.toLocaleString("en")}${of.limit === null ? "" : ` (at most ${of.limit}, evenly spread)`}`], ["precision", of.dtype], ["weights", of.random ? "random" : of.weights], ["data", typeof of.identity.samples === "string" ? of.identity.samples : null],
         ["resize and crop", of.preprocessing.transform ? step(of.preprocessing.transform) : null], ["normalization", of.preprocessing.normalization ? step(of.preprocessing.normalization) : null], ["begun", of.begun], ["completed", of.completed],
         ["outputs of", of.derivedFrom ? E("a", { href: T.link("cell", [of.derivedFrom]) }, `evaluation ${of.derivedFrom}`) : null], ["environment", flat(of.environment)], ["fingerprint", of.fingerprint]]),
       E("details", {}, E("summary", {}, "The whole identity"), E("pre", { tabindex: 0 }, JSON.stringify(of.identity, null, 1))),
-      E("h3", {}, "History"), E("ul", {}, ...of.history.map(([id, status, begun, hidden]) => E("li", {}, id === of.id ? `evaluation ${id} (this one)` : E("a", { href: T.link("cell", [id]) }, `evaluation ${id}`), `: ${status}, ${begun}${hidden ? ", replaced" : ""}`, id === of.id ? null : [", ", E("a", { href: T.link("difference", [of.id, id]) }, "difference")]))),
+      E("h2", {}, "History"), E("ul", {}, ...of.history.map(([id, status, begun, hidden]) => E("li", {}, id === of.id ? `evaluation ${id} (this one)` : E("a", { href: T.link("cell", [id]) }, `evaluation ${id}`), `: ${status}, ${begun}${hidden ? ", replaced" : ""}`, id === of.id ? null : [", ", E("a", { href: T.link("difference", [of.id, id]) }, "difference")]))),
       E("form", { class: "controls", onsubmit: (event) => { event.preventDefault(); if (other.value) location.hash = T.link("difference", [of.id, other.value]); } }, E("label", {}, "Difference to evaluation", other), E("button", { id: "difference-go" }, "Show")),
     ].filter(Boolean);
   }
@@ -63,7 +63,7 @@
   }
   async function cellView(state, main, current) {
     const of = await cell(Number(state.parts[0])), sampled = await hasSamples(of);
-    if (current()) main.replaceChildren(E("h2", {}, `Evaluation ${of.id}`), ...content(of, sampled));
+    if (current()) main.replaceChildren(E("h1", {}, `Evaluation ${of.id}`), ...content(of, sampled));
   }
 
   // Differences ------------------------------------------------------------------------------------------------------
@@ -79,12 +79,12 @@
     if (!current()) return;
     const identity = [...changes(a.identity, b.identity, [])], record = [...changes(a.record || {}, b.record || {}, [])], environment = [...changes(a.environment || {}, b.environment || {}, [])];
     const values = new Map(b.metrics.map(([name, slice, value]) => [`${name} ${slice}`, value])), metrics = a.metrics.filter(([name, slice]) => slice === "overall" && values.has(`${name} ${slice}`));
-    const part = (heading, found, none) => [E("h3", {}, heading), found.length ? T.table({ id: heading.split(" ").pop(), caption: heading, count: found.length, columns: [{ key: "where", label: "part", heading: true }, { key: "a", label: `evaluation ${a.id}` }, { key: "b", label: `evaluation ${b.id}` }],
+    const part = (heading, found, none) => [E("h2", {}, heading), found.length ? T.table({ id: heading.split(" ").pop(), caption: heading, count: found.length, columns: [{ key: "where", label: "part", heading: true }, { key: "a", label: `evaluation ${a.id}` }, { key: "b", label: `evaluation ${b.id}` }],
       rowAt: (at) => ({ cells: [{ text: T.name(found[at][0]) }, { text: E("code", {}, told(found[at][1])) }, { text: E("code", {}, told(found[at][2])) }] }) }) : E("p", {}, none)];
     const named = (of) => [E("a", { href: T.link("cell", [of.id]) }, `evaluation ${of.id}`), ": ", T.name(of.model), " on ", T.name(of.setting)];
-    main.replaceChildren(E("h2", {}, `Evaluation ${a.id} and ${b.id}`), E("ul", {}, E("li", {}, ...named(a)), E("li", {}, ...named(b))), E("p", {}, E("a", { href: T.link("compare", [a.id, b.id]) }, "Compare their samples")),
+    main.replaceChildren(E("h1", {}, `Evaluation ${a.id} and ${b.id}`), E("ul", {}, E("li", {}, ...named(a)), E("li", {}, ...named(b))), E("p", {}, E("a", { href: T.link("compare", [a.id, b.id]) }, "Compare their samples")),
       ...part("What differs in the identity", identity, "Nothing: both have the same identity."), ...part("What differs in files and versions", record, "Nothing that was recorded."), ...part("What differs in the environment", environment, "Nothing."),
-      E("h3", {}, "By how much the numbers differ"),
+      E("h2", {}, "By how much the numbers differ"),
       T.table({ id: "numbers", caption: "Metrics of both", count: metrics.length, columns: [{ key: "metric", label: "metric", heading: true }, { key: "a", label: `evaluation ${a.id}`, number: true }, { key: "b", label: `evaluation ${b.id}`, number: true }, { key: "d", label: "difference", number: true }],
         rowAt: (at) => { const [name, slice, value, , , unit] = metrics[at], other = values.get(`${name} ${slice}`), gap = value === null || other === null ? null : other - value; return { cells: [{ text: T.name(name) }, number(value, unit), number(other, unit), gap === null ? "–" : unit === "fraction" ? `${T.points(100 * gap)} points` : gap.toPrecision(4)] }; } }));
   }
@@ -94,7 +94,7 @@
     try { found = await T.load(`confusion/${of.id}`); } catch { throw new Error("There are no confusions of this evaluation here: its targets are not single classes, or these are files without a server"); }
     if (!current()) return;
     const totals = found.counts.map((row) => row.reduce((sum, each) => sum + each, 0));
-    main.replaceChildren(E("h2", {}, "Confusions"), E("p", { class: "note" }, E("a", { href: T.link("cell", [of.id]) }, `Evaluation ${of.id}`), ": ", T.name(found.model), " on ", T.name(found.eval_setting), `. Rows are true classes, columns predicted ones.${found.left_out ? ` The ${found.classes.length} classes with the most mistakes; ${found.left_out} others.` : ""}`),
+    main.replaceChildren(E("h1", {}, "Confusions"), E("p", { class: "note" }, E("a", { href: T.link("cell", [of.id]) }, `Evaluation ${of.id}`), ": ", T.name(found.model), " on ", T.name(found.eval_setting), `. Rows are true classes, columns predicted ones.${found.left_out ? ` The ${found.classes.length} classes with the most mistakes; ${found.left_out} others.` : ""}`),
       T.exports("confusions", { rows: () => [["true", ...found.classes], ...found.classes.map((name, at) => [name, ...found.counts[at]])] }),
       T.table({ id: "confusions", caption: "Counts of predicted classes for each true class", count: found.classes.length, columns: [{ key: "true", label: "true class", heading: true }, ...found.classes.map((name, at) => ({ key: `c${at}`, label: name, number: true }))],
         rowAt: (at) => ({ cells: [{ text: T.name(found.classes[at]) }, ...found.counts[at].map((count, other) => ({ text: String(count), class: !count ? "zero" : other === at ? "right" : count / totals[at] > 0.05 ? "wrong much" : "wrong" }))] }) }));

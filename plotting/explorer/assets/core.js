@@ -108,7 +108,7 @@ window.T = (() => {
       document.title = `${view.title(now)} – testbed`;
       await view.render(now, main, () => number === drawn);
     } catch (error) {
-      if (number === drawn) main.replaceChildren(element("h2", {}, error.message), element("p", {}, element("a", { href: link(START) }, "To the leaderboard")));
+      if (number === drawn) main.replaceChildren(element("h1", {}, error.message), element("p", {}, element("a", { href: link(START) }, "To the leaderboard")));
     }
     if (number !== drawn) return;
     const kept = focused && focused !== "main" && at(focused), place = `${now.view}/${now.parts.join("/")}`;

@@ -45,7 +45,7 @@
 
   async function render(state, main, current) {
     const index = await T.index(), { query } = state, search = T.parse(query.get("find"));
-    if (!index.models.length) return main.replaceChildren(E("h2", {}, "There are no results yet"), E("p", {}, "Run eval.py, or import a table with db.py --import-results FILE."));
+    if (!index.models.length) return main.replaceChildren(E("h1", {}, "There are no results yet"), E("p", {}, "Run eval.py, or import a table with db.py --import-results FILE."));
     const metric = query.get("metric") || "", places = chosen(index.columns, query, search);
     if (places.length > 24) main.replaceChildren(E("p", { class: "note" }, `Loading ${places.length} columns …`));
     const loaded = (await Promise.all(places.map(async (at) => ({ at, of: await T.column(at, metric || null) })))).filter(({ of }) => of);
@@ -53,14 +53,15 @@
     const pinned = new Set(T.pins()), wanted = T.KEYS.map((key) => [key, query.get(key)]).filter(([, value]) => value);
     let rows = index.models.filter((each) => pinned.has(each.name) || (search.model(each) && wanted.every(([key, value]) => each[key] === value))).map((each) => each.at);
     if (loaded.length) rows = rows.filter((at) => pinned.has(index.models[at].name) || loaded.some(({ of }) => !Number.isNaN(of.value[at])));
-    const mean = query.get("mean") === "1" && loaded.length > 1 ? average(loaded.map(({ of }) => of), index.models.length) : null;
+    const alike = loaded.filter(({ of }) => of.percent && !of.lower);
+    const mean = query.get("mean") === "1" && alike.length > 1 ? { ...average(alike.map(({ of }) => of), index.models.length), of: alike.length } : null;
     const { key, up } = sorting(query, loaded, mean), by = key === AVERAGE ? mean.value : (loaded.find(({ of }) => of.name === key) || {}).of;
     const value = by && (by.value || by);
     if (key === "model") { if (up) rows.reverse(); }
     else if (value) rows.sort((a, b) => compared(value[a], value[b], up) || a - b);
     rows = [...rows.filter((at) => pinned.has(index.models[at].name)), ...rows.filter((at) => !pinned.has(index.models[at].name))];
     const tied = query.get("ties") === "0" ? [] : loaded.map(({ of }) => ties(of, rows)), intervals = query.get("ci") === "1";
-    main.replaceChildren(E("h2", {}, "Leaderboard"), controls(index, query, loaded, metric), note(rows, loaded, mean, key, up, tied.length > 0),
+    main.replaceChildren(E("h1", {}, "Leaderboard"), controls(index, query, loaded, metric), note(rows, loaded, mean, key, up, tied.length > 0),
       T.exports("results", { rows: () => texts(index, rows, loaded, mean) }),
       T.table({ id: "board", caption: `${rows.length} models × ${loaded.length} columns`, columns: heads(loaded, mean), count: rows.length, sort: { key, up }, onsort: (name) => sort(name, key, up, loaded),
         rowAt: (place) => cells(index, rows[place], loaded, mean, tied, intervals, pinned) }));
@@ -89,6 +90,7 @@
   function note(rows, loaded, mean, key, up, tied) {
     const said = [`${rows.length.toLocaleString("en")} models × ${loaded.length} columns, sorted by ${key}, ${up ? "the lowest" : "the highest"} first`];
     if (tied) said.push("shaded: does not differ from the best of its column by more than chance (95 %, as if the models had seen different samples; Compare has the paired test)");
+    if (mean && mean.of < loaded.length) said.push(`the average is of the ${mean.of} columns that are rates of which more is better`);
     if (mean) said.push(mean.lacking ? `${mean.lacking} models lack some of the columns and have no average` : "all models have all of the columns");
     return E("p", { class: "note", "aria-live": "polite" }, `${said.join("; ")}.`);
   }

@@ -18,7 +18,7 @@
     }
     const rank = (of) => { let better = 0; for (const each of of.value) if (of.lower ? each < of.value[model.at] : each > of.value[model.at]) better += 1; return better + 1; };
     const on = T.pins().includes(name);
-    main.replaceChildren(E("h2", {}, T.name(name)), E("p", { class: "note" }, `type: ${model.type}; family: ${model.family}; pretraining: ${model.pretraining}; results on ${rows.length} of ${index.columns.length} columns. `,
+    main.replaceChildren(E("h1", {}, T.name(name)), E("p", { class: "note" }, `type: ${model.type}; family: ${model.family}; pretraining: ${model.pretraining}; results on ${rows.length} of ${index.columns.length} columns. `,
       E("button", { type: "button", id: "pin", "aria-pressed": on ? "true" : "false", onclick: () => T.pin(name) }, on ? "★ pinned" : "☆ pin"), " ", E("a", { href: T.link("severity", [], { models: name }) }, "By severity")),
     T.exports(name, { rows: () => [["column", "metric", "value", "low", "high", "rank", "models"], ...rows.map(({ about, of }) => [about.name, of.metric, of.value[model.at], ...T.interval(of, model.at).map((each) => (Number.isNaN(each) ? "" : each)), rank(of), of.count])] }),
     T.table({ id: "model", caption: `Results of ${name}`, count: rows.length,
@@ -37,7 +37,7 @@
     const rows = index.models.filter(({ at }) => !Number.isNaN(of.value[at])).sort((a, b) => (of.lower ? 1 : -1) * (of.value[a.at] - of.value[b.at]) || a.at - b.at);
     const metrics = about.setting === null ? [] : index.settings[about.setting].metrics, setting = about.setting === null ? null : index.settings[about.setting].name, first = index.columns[0].name;
     const links = [E("a", { href: T.link("plot", [], { x: first, y: name }) }, `Plot against ${first}`), ...(setting && index.settings[about.setting].samples ? [", ", E("a", { href: T.link("samples", [setting]) }, "samples")] : [])];
-    main.replaceChildren(E("h2", {}, T.name(name)), E("p", { class: "note" }, `${about.group}${about.n ? `; ${about.n.toLocaleString("en")} samples` : ""}; ${rows.length} models; ${of.lower ? "lower" : "higher"} is better. `, ...links),
+    main.replaceChildren(E("h1", {}, T.name(name)), E("p", { class: "note" }, `${about.group}${about.n ? `; ${about.n.toLocaleString("en")} samples` : ""}; ${rows.length} models; ${of.lower ? "lower" : "higher"} is better. `, ...links),
       E("div", { class: "controls" }, metrics.length > 1 ? T.choose("Metric", "metric", metrics, of.metric) : null), compareForm(of, index, rows),
       T.exports(name, { rows: () => [["model", "model_type", of.metric, "low", "high"], ...rows.map((each) => [each.name, each.type, of.value[each.at], ...T.interval(of, each.at).map((v) => (Number.isNaN(v) ? "" : v))])] }),
       T.table({ id: "setting", caption: `Models on ${name}`, count: rows.length,

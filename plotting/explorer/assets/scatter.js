@@ -47,12 +47,12 @@
       bars: [[x, each.x, 0], [y, each.y, 1]].flatMap(([of, , up]) => { const [a, b] = T.interval(of, each.model.at).map(to); return isFinite(a) && isFinite(b) ? [up ? [to(each.x), a, to(each.x), b] : [a, to(each.y), b, to(each.y)]] : []; }),
       lines: () => [each.model.type, said(x, each.model.at), said(y, each.model.at), ...(line ? [`effective robustness: ${T.points(each.y - line.predict(each.x))} points`] : [])] })).filter((each) => isFinite(each.x) && isFinite(each.y));
     const note = E("p", { class: "note", "aria-live": "polite" }, `${points.length} models${line ? `; line through ${line.n} of ${index.types.includes(index.standard) ? index.standard.toLowerCase() : "all models"}: ${described(line)}` : "; too few for a line"}${rows.length > points.length ? `; ${rows.length - points.length} at 0 % or 100 % have no place on this scale` : ""}`);
-    if (!points.length) { main.replaceChildren(E("h2", {}, `${given.y} against ${given.x}`), controls(index, given), types(index, given), note); return; }
+    if (!points.length) { main.replaceChildren(E("h1", {}, `${given.y} against ${given.x}`), controls(index, given), types(index, given), note); return; }
     const steps = (f) => Array.from({ length: 121 }, (_, step) => { const low = Math.min(...points.map((each) => each.x)), high = Math.max(...points.map((each) => each.x)), v = low + (high - low) * (step / 110 - 0.04); return [v, f(v)]; });
     const drawn = T.plot({ label: `${given.y} against ${given.x}`, xLabel: `${given.x} (%)`, yLabel: `${given.y} (%)`, points, to,
       lines: [{ points: steps((v) => v), colour: "--text", width: 1.2, dash: true }, ...(line ? [{ points: steps((v) => line.slope * v + line.intercept), colour: "#d55e00", width: 2 }] : [])] });
     T.shownPlot = drawn;
-    main.replaceChildren(E("h2", {}, T.name(`${given.y} against ${given.x}`)), controls(index, given), types(index, given), T.exports(`${given.y}-${given.x}`, { svg: drawn.svg, rows: () => [["model", "model_type", given.x, given.y], ...rows.map((each) => [each.model.name, each.model.type, each.x, each.y])] }), drawn.box, note);
+    main.replaceChildren(E("h1", {}, T.name(`${given.y} against ${given.x}`)), controls(index, given), types(index, given), T.exports(`${given.y}-${given.x}`, { svg: drawn.svg, rows: () => [["model", "model_type", given.x, given.y], ...rows.map((each) => [each.model.name, each.model.type, each.x, each.y])] }), drawn.box, note);
     drawn.paint();
   }
   async function robustnessView(state, main, current) {
@@ -61,7 +61,7 @@
     const sorted = line ? rows.map((each) => ({ ...each, over: each.y - line.predict(each.x) })).sort((a, b) => b.over - a.over) : [];
     const head = [{ key: "place", label: "#", number: true }, { key: "model", label: "model", heading: true }, { key: "type", label: "type" }, { key: "x", label: given.x, number: true }, { key: "y", label: given.y, number: true }, { key: "over", label: "effective robustness", number: true }];
     const cells = (each, at) => [at + 1, { text: E("a", { href: T.link("model", [each.model.name]) }, T.name(each.model.name)) }, each.model.type, T.percent(each.x), T.percent(each.y), Number.isFinite(each.over) ? T.points(each.over) : "–"];
-    main.replaceChildren(E("h2", {}, "Effective robustness"), controls(index, given), types(index, given),
+    main.replaceChildren(E("h1", {}, "Effective robustness"), controls(index, given), types(index, given),
       E("p", { class: "note" }, line ? `Accuracy on ${given.y} above what the line predicts from ${given.x}, in points; the line: ${described(line)}, ${line.n} models` : "Too few models for a line"),
       T.exports("effective-robustness", { rows: () => [head.map((each) => each.label), ...sorted.map((each, at) => [at + 1, each.model.name, each.model.type, each.x, each.y, each.over])] }),
       T.table({ id: "robustness", caption: "Models by effective robustness", columns: head, count: sorted.length, rowAt: (at) => ({ cells: cells(sorted[at], at) }) }));

@@ -26,7 +26,7 @@
     const picture = svg(rows.slice(0, SHOWN), loaded), [, of] = loaded[0];
     const holder = E("div", { class: "curves" });
     holder.append(...picture.nodes);
-    main.replaceChildren(E("h2", {}, T.name(name)), E("div", { class: "controls" }, T.choose("Corruption", "of", [...all.keys()], name), T.box("Models", "find", query.get("find"), { placeholder: "resnet*" }), asked.length ? E("button", { type: "button", id: "all-models", onclick: () => T.change({ models: null }) }, "All models") : null),
+    main.replaceChildren(E("h1", {}, T.name(name)), E("div", { class: "controls" }, T.choose("Corruption", "of", [...all.keys()], name), T.box("Models", "find", query.get("find"), { placeholder: "resnet*" }), asked.length ? E("button", { type: "button", id: "all-models", onclick: () => T.change({ models: null }) }, "All models") : null),
       E("p", { class: "note" }, `${rows.length} models; curves of the best ${Math.min(SHOWN, rows.length)}, pinned ones first, with intervals of 95 %.`), holder,
       T.exports(name, { svg: () => picture.text, rows: () => [["model", ...levels.map(([level]) => `severity ${level}`)], ...rows.map((each) => [each.name, ...loaded.map(([, one]) => one.value[each.at])])] }),
       T.table({ id: "severity", caption: `${name}, by severity`, count: rows.length, columns: [{ key: "model", label: "model", heading: true }, { key: "mean", label: "mean", number: true }, ...levels.map(([level]) => ({ key: String(level), label: `severity ${level}`, number: true }))],
