@@ -54,6 +54,24 @@ class Preprocessing:
     std: tuple[float, float, float] | None = None
     interpolation: str | None = None
 
+    def or_else(self, other: Preprocessing) -> Preprocessing:
+        """This preprocessing, with another's values for what is None here."""
+        sizes = self if self.crop is not None else other
+        return Preprocessing(
+            resize=sizes.resize,
+            crop=sizes.crop,
+            mean=self.mean or other.mean,
+            std=self.std or other.std,
+            interpolation=self.interpolation or other.interpolation,
+        )
+
+    @property
+    def options(self) -> list[str]:
+        """The options of ``eval.py`` that say this."""
+        said: dict[str, object] = {"--image-size": self.crop, "--mean": self.mean, "--std": self.std}
+        said["--interpolation"] = self.interpolation
+        return [option for option, value in said.items() if value is not None]
+
 
 @dataclass(frozen=True)
 class Inputs:

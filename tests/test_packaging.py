@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import testbed
 import testbed.db
@@ -132,6 +134,23 @@ def test_everything_that_is_imported_is_required(setup_cfg: configparser.ConfigP
                 imported |= {name.split(".")[0] for name in names}
     foreign = imported - set(sys.stdlib_module_names) - {"testbed"}
     assert {distributions.get(name, name) for name in foreign} <= required | brought
+
+
+def test_the_constraints_have_a_version_of_everything_that_is_required(setup_cfg: configparser.ConfigParser) -> None:
+    extras = [text for name, text in setup_cfg["options.extras_require"].items() if name != "vllm"]
+    required = [
+        Requirement(line) for text in (setup_cfg["options"]["install_requires"], *extras) for line in lines(text)
+    ]
+    chosen: dict[str, list[Requirement]] = {}
+    for line in lines((ROOT / "constraints.txt").read_text(encoding="utf-8")):
+        if not line.startswith("#"):
+            constraint = Requirement(line)
+            chosen.setdefault(canonicalize_name(constraint.name), []).append(constraint)
+    for each in required:
+        versions = [str(found.specifier) for found in chosen.get(canonicalize_name(each.name), [])]
+        assert versions, f"{each} is not in constraints.txt; run python docs/make_constraints.py"
+        for version in versions:
+            assert each.specifier.contains(version.removeprefix("==")), f"{each} does not allow {version}"
 
 
 # Scripts ----------------------------------------------------------------------------------------------------------

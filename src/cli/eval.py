@@ -296,6 +296,7 @@ def _run(
     thumbnails: bool = False,
 ) -> int:
     from testbed.cli.clip_cc_log import log_outcomes, logged
+    from testbed.cli.other_sizes import as_objects, other_sizes, print_other_sizes
     from testbed.db.store import Store
     from testbed.runner.run import run
 
@@ -309,6 +310,7 @@ def _run(
         with Store.open(options.db_url) as store:
             finished = [each.evaluation_id for each in report.of(*FINISHED) if each.evaluation_id is not None]
             results = store.results_of(finished)
+        sizes = other_sizes(catalog, options, report, results)
         if bench is not None and options.limit is None:
             log_outcomes(report, results)
     with Store.open(options.db_url) as store:
@@ -330,6 +332,7 @@ def _run(
                         for outcome in report.outcomes
                     ],
                     "models": models_as_objects(report),
+                    "other_sizes": as_objects(sizes),
                     "results": [asdict(result) for result in results],
                     "disagreements": report.disagreements,
                     "checks": [check_as_object(each) for each in report.checks],
@@ -340,6 +343,7 @@ def _run(
             print_report(
                 report, results, unreadable, models, settings, options.override, store.display_url if kept else None
             )
+            print_other_sizes(sizes)
         if bench is not None:
             partial = options.limit is not None
             export_run(store, report.of(*FINISHED), bench.results, partial, bench.scale, bench.form)

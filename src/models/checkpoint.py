@@ -1,9 +1,9 @@
 """Your own checkpoint: any architecture of torchvision or timm and a state-dict file.
 
 On the command line ``resnet50,/path/to.pth`` or ``timm/vit_base_patch16_224,/path/to.safetensors``; the preprocessing
-is that of the architecture's published weights, unless `Inputs.preprocessing` says otherwise. In a definition file
-`checkpoint_model` takes a name and other preprocessing. (open_clip's architectures take checkpoints in the same way,
-see ``open_clip_models.py``.)
+is what `Inputs.preprocessing` says, else what was saved with the weights (see ``base/saved.py``), else that of the
+architecture's published weights. In a definition file `checkpoint_model` takes a name and other preprocessing.
+(open_clip's architectures take checkpoints in the same way, see ``open_clip_models.py``.)
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import Any
 from testbed.errors import DefinitionError, WeightsError
 from testbed.inputs import Preprocessing, active
 from testbed.models.base.definition import ModelDefinition
+from testbed.models.base.saved import saved_preprocessing, shapes
 from testbed.models.base.transform import Transform
 from testbed.models.base.weights import fit_state_dict, load_state_dict
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.registry import registry
 
 SUFFIXES = (".pth", ".pt", ".safetensors", ".bin", ".ckpt")
+PREFIX = "timm/"
 PUBLISHED_CLASSES = 1000  # of torchvision's classifiers
 
 
@@ -81,10 +83,10 @@ def load_checkpoint(architecture: str, path: Path) -> Any:
 def build(architecture: str, classes: int | None = None) -> Any:
     """An untrained network; with ``classes``, its head has as many outputs."""
     arguments: dict[str, Any] = {} if classes is None else {"num_classes": classes}
-    if architecture.startswith("timm/"):
+    if architecture.startswith(PREFIX):
         import timm
 
-        return timm.create_model(architecture.removeprefix("timm/"), pretrained=False, **arguments)
+        return timm.create_model(architecture.removeprefix(PREFIX), pretrained=False, **arguments)
     from torchvision import models
 
     return models.get_model(architecture, weights=None, **arguments)
@@ -114,10 +116,26 @@ def head_size(network: Any, state: dict[str, Any]) -> int | None:
     return next(iter(sizes.values()), None)
 
 
+def saved_classes(architecture: str, path: Path) -> int | None:
+    """The number of classes of a checkpoint; None if it is missing or does not fit, which loading it will say."""
+    state = shapes(path)
+    if not state:
+        return None
+    import torch
+
+    with torch.device("meta"):
+        network = build(architecture)
+    try:
+        return head_size(network, state) or getattr(network, "num_classes", PUBLISHED_CLASSES)
+    except WeightsError:
+        return None
+
+
 class CheckpointFamily:
     """Names of the form ``ARCHITECTURE,/path/to/state_dict``."""
 
     name = "checkpoint"
+    reads_files = True  # so that a definition is built anew each time
 
     def names(self) -> Iterable[str]:
         """None: there are as many as there are files."""
@@ -129,7 +147,7 @@ class CheckpointFamily:
         if not comma or not ("/" in path or Path(path).suffix) or "," in arch:
             return None
         from testbed.models.open_clip_models import tags_of
-        from testbed.models.timm_models import PREFIX, TimmFamily
+        from testbed.models.timm_models import TimmFamily
         from testbed.models.torchvision_models import TorchvisionFamily
 
         family = TimmFamily() if arch.startswith(PREFIX) else TorchvisionFamily()
@@ -143,24 +161,21 @@ class CheckpointFamily:
         return f"{written},{Path(path).expanduser().absolute()}"
 
     def build(self, name: str) -> Model:
-        """The definition."""
-        arch, _, path = name.partition(",")
-        given = active().preprocessing
-        base = registry.get_model(arch)
+        """The definition: preprocessing as asked for, else as saved with the checkpoint, else the architecture's."""
+        arch, _, written = name.partition(",")
+        path, base = Path(written), registry.get_model(arch)
+        saved = saved_preprocessing(path, str(base.arch).removeprefix(PREFIX))
+        asked = active().preprocessing
+        given = asked.or_else(saved.preprocessing) if saved else asked
         model = checkpoint_model(name, arch, path, _transform(base, given), _normalization(base, given))
-        options = [
-            option
-            for option, value in (
-                ("--image-size", given.crop),
-                ("--mean", given.mean),
-                ("--std", given.std),
-                ("--interpolation", given.interpolation),
-            )
-            if value is not None
-        ]
-        model.preprocessing_from = f"the published weights of {arch}"
-        if options:
-            model.preprocessing_from = f"{' and '.join(options)}, the rest from {model.preprocessing_from}"
+        origins = [f"the published weights of {arch}"]
+        if saved is not None:
+            origins.insert(0, saved.where)
+        if asked.options:
+            origins.insert(0, " and ".join(asked.options))
+        model.preprocessing_from = ", the rest from ".join(origins)
+        model.size_is_assumed = given.crop is None
+        model.num_classes = saved_classes(str(model.arch), path)
         return model
 
     def explain(self, name: str) -> str | None:

@@ -154,6 +154,8 @@ class Registry(Generic[T]):
         key = (canonical, active())  # a family may look at the data to know what a definition is like
         if key not in self._built:
             family = next(family for family in self._families.values() if family.canonical(name) == canonical)
+            if getattr(family, "reads_files", False):  # which may change while this program runs, as in a notebook
+                return family.build(canonical)
             self._built[key] = family.build(canonical)
         return self._built[key]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def test_a_run_tells_how_a_model_sees_images_and_that_it_guesses(program, mine):
     done = program("eval.py", *words, "--image-size", "64")
     line = next(line for line in done.stdout.splitlines() if "weights finetuned.pth sha256:" in line)
     assert "resize 64, crop 64, interpolation bilinear; mean 0.485 0.456 0.406, std 0.229 0.224 0.225" in line
-    assert "from --image-size, the rest from the published weights of resnet18; float32" in line
+    assert "from --image-size, the rest from the published weights of resnet18; 4 classes; float32" in line
     assert "At chance level: resnet18," in done.stdout  # the weights are random: nothing was learned
     assert "guessing among 4 classes gives 25.00 %" in done.stdout
     again = program("eval.py", *words, "--image-size", "64")
@@ -150,3 +151,95 @@ def test_mistakes_are_said_in_a_line(program, mine, words, said):
 def test_testbeds_own_settings_do_not_replace_each_other(program):
     done = program("eval.py", "--models", "digits-knn", "--eval-settings", "demo", "--dry-run")
     assert "replaces" not in done.stderr
+
+
+# Sizes ------------------------------------------------------------------------------------------------------------
+
+
+def line_of(done: Any, start: str) -> str:
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith(start)]
+    return str(line)
+
+
+def test_preprocessing_that_a_training_script_saved_is_taken(program, mine, network):
+    import argparse
+
+    import timm
+    from timm.models import save_for_hf
+
+    asked = argparse.Namespace(val_resize_size=72, val_crop_size=64, interpolation="bicubic", lr=0.1, device="cuda")
+    torch.save({"model": network.state_dict(), "epoch": 3, "args": asked}, mine / "reference.pth")
+    own = {"input_size": (3, 96, 96), "crop_pct": 0.9, "mean": (0.5, 0.5, 0.5)}
+    small = timm.create_model("resnet10t", num_classes=CLASSES, pretrained_cfg_overlay=own)
+    save_for_hf(small, mine / "hub", safe_serialization=True)
+    (mine / "hub" / "copy.pth").write_bytes((mine / "finetuned.pth").read_bytes())
+    words = ("resnet18,reference.pth", "timm/resnet10t,hub/model.safetensors", "resnet18,hub/copy.pth")
+    done = program("eval.py", "--models", *words, "--eval-settings", "mine", "--executor", "inline")
+    line = line_of(done, f"resnet18,{mine}/reference.pth: ")
+    assert ": resize 72, crop 64, interpolation bicubic; mean 0.485 0.456 0.406," in line
+    assert "from args in reference.pth, the rest from the published weights of resnet18; 4 classes;" in line
+    line = line_of(done, f"timm/resnet10t,{mine}/hub/model.safetensors: ")
+    assert ": resize 106, crop 96, interpolation bicubic; mean 0.5 0.5 0.5, std 0.229 0.224 0.225;" in line
+    assert "from config.json beside model.safetensors, the rest from the published weights of timm/resnet10t" in line
+    # that configuration is of another architecture: it says nothing about this one
+    assert ": resize 256, crop 224," in line_of(done, f"resnet18,{mine}/hub/copy.pth: ")
+    # an option counts more than what was saved
+    done = program(
+        "eval.py",
+        "--models",
+        words[0],
+        "--eval-settings",
+        "mine",
+        "--interpolation",
+        "bilinear",
+        "--executor",
+        "inline",
+    )
+    assert ": resize 72, crop 64, interpolation bilinear;" in line_of(done, f"resnet18,{mine}/reference.pth: ")
+
+
+def test_a_head_of_another_size_than_the_data_is_said_before_anything_is_computed(program, mine):
+    torch.save(models.resnet18(num_classes=7).state_dict(), mine / "seven.pth")
+    done = program("eval.py", "--models", "resnet18,seven.pth", "--eval-settings", "mine", "--executor", "inline")
+    assert f"folder/mine has 4 classes; resnet18,{mine}/seven.pth returns 7 logits" in done.stdout
+    assert "images" not in done.stderr
+
+
+@pytest.fixture
+def small_digits(tmp_path: Path) -> Path:
+    """A folder of four digits, and a checkpoint that was trained on such images of 32 × 32 pixels."""
+    from sklearn.datasets import load_digits
+
+    digits = load_digits(n_class=4)
+    random = torch.Generator().manual_seed(0)
+    images = torch.tensor(digits.images / 16, dtype=torch.float32)[:, None].expand(-1, 3, -1, -1)
+    images = torch.nn.functional.interpolate(images, size=32, mode="bilinear")
+    for number in range(60):
+        folder = tmp_path / "small" / str(digits.target[number])
+        folder.mkdir(parents=True, exist_ok=True)
+        pixels = (images[number].permute(1, 2, 0) * 255).to(torch.uint8).numpy()
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+    torch.manual_seed(0)
+    network = models.resnet18(num_classes=4).train()
+    normalize = transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
+    images, targets = normalize(images[60:]), torch.tensor(digits.target[60:])
+    optimizer = torch.optim.SGD(network.parameters(), 0.05, momentum=0.9)
+    for _ in range(4):
+        for chosen in torch.randperm(len(images), generator=random).split(64):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(network(images[chosen]), targets[chosen]).backward()
+            optimizer.step()
+    torch.save(network.state_dict(), tmp_path / "small.pth")
+    return tmp_path
+
+
+def test_a_run_says_that_a_checkpoint_does_far_better_at_another_size(program, small_digits):
+    words = ("--models", "resnet18,small.pth", "--eval-settings", "small", "--executor", "inline")
+    line = line_of(program("eval.py", *words), "Another image size? ")
+    told = re.search(r": ([\d.]+) % of 60 samples with (--image-size \d+ \d+), instead of ([\d.]+) %", line)
+    assert told is not None, line
+    assert float(told[1]) > float(told[3]) + 20
+    again = json.loads(program("eval.py", *words, *told[2].split(), "--json").stdout)
+    (value,) = [each["value"] for each in again["results"] if (each["metric"], each["slice"]) == ("top1", "overall")]
+    assert 100 * value == pytest.approx(float(told[1]), abs=0.005)
+    assert again["other_sizes"] == []  # the size was asked for

@@ -60,6 +60,8 @@ class ModelDefinition(ABC):
     num_classes: int | None = None
     # Where transform and normalization come from, if not from the definition itself; told by every run.
     preprocessing_from: str = ""
+    # Whether nobody said which size of images the weights were trained on: that of the architecture's published ones.
+    size_is_assumed: bool = False
     ADVERSARIAL_BATCH_SIZE_REDUCTION_FACTOR = 8
 
     def __init__(

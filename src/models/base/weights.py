@@ -256,21 +256,62 @@ def load_state_dict(path: Path) -> dict[str, Any]:
     Raises:
         WeightsError: If the file is missing or has none.
     """
+    return state_in(open_checkpoint(path), path)
+
+
+def open_checkpoint(path: Path, content: bool = True) -> Any:
+    """What a checkpoint file holds: a state dict, or what a training script put around it.
+
+    Args:
+        path: The file.
+        content: False: tensors have a shape and a type but no content, and almost nothing is read.
+
+    Raises:
+        WeightsError: If it is missing, or holds more than tensors and plain values.
+    """
+    import argparse
+
     import torch
 
     if not path.is_file():
         raise WeightsError(f"the checkpoint {path} does not exist")
+    place = "cpu" if content else "meta"
     try:
         if path.suffix == ".safetensors":
-            from safetensors.torch import load_file
-
-            loaded: Any = load_file(path)
-        else:
-            loaded = torch.load(path, map_location="cpu", weights_only=True)
+            return _safetensors(path, content)
+        # training scripts save their arguments, which are plain values
+        with torch.serialization.safe_globals([argparse.Namespace]):
+            try:
+                return torch.load(path, map_location=place, weights_only=True, mmap=not content)
+            except RuntimeError:
+                if content:
+                    raise
+                return torch.load(path, map_location=place, weights_only=True)  # an old format, which cannot be mapped
     except Exception as error:
         raise WeightsError(
             f"the checkpoint {path} cannot be read as weights: {type(error).__name__}: {plain(error)}"
         ) from error
+
+
+def _safetensors(path: Path, content: bool) -> dict[str, Any]:
+    import torch
+    from safetensors import safe_open
+    from safetensors.torch import load_file
+
+    if content:
+        return load_file(path)
+    with safe_open(path, framework="pt") as file:
+        return {name: torch.empty(file.get_slice(name).get_shape(), device="meta") for name in [*file.keys()]}
+
+
+def state_in(loaded: Any, path: Path) -> dict[str, Any]:
+    """The state dict in what `open_checkpoint` returned.
+
+    Raises:
+        WeightsError: If there is none.
+    """
+    import torch
+
     for key in ("state_dict_ema", "state_dict", "model_state_dict", "model_ema", "model"):
         if isinstance(loaded, Mapping) and isinstance(loaded.get(key), Mapping):
             loaded = loaded[key]

@@ -1,0 +1,150 @@
+"""What training scripts save beside the weights: how images were prepared, and how many classes there are.
+
+Read are timm's ``config.json`` in the checkpoint's folder, and in the checkpoint itself the entries ``pretrained_cfg``
+(timm's configuration), ``config`` and ``args`` (the arguments of timm's and torchvision's training scripts).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import WeightsError
+from testbed.inputs import Preprocessing
+from testbed.models.base.transform import INTERPOLATIONS
+
+CONFIG = "config.json"
+ENTRIES = ("pretrained_cfg", "config", "args")
+CROP_PCT = 0.875  # timm's, where a configuration has none
+
+
+@dataclass(frozen=True)
+class Saved:
+    """Preprocessing that was saved with a checkpoint.
+
+    Attributes:
+        preprocessing: What was saved; None for what was not.
+        where: Where it was found, such as ``args in epoch_3.pth``.
+    """
+
+    preprocessing: Preprocessing
+    where: str
+
+
+def saved_preprocessing(path: Path, architecture: str) -> Saved | None:
+    """The preprocessing that was saved with a checkpoint; None if none was, or the file is missing or not readable.
+
+    Args:
+        path: The checkpoint.
+        architecture: The architecture's name; a ``config.json`` of another architecture belongs to another checkpoint.
+
+    Raises:
+        WeightsError: If what was saved cannot be used; says why.
+    """
+    for where, options in _options(path, architecture):
+        found = _preprocessing(options, f"{where} says")
+        if found != Preprocessing():
+            return Saved(found, where)
+    return None
+
+
+def shapes(path: Path) -> dict[str, Any]:
+    """The state dict of a checkpoint as tensors without content; empty if the file is missing or not readable."""
+    try:
+        stamp = os.stat(path)
+        return _opened(path, stamp.st_mtime_ns, stamp.st_size)[0]
+    except (OSError, WeightsError):
+        return {}
+
+
+def _options(path: Path, architecture: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Where options may be, the nearest to the weights first."""
+    try:
+        stamp = os.stat(path)
+        entries = _opened(path, stamp.st_mtime_ns, stamp.st_size)[1]
+    except (OSError, WeightsError):
+        return []
+    found = [(f"{name} in {path.name}", entries[name]) for name in ENTRIES if name in entries]
+    config = _config_file(path.parent / CONFIG, architecture)
+    return [*found, (f"{CONFIG} beside {path.name}", config)] if config else found
+
+
+def _config_file(path: Path, architecture: str) -> Mapping[str, Any] | None:
+    """timm's configuration in a folder, if there is one of this architecture."""
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(config, dict) or config.get("architecture", architecture) != architecture:
+        return None
+    inner = config.get("pretrained_cfg", config)
+    return inner if isinstance(inner, dict) else None
+
+
+@lru_cache(maxsize=64)
+def _opened(path: Path, modified: int, size: int) -> tuple[dict[str, Any], dict[str, Mapping[str, Any]]]:
+    """The state dict without content, and the entries that hold options."""
+    from testbed.models.base.weights import open_checkpoint, state_in
+
+    loaded = open_checkpoint(path, content=False)
+    entries = {}
+    for name in ENTRIES if isinstance(loaded, Mapping) else ():
+        entry = loaded.get(name)
+        entry = vars(entry) if isinstance(entry, argparse.Namespace) else entry
+        if isinstance(entry, Mapping):
+            entries[name] = entry
+    return state_in(loaded, path), entries
+
+
+def _preprocessing(options: Mapping[str, Any], what: str) -> Preprocessing:
+    """Options by timm's or torchvision's names, as preprocessing."""
+    mode = options.get("crop_mode") or "center"
+    if mode != "center":
+        raise WeightsError(f"{what} crop_mode {mode!r}; give checkpoint_model(…) a transform in a definition file")
+    crop = _crop(options, what)
+    interpolation = options.get("interpolation") or None
+    if interpolation not in (None, "random", *INTERPOLATIONS):
+        raise WeightsError(f"{what} interpolation {interpolation!r}; it is one of {', '.join(INTERPOLATIONS)}")
+    return Preprocessing(
+        resize=_resize(options, crop, what) if crop else None,
+        crop=crop,
+        mean=_three(options.get("mean"), f"{what} mean"),
+        std=_three(options.get("std"), f"{what} std"),
+        interpolation=None if interpolation == "random" else interpolation,
+    )
+
+
+def _crop(options: Mapping[str, Any], what: str) -> int | None:
+    size = options.get("val_crop_size") or options.get("input_size") or options.get("img_size")
+    sides = set(size[-2:]) if isinstance(size, list | tuple) else {size}
+    side = sides.pop() if len(sides) == 1 else 0
+    if size is None or (isinstance(side, int) and side > 0):
+        return side or None
+    raise WeightsError(f"{what} size {size!r}; expected one side of a square, or [3, side, side]")
+
+
+def _resize(options: Mapping[str, Any], crop: int, what: str) -> int:
+    """The shorter side after resizing: as given (torchvision), or from the share that is cropped (timm)."""
+    if options.get("val_resize_size"):
+        return int(options["val_resize_size"])
+    share = options.get("crop_pct") or CROP_PCT
+    if not isinstance(share, int | float) or not 0 < share <= 1:
+        raise WeightsError(f"{what} crop_pct {share!r}; expected a number above 0 and at most 1")
+    return math.floor(crop / share)
+
+
+def _three(values: Any, what: str) -> tuple[float, float, float] | None:
+    if not values:
+        return None
+    numbers = list(values) if isinstance(values, list | tuple) else []
+    numbers = numbers * 3 if len(numbers) == 1 else numbers
+    if len(numbers) != 3 or not all(isinstance(each, int | float) and 0 <= each <= 1 for each in numbers):
+        raise WeightsError(f"{what} {values!r}; expected three numbers from 0 to 1")
+    return numbers[0], numbers[1], numbers[2]
