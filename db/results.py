@@ -88,6 +88,19 @@ class Results(StoreBase):
         with self.reading() as session:
             return [tuple(row) for row in session.execute(statement)]
 
+    def sampled_settings(self) -> dict[str, bool]:
+        """Each eval setting that has evaluations, and whether a complete one has samples."""
+        own = sa.and_(EvaluationRow.dataset_id.is_not(None), EvaluationRow.status == "complete")
+        statement = (
+            sa.select(EvalSettingRow.name, sa.func.max(sa.case((own, 1), else_=0)))
+            .join(EvaluationRow, EvaluationRow.eval_setting_id == EvalSettingRow.id)
+            .where(EvaluationRow.hidden_at.is_(None), EvalSettingRow.hidden_at.is_(None))
+            .group_by(EvalSettingRow.name)
+            .order_by(EvalSettingRow.name)
+        )
+        with self.reading() as session:
+            return {name: bool(sampled) for name, sampled in session.execute(statement)}
+
     def model_types(self) -> list[tuple[str, str | None]]:
         """The name and the type of each visible model."""
         statement = sa.select(ModelRow.name, ModelRow.model_type).where(ModelRow.hidden_at.is_(None))

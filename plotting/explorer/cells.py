@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 from testbed.db.store import Store
 from testbed.entities import Evaluation
-from testbed.errors import TestbedError
+from testbed.errors import StoreError, TestbedError
 from testbed.plotting.own.confusion import confusions, numbers
 from testbed.plotting.own.source import Own
 
@@ -31,25 +30,14 @@ class Cells:
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    @cached_property
-    def _evaluations(self) -> dict[int, Evaluation]:
-        every = (*self.store.evaluations(), *self.store.evaluations(hidden=True))
-        return {each.id: each for each in every if each.origin != "imported"}
-
-    @cached_property
-    def _history(self) -> dict[tuple[str, str], list[Evaluation]]:
-        found: dict[tuple[str, str], list[Evaluation]] = {}
-        for each in self._evaluations.values():
-            found.setdefault((each.model, each.eval_setting), []).append(each)
-        return found
-
     def paths(self) -> Iterator[str]:
         """All documents of cells; none where there are too many evaluations for files."""
-        if len(self._evaluations) <= MOST_EXPORTED:
-            yield from (f"cells/{number}" for number in sorted({each // PER_DOCUMENT for each in self._evaluations}))
-        if len(self._evaluations) <= MOST_CONFUSIONS:
-            for each in self.store.evaluations():
-                if each.id in self._evaluations and self._confusion(each.id) is not None:
+        every = [each for each in (*self.store.evaluations(), *self.store.evaluations(hidden=True)) if _own(each)]
+        if len(every) <= MOST_EXPORTED:
+            yield from (f"cells/{number}" for number in sorted({each.id // PER_DOCUMENT for each in every}))
+        if len(every) <= MOST_CONFUSIONS:
+            for each in every:
+                if not each.hidden and self._confusion(each.id) is not None:
                     yield f"confusion/{each.id}"
 
     def document(self, path: str) -> Any:
@@ -63,14 +51,23 @@ class Cells:
                 raise KeyError(path)
             return confused
         first = int(number) * PER_DOCUMENT
-        found = [self._evaluations[each] for each in range(first, first + PER_DOCUMENT) if each in self._evaluations]
+        several = (self._evaluation(each) for each in range(first, first + PER_DOCUMENT))
+        found = {str(each.id): self._cell(each) for each in several if each is not None}
         if not found:
             raise KeyError(path)
-        return {str(each.id): self._cell(each) for each in found}
+        return found
+
+    def _evaluation(self, number: int) -> Evaluation | None:
+        """An evaluation that was run here."""
+        try:
+            found = self.store.evaluation(number)
+        except StoreError:
+            return None
+        return found if _own(found) else None
 
     def _confusion(self, number: int) -> dict[str, Any] | None:
         """The confusions of an evaluation; None if it has no predictions of single classes."""
-        evaluation = self._evaluations.get(number)
+        evaluation = self._evaluation(number)
         if evaluation is None or evaluation.dataset_id is None:
             return None
         try:
@@ -82,6 +79,8 @@ class Cells:
         identity = self.store.identity(each)
         records = self.store.records([each.id])[each.id]
         metrics = self.store.metrics(each.id)
+        cell = ([each.model], [each.eval_setting])
+        history = (*self.store.evaluations(*cell), *self.store.evaluations(*cell, hidden=True))
         spec = (identity.get("model") or {}).get("spec") or {}
         return {
             "id": each.id,
@@ -108,9 +107,14 @@ class Cells:
             "moreMetrics": max(0, len(metrics) - MOST_METRICS),
             "history": [
                 [other.id, other.status, _time(other.created_at), other.hidden]
-                for other in sorted(self._history[each.model, each.eval_setting], key=lambda other: -other.id)
+                for other in sorted(history, key=lambda other: -other.id)
+                if _own(other)
             ],
         }
+
+
+def _own(evaluation: Evaluation) -> bool:
+    return evaluation.origin != "imported"
 
 
 def command(evaluation: Evaluation) -> str:

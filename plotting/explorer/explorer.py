@@ -28,10 +28,10 @@ def make_explorer(
         shown: The store's name on the page.
         chosen: For an export, setting → the positions of its samples that are in it; None for all samples of all.
     """
-    evaluations = store.evaluations()
-    settings = sorted({each.eval_setting for each in evaluations})
+    found = store.sampled_settings()
+    settings = sorted(found)
     embedded = {name for name, (task, _) in store.tasks().items() if task == image_embedding.name}
-    complete = {each.eval_setting for each in evaluations if each.dataset_id is not None and each.status == "complete"}
+    complete = {name for name, there in found.items() if there}
     sampled = complete - embedded if chosen is None else set(chosen)
     overview = Overview(store, settings, shown, metric, sampled)
     return Explorer([overview, Cells(store), SamplesPart(store, catalog, settings, chosen)])

@@ -12,6 +12,8 @@ from testbed.errors import MissingExtraError, TestbedError
 if TYPE_CHECKING:
     import uvicorn
 
+    from testbed.registry.catalog import Catalog
+
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SECONDS = 2  # for requests that are under way when it ends
 
@@ -24,7 +26,7 @@ def serve_as_asked(given: dict[str, Any]) -> int:
     registry.load(given["plugins"])
     with Store.open(given["db_url"]) as store:
         shown = store.display_url
-    page = Page(given["db_url"], given["host"], given["port"], given["metric"], shown)
+    page = Page(given["db_url"], given["host"], given["port"], given["metric"], shown, registry)
     name = f"[{page.host}]" if ":" in page.host else page.host
     click.echo(f"the results in {shown} are at http://{name}:{page.port}/ (Ctrl-C ends it)")
     if given["host"] not in LOOPBACK:
@@ -45,17 +47,19 @@ class Page:
         port: The port; 0 picks a free one.
         metric: The metric of the table; None for top-1.
         shown: The store's name on the page.
+        catalog: The registry, loaded.
 
     Raises:
         MissingExtraError: If the extra ``serve`` is not installed.
         TestbedError: If the address or port is not available.
     """
 
-    def __init__(self, db_url: str | None, host: str, port: int, metric: str | None, shown: str) -> None:
+    def __init__(
+        self, db_url: str | None, host: str, port: int, metric: str | None, shown: str, catalog: Catalog
+    ) -> None:
         from testbed.plotting.explorer.app import Served, make_app
-        from testbed.registry import registry
 
-        self._served = Served(db_url, registry, metric, shown)
+        self._served = Served(db_url, catalog, metric, shown)
         self._server = _server(make_app(self._served, host))
         self._socket = _listening(host, port)
         self.host, self.port = self._socket.getsockname()[:2]

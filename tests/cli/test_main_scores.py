@@ -65,7 +65,7 @@ def test_without_a_main_score_the_others_are_listed(ask):
     assert "largest first" in ask("--rank", "own", "--score", "speed").stderr
 
 
-def test_the_grid_and_the_hardest_samples_show_the_main_metric_of_each_setting(program, ask, tmp_path):
+def test_the_grid_and_exports_go_by_the_main_metric_of_each_setting(program, ask, tmp_path):
     settings = ("digits", "digits-captions", "digits-selection", "digits-pairs")
     program("eval.py", "--models", "digits-clip", "--eval-settings", *settings, "--executor", "inline")
     said = ask("--grid", "digits", "digits-*", "--format", "markdown").stdout.splitlines()
@@ -76,5 +76,14 @@ def test_the_grid_and_the_hardest_samples_show_the_main_metric_of_each_setting(p
     (row,) = json.loads(ask("--grid", *settings, "--json").stdout)
     assert (row["digits-captions"], row["metrics"]["digits-selection"]) == (1, "acc")
     assert "no column" in ask("--grid", "digits-captions", "--metric", "top1", code=1).stderr
-    (sample, *_) = json.loads(ask("--hardest", "digits-selection", "--json").stdout)
-    assert (sample["wrong"], sample["target_name"]) == (1, "a photo of the digit one")
+    from testbed.plotting.explorer.arrays import right_counts
+    from testbed.plotting.explorer.evaluated import SettingSamples
+    from testbed.plotting.explorer.export import choose_samples
+
+    with Store.open(str(tmp_path / "testbed.db")) as store:
+        spread, hardest = choose_samples(store, ["digits-selection"], 2)["digits-selection"]
+        samples = SettingSamples.of(store, "digits-selection")
+        assert samples is not None
+        assert samples.right == "acc"
+        right, counted = right_counts(samples)
+    assert (spread, right[hardest], counted[hardest]) == (0, 0, 1)

@@ -28,7 +28,7 @@ from testbed.plotting.explorer.explorer import make_explorer, samples_part
 from testbed.plotting.explorer.export import choose_samples, write
 from testbed.plotting.explorer.pictures import Pictures
 from testbed.plotting.site import command
-from testbed.registry import Catalog, registry
+from testbed.registry import Catalog
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
 AXE = Path(axe_core_python.__file__).with_name("axe.min.js")
@@ -51,11 +51,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Catalog]:
 
 @pytest.fixture(scope="module")
 def server(world: tuple[str, Catalog]) -> Iterator[str]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(registry, "eval_settings", world[1].eval_settings)
-        patch.setattr(registry, "models", world[1].models)
-        with running(Page(world[0], "127.0.0.1", 0, None, "samples.db")) as url:
-            yield url
+    with running(Page(world[0], "127.0.0.1", 0, None, "samples.db", world[1])) as url:
+        yield url
 
 
 def get(url: str, **headers: str) -> tuple[int, bytes, Any]:
@@ -111,8 +108,8 @@ def test_another_sites_page_cannot_read_what_is_served_here(server):
         assert get(f"{server}{path}", Host="localhost:8765")[0] in (200, 404)
 
 
-def test_a_store_that_cannot_be_read_is_said_in_the_answer(tmp_path):
-    with running(Page(str(tmp_path / "gone–.db"), "127.0.0.1", 0, None, "gone.db")) as url:
+def test_a_store_that_cannot_be_read_is_said_in_the_answer(world, tmp_path):
+    with running(Page(str(tmp_path / "gone–.db"), "127.0.0.1", 0, None, "gone.db", world[1])) as url:
         status, content, _ = get(f"{url}/data/index.js")
         assert status == 503
         assert "there is no results store" in content.decode()
@@ -121,7 +118,7 @@ def test_a_store_that_cannot_be_read_is_said_in_the_answer(tmp_path):
 def test_a_port_that_is_taken_is_said(server, world):
     port = int(server.rpartition(":")[2])
     with pytest.raises(TestbedError, match=rf"cannot listen on 127\.0\.0\.1:{port}.*try another --port"):
-        Page(world[0], "127.0.0.1", port, None, "store.db")
+        Page(world[0], "127.0.0.1", port, None, "store.db", world[1])
 
 
 def test_what_is_served_follows_the_store(world, tmp_path):
