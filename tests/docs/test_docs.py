@@ -15,6 +15,7 @@ from testbed.cli.corrupt import command as corrupt_command
 from testbed.cli.db import command as db_command
 from testbed.cli.eval import command as eval_command
 from testbed.cli.export_wds import command as export_command
+from testbed.plotting.site import command as site_command
 
 PAGES = ["README.md", "CONTRIBUTING.md", "docs/concepts.md", "docs/adding-a-model.md", "docs/adding-a-setting.md"]
 PAGES += ["docs/running.md", "docs/store.md", "docs/commands.md", "docs/corruptions.md", "docs/imagenet.md"]
@@ -23,8 +24,8 @@ PAGES += ["docs/reading-answers.md"]
 PAGES += ["docs/analyses.md", "docs/retrieval.md", "docs/webdatasets.md", "docs/datasets.md", "docs/clip-benchmark.md"]
 PAGES += ["docs/judges.md", "docs/vlmevalkit.md"]
 PAGES += ["docs/tables.md"]
-PAGES += ["docs/served-models.md"]
-COMMANDS = (eval_command, db_command, corrupt_command, export_command)
+PAGES += ["docs/served-models.md", "docs/explorer.md"]
+COMMANDS = (eval_command, db_command, corrupt_command, export_command, site_command)
 
 
 def words(text: str) -> list[str]:
@@ -44,7 +45,7 @@ def test_the_command_reference_is_what_the_programs_print(root):
     assert words(module.reference()) == words(written), "run: python docs/make_commands.py"
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=["eval.py", "db.py", "corrupt", "export-wds"])
+@pytest.mark.parametrize("command", COMMANDS, ids=["eval.py", "db.py", "corrupt", "export-wds", "site"])
 def test_every_option_has_help(command):
     options = [each for each in command.params if isinstance(each, click.Option)]
     assert [option.name for option in options if not option.help] == []
