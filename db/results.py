@@ -105,7 +105,7 @@ class Results(StoreBase):
         """The name and the type of each visible model."""
         statement = sa.select(ModelRow.name, ModelRow.model_type).where(ModelRow.hidden_at.is_(None))
         with self.reading() as session:
-            return [tuple(row) for row in session.execute(statement.order_by(ModelRow.name))]
+            return [(name, kind) for name, kind in session.execute(statement.order_by(ModelRow.name))]
 
     def results_of(self, evaluation_ids: Iterable[int]) -> list[Result]:
         """The metrics of these evaluations, reported or not."""

@@ -126,7 +126,7 @@ class Overview:
 
     @cached_property
     def _columns(self) -> list[dict[str, Any]]:
-        columns = []
+        columns: list[dict[str, Any]] = []
         for name in self._metrics:
             metrics = self._metrics[name]
             frames = [metric for metric in METRIC_SUFFIXES if metric in metrics]
