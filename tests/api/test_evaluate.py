@@ -212,3 +212,18 @@ def test_a_script_without_a_main_guard_uses_processes_for_what_they_know(tmp_pat
     done = run(f"print('once')\nimport testbed\nprint(len({call}))\n", tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["once", "1"]
+
+
+def test_the_reason_is_told_when_workers_die_at_the_start(tmp_path):
+    (tmp_path / "plugin.py").write_text(
+        "import multiprocessing, os\nif multiprocessing.parent_process() is not None:\n    os._exit(3)\n"
+    )
+    call = "testbed.evaluate('digits-logreg', 'digits', db='x.db', limit=20, plugins=['plugin.py'])"
+    done = run(f"import testbed\n{call}\n", tmp_path)
+    assert done.returncode == 1
+    assert "a worker on cpu died (exit code 3)" in done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.endswith(
+        "all workers ended before the work was done: the last one with exit code 3; what it printed is above, -v shows"
+        " more"
+    )
