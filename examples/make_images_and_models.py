@@ -1,6 +1,6 @@
 """Makes a folder of images and two models, to follow docs/first-hour.md without data of your own.
 
-python examples/make_images_and_models.py [FOLDER]
+python examples/make_images_and_models.py FOLDER
 
 The images are 80 of scikit-learn's handwritten digits, enlarged to 64 × 64 pixels. The models are torchvision's
 shufflenet_v2_x0_5, trained on other digits of that size; `older.pth` is of an earlier epoch.
@@ -23,7 +23,7 @@ EPOCHS, OLDER = 4, 2
 
 
 def main(folder: Path) -> None:
-    """Writes photos/<class>/<number>.png, finetuned.pth and older.pth."""
+    """Writes to a folder: photos/<class>/<number>.png, finetuned.pth and older.pth."""
     digits = load_digits(n_class=len(CLASSES))
     images = torch.tensor(digits.images / 16, dtype=torch.float32)[:, None].expand(-1, 3, -1, -1)
     images = interpolate(images, size=SIZE, mode="bilinear")
@@ -53,4 +53,4 @@ def train(images: torch.Tensor, targets: torch.Tensor, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "."))
+    main(Path(sys.argv[1]))

@@ -16,14 +16,9 @@ from testbed.cli.db import command as db_command
 from testbed.cli.eval import command as eval_command
 from testbed.cli.export_wds import command as export_command
 
-PAGES = ["README.md", "CONTRIBUTING.md", "docs/concepts.md", "docs/adding-a-model.md", "docs/adding-a-setting.md"]
-PAGES += ["docs/running.md", "docs/store.md", "docs/commands.md", "docs/corruptions.md", "docs/imagenet.md"]
-PAGES += ["docs/clip-cc-bench.md", "docs/clip-score.md", "docs/caption-similarity.md", "docs/caption-pairs.md"]
-PAGES += ["docs/reading-answers.md"]
-PAGES += ["docs/analyses.md", "docs/retrieval.md", "docs/webdatasets.md", "docs/datasets.md", "docs/clip-benchmark.md"]
-PAGES += ["docs/judges.md", "docs/vlmevalkit.md"]
-PAGES += ["docs/tables.md"]
-PAGES += ["docs/served-models.md"]
+ROOT = Path(__file__).resolve().parent.parent.parent
+DOCS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+PAGES = ["README.md", "CONTRIBUTING.md", *DOCS]
 COMMANDS = (eval_command, db_command, corrupt_command, export_command)
 
 
