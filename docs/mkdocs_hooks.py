@@ -1,4 +1,4 @@
-"""What the website needs besides docs/: CONTRIBUTING.md and CHANGELOG.md as pages, and where the package's sources are."""
+"""What the website has besides docs/: CONTRIBUTING.md, CHANGELOG.md, the examples; and where the package's sources are."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {"contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+EXAMPLES = "examples"
 
 
 @event_priority(100)  # before mkdocstrings asks where Python looks
@@ -29,15 +30,19 @@ def on_config(config: Any) -> None:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the two pages; on a code host they lie at the root, where people look for them."""
+    """Adds the pages and files that lie at the root of the repository, where people look for them."""
     for page, name in PAGES.items():
         text = (ROOT / name).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=re.sub(r"\]\(docs/", "](", text)))
+    for path in sorted((ROOT / EXAMPLES).rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Lets links to the files at the root lead to their pages."""
+    """Lets links to them lead to their places on the website."""
+    up = "../" * page.file.src_uri.count("/")
     for name, source in PAGES.items():
-        markdown = markdown.replace(f"](../{source}", f"]({name}")
-    return markdown
+        markdown = markdown.replace(f"]({up}../{source}", f"]({up}{name}")
+    return markdown.replace(f"]({up}../{EXAMPLES}/", f"]({up}{EXAMPLES}/")
