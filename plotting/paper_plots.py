@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from testbed.console.options import ManyWords, ManyWordsCommand, run_command
+from testbed.console.output import count
 from testbed.errors import TestbedError
 from testbed.plotting.frame import Grid, load_grid
 from testbed.plotting.images import IMAGE_SUFFIXES, images_problem, write_images
+from testbed.plotting.own.source import Passed, passed_over
 from testbed.plotting.picture import Choice, Picture, compute, write
 from testbed.plotting.stats import TRANSFORMS
 
@@ -40,7 +42,7 @@ def pictures() -> list[Picture]:
 def command(db_url: str | None, out: Path, formats: tuple[str, ...], scale: str | None, metric: str) -> int:
     """Draw the figures of the paper from what is stored.
 
-    Figures whose settings are not stored are skipped with a note.
+    One line says which figures were passed over, since their settings are not stored.
     """
     problem = images_problem()
     if problem and formats:
@@ -54,22 +56,25 @@ def command(db_url: str | None, out: Path, formats: tuple[str, ...], scale: str 
         kinds = formats or ("pdf",)
         images = [(figure, path.with_suffix(f".{kind}")) for figure, path in drawn for kind in kinds]
         write_images([figure for figure, _ in images], [path for _, path in images])
-    click.echo(f"{len(drawn)} figures in {out}/")
+    click.echo(f"{count(len(drawn), 'figure')} in {out}/")
     return 0
 
 
 def draw_all(grid: Grid, out: Path, scale: str | None = None) -> list[tuple[Figure, Path]]:
     """Writes each figure as HTML; returns the figures and their paths, less those that the store has too little for."""
     drawn = []
+    passed = []
     for picture in pictures():
         try:
             figure = picture.draw(compute(picture, grid, Choice(scale=scale)))
         except TestbedError as error:
-            click.echo(f"note: {picture.name} was skipped: {error}", err=True)
+            passed.append(Passed(picture.name, str(error).partition(" in the stored results")[0]))
             continue
         path = out / f"{picture.name}.html"
         write(figure, path, plotlyjs="directory")
         drawn.append((figure, path))
+    if passed:
+        click.echo(passed_over(passed), err=True)
     return drawn
 
 

@@ -1,6 +1,57 @@
-"""testbed: evaluate vision and vision-language models under many settings, and keep everything they said."""
+"""testbed: evaluate vision and vision-language models under many settings, and keep everything they said.
+
+    import testbed
+
+    results = testbed.evaluate("digits-cnn", ["digits", "digits-c.*"])
+    results.frame
+
+The names below are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 if __name__ != "testbed":
     raise ImportError(f"import this package as 'testbed', not as {__name__!r} (pip install -e . makes it importable)")
 
+if TYPE_CHECKING:
+    from testbed.api.definitions import register_eval_setting, register_model
+    from testbed.api.evaluate import evaluate
+    from testbed.api.results import Results, results
+    from testbed.db.store import Store
+    from testbed.errors import TestbedError
+
 __version__ = "0.1.0"
+
+_LAZY = {
+    "Results": "testbed.api.results",
+    "Store": "testbed.db.store",
+    "TestbedError": "testbed.errors",
+    "evaluate": "testbed.api.evaluate",
+    "register_eval_setting": "testbed.api.definitions",
+    "register_model": "testbed.api.definitions",
+    "results": "testbed.api.results",
+}
+
+__all__ = [
+    "Results",
+    "Store",
+    "TestbedError",
+    "evaluate",
+    "register_eval_setting",
+    "register_model",
+    "results",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'testbed' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

@@ -6,12 +6,14 @@ forked from it is as good as new. It is started once for a program, or for a wor
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import multiprocessing.connection
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+import types
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from testbed.lifeline import end_with_parent
@@ -30,6 +32,21 @@ def process_context(modules: Sequence[str]) -> Any:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["testbed.fork_server", *LIBRARIES, *modules])
     return context
+
+
+@contextlib.contextmanager
+def without_main() -> Iterator[None]:
+    """Processes that start in this context do not run the program itself once more, as multiprocessing has them do.
+
+    They load definitions from files, so they need nothing of it; and a script may have no ``if __name__ ==
+    "__main__"``.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def start_server(context: Any) -> None:

@@ -16,12 +16,11 @@ from testbed.cli.clip_benchmark_words import HINTS
 from testbed.cli.clip_cc import ClipCcRun, clip_cc_options, export_run, translate
 from testbed.cli.download_option import download_missing, download_option
 from testbed.cli.dry_run import dry_run as show_plan
-from testbed.cli.folders import settings_of_folders
-from testbed.cli.model_lines import models_as_objects
 from testbed.cli.preprocessing_options import preprocessing, preprocessing_options, require_checkpoints
 from testbed.cli.run_report import FINISHED, not_finite, print_report
 from testbed.cli.scorer_options import as_scored, scorer_options
 from testbed.cli.task_options import as_captioners, as_tasks, given_files, task_options
+from testbed.console.model_lines import models_as_objects
 from testbed.console.options import (
     EXIT_ERROR,
     EXIT_INTERRUPTED,
@@ -39,6 +38,7 @@ from testbed.console.options import (
 from testbed.console.output import count, print_json
 from testbed.errors import TestbedError
 from testbed.inputs import MAX_MEGAPIXELS, Inputs
+from testbed.registry.folders import settings_of_folders
 
 if TYPE_CHECKING:
     from testbed.graph.options import RunOptions

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SIZES = (32, 64, 128)  # smaller ones cost little; a model that was trained on larger images loses less
 SAMPLES = 200
-FEWEST = 20
+FEWEST = 40
 GOOD = 0.95  # an accuracy above which nothing is far better
 
 

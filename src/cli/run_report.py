@@ -11,7 +11,7 @@ import click
 
 from testbed.analyses.main_scores import main_metric
 from testbed.cli.checks import print_checks
-from testbed.cli.model_lines import print_chance, print_models
+from testbed.console.model_lines import print_chance, print_models
 from testbed.console.output import count, grid, metric_value, percent
 from testbed.entities import FRACTION, NOT_FINITE, OVERALL
 

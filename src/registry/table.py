@@ -39,10 +39,15 @@ class Family(Protocol[T_co]):
 
 @dataclass(frozen=True)
 class Source:
-    """The place where a definition is written."""
+    """The place where a definition is written.
+
+    Attributes:
+        main: Whether that is the program itself (``__main__``), such as a script or the cells of a notebook.
+    """
 
     file: str
     line: int
+    main: bool = False
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" if self.line else self.file
@@ -61,7 +66,10 @@ def caller_source(skip: Callable[[str], bool]) -> Source:
     frame = sys._getframe(1)
     while frame.f_back is not None and skip(str(frame.f_globals.get("__name__", ""))):
         frame = frame.f_back
-    return Source(frame.f_code.co_filename, frame.f_lineno)
+    return Source(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__") == "__main__")
+
+
+_THROUGH = ("testbed.registry", "testbed.api")  # what definitions are registered through
 
 
 class Registry(Generic[T]):
@@ -81,13 +89,13 @@ class Registry(Generic[T]):
         self._built: dict[tuple[str, Inputs], T] = {}
 
     def add(self, name: str, item: T, source: Source | None = None) -> T:
-        """Registers one definition.
+        """Registers one definition. One of a notebook's cell replaces an earlier one of that name, as cells run again.
 
         Raises:
             DefinitionError: If the name is not valid.
             DuplicateNameError: If another explicit definition has the name; names both places.
         """
-        self._add(name, lambda: item, source or caller_source(lambda module: module.startswith("testbed.registry")))
+        self._add(name, lambda: item, source or caller_source(lambda module: module.startswith(_THROUGH)))
         return item
 
     def add_made(self, name: str, make: Callable[[], T], source: Source, instead_of: str = "") -> None:
@@ -108,7 +116,7 @@ class Registry(Generic[T]):
 
     def _add(self, name: str, item: Callable[[], T], source: Source) -> None:
         check_name(self.noun, name, source)
-        if name in self._items:
+        if name in self._items and not (source.main and self._sources[name].main):
             raise DuplicateNameError(
                 f"two {self.noun}s are named {name!r}: one at {self._sources[name]}, another at {source}; rename one"
             )
@@ -211,6 +219,10 @@ class Registry(Generic[T]):
             if canonical is not None and family.canonical(name) == canonical:
                 return f"family {family.name}"
         raise unknown_name(self.noun, name, self.names(), "the registry", self.listing)
+
+    def in_main(self) -> set[str]:
+        """The names of the definitions that the program itself has registered, which no other process knows."""
+        return {name for name, source in self._sources.items() if source.main}
 
     def origin(self, name: str) -> str | None:
         """The file of a definition, or of its family; None if it has none."""

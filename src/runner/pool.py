@@ -118,6 +118,8 @@ class Pool:
         self._deaths = dict.fromkeys(range(len(transport.devices)), 0)
         self._stopping = False
         self._fatal: str | None = None
+        self._lost = ""
+        self._broken = ""
 
     def run(self) -> None:
         """Works until all shards are done.
@@ -140,10 +142,7 @@ class Pool:
         if self._fatal is not None:
             raise RunError(self._fatal)
         if not self.scheduler.finished:
-            raise RunError(
-                "all workers exited early without an error message (killed for lack of memory, perhaps: try a smaller"
-                " --batch-size, fewer --cpu-processes or fewer --workers)"
-            )
+            raise RunError(f"all workers ended before the work was done: {self._why_lost()}")
 
     def _serve(self, seconds: float | None = None) -> None:
         """Handles messages from workers."""
@@ -214,7 +213,16 @@ class Pool:
         self.transport.ask_to_stop()
         self._wake()
 
+    def _why_lost(self) -> str:
+        """Why the last worker ended, and what to do."""
+        if self._broken:
+            return f"{self._broken}; -v shows where it comes from"
+        if "SIGKILL" in self._lost:
+            return f"the last one by {self._lost} Try a smaller --batch-size, fewer --cpu-processes or fewer --workers"
+        return f"the last one with {self._lost or 'no message'}; what it printed is above, -v shows more"
+
     def _on_broken(self, slot: int, reason: str) -> None:
+        self._broken = reason
         self.progress.note(f"a worker on {self.transport.devices[slot]} failed: {reason}")
 
     def _wake(self) -> None:
@@ -232,6 +240,7 @@ class Pool:
         if cause is None or self._stopping:
             return
         self._deaths[slot] += 1 if holds else IDLE_DEATH
+        self._lost = cause
         for given_up in self.scheduler.worker_lost(slot):
             self.events.cell_failed(given_up.evaluation_id, f"{given_up.reason} ({cause})")
         again = self._deaths[slot] < MAX_DEATHS and not self.scheduler.finished

@@ -12,7 +12,7 @@ from typing import Any
 from testbed.db.store import Store
 from testbed.graph.passes import Job
 from testbed.models.base.capability import NETWORK
-from testbed.processes import begin, process_context, start_server
+from testbed.processes import begin, process_context, start_server, without_main
 from testbed.registry.catalog import Catalog
 from testbed.runner.pool import Ended, Events, Pool, Told
 from testbed.runner.progress import Progress
@@ -61,7 +61,8 @@ class Processes:
         device = self.devices[slot]
         arguments = (theirs, self._stop, "cpu" if device == NETWORK else device, dict(os.environ))
         process = self._context.Process(target=worker_main, args=arguments, name=f"testbed-{device}")
-        process.start()
+        with without_main():
+            process.start()
         theirs.close()
         self._processes[slot], self._connections[slot] = process, ours
 

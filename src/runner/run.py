@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from testbed.db.store import Store
 from testbed.graph.options import RunOptions
@@ -41,8 +42,27 @@ def run(
     options = options.settled()
     with using(options.inputs or active()):
         catalog.load(options.plugins)
+        progress = progress or SilentProgress()
+        options = _where_known(catalog, options, models, settings, progress)
         with Store.create(options.db_url, options.payload_url) as store:
-            return _run(Computation(catalog, options, store, progress or SilentProgress()), models, settings)
+            return _run(Computation(catalog, options, store, progress), models, settings)
+
+
+def _where_known(
+    catalog: Catalog, options: RunOptions, models: Sequence[str], settings: Sequence[str], progress: Progress
+) -> RunOptions:
+    """The options, with everything computed in this process if others do not know a definition: that of a notebook."""
+    own = catalog.models.in_main() & set(models)
+    own |= {name for name in catalog.eval_settings.in_main() if any(each.startswith(name) for each in settings)}
+    if not own:
+        return options
+    if options.executor == "processes":
+        more = f" and {len(own) - 1} more" if len(own) > 1 else ""
+        progress.note(
+            f"{min(own)}{more} is defined in this program only, so this process computes everything; definitions in a"
+            " file that is given as a plug-in can use several GPUs"
+        )
+    return replace(options, executor="inline" if options.executor == "processes" else options.executor, data_workers=0)
 
 
 def _run(computation: Computation, models: Sequence[str], settings: Sequence[str]) -> Report:

@@ -57,11 +57,16 @@ def _spec(part: Any) -> Any:
 
 def print_models(report: Report) -> None:
     """Prints a line for each model of a run that prepares its images by a transform."""
-    models = [each for each in models_as_objects(report) if each["preprocessing"]]
-    for each in models[:SHOWN]:
-        click.echo(_line(each))
-    if len(models) > SHOWN:
-        click.echo(f"{count(len(models) - SHOWN, 'more model')}; --json shows the preprocessing of each")
+    lines = lines_of_models(report)
+    for line in lines[:SHOWN]:
+        click.echo(line)
+    if len(lines) > SHOWN:
+        click.echo(f"{count(len(lines) - SHOWN, 'more model')}; --json shows the preprocessing of each")
+
+
+def lines_of_models(report: Report) -> list[str]:
+    """A line for each model of a run that prepares its images by a transform."""
+    return [_line(each) for each in models_as_objects(report) if each["preprocessing"]]
 
 
 def _line(model: dict[str, Any]) -> str:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
+from testbed.errors import DataError
 from testbed.inputs import Inputs, absolute, is_url
 
 PREFIX = "folder/"  # the settings of image folders
@@ -19,7 +18,7 @@ def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> 
     Without a data root, the folder's parent becomes the data root. A name that is registered stays what it is.
 
     Raises:
-        click.UsageError: If a folder is not below the data root.
+        DataError: If a folder is not below the data root.
     """
     known, found = registry.eval_settings, list(words)
     for place, word in enumerate(words):
@@ -31,7 +30,7 @@ def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> 
         root = inputs.data_root or ""
         base = Path(absolute(root))
         if is_url(root) or "{" in root or base not in path.parents:
-            raise click.UsageError(
+            raise DataError(
                 f"the folder {word} is not below the data root {root}; give --data-root {path.parent}, or run it alone"
             )
         found[place] = PREFIX + path.relative_to(base).as_posix()

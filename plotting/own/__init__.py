@@ -1,0 +1,1 @@
+"""Figures of whatever a store holds; `testbed.plotting.figures` draws all of them."""

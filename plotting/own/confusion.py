@@ -1,0 +1,144 @@
+"""Confusion matrices: which classes a model takes for which others."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from testbed.analyses.predictions import has_logits, predictions_of
+from testbed.entities import Evaluation
+from testbed.errors import TestbedError
+from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
+from testbed.plotting.style import finish
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+MOST_MODELS = 3
+MOST_CLASSES = 30
+SHOWN_COUNTS = 15  # up to so many classes, the counts are written into the fields
+
+
+class Confusions(NamedTuple):
+    """Counts of predicted classes for each true class.
+
+    Attributes:
+        counts: Integer array [classes, classes]: true × predicted.
+        names: Of the classes.
+        left_out: How many other classes there are.
+        unread: How many samples could not be read, and do not count.
+    """
+
+    model: str
+    eval_setting: str
+    counts: np.ndarray[Any, Any]
+    names: list[str]
+    left_out: int
+    unread: int
+
+
+def figures(own: Own) -> Found:
+    """One for each of the best models on each setting that departs from no other one."""
+    for setting in own.unperturbed:
+        values = own.values(setting)
+        drawn = 0
+        for model in best(values, MOST_MODELS):
+            evaluation = own.evaluations.get(setting, {}).get(model)
+            if evaluation is None or evaluation.dataset_id is None or not has_logits(own.store, evaluation):
+                continue
+            try:
+                found = confusions(own, evaluation)
+            except TestbedError as error:
+                yield Passed(f"confusion of {model} on {setting}", str(error))
+                continue
+            drawn += 1
+            yield Drawn(file_name("confusion", setting, model), partial(draw, found), numbers(found))
+        if not drawn:
+            yield Passed(f"confusion on {setting}", "no predicted classes are stored")
+        elif len(values) > MOST_MODELS:
+            yield Passed(f"confusion on {setting}", f"{len(values) - MOST_MODELS} less accurate models")
+
+
+def confusions(own: Own, evaluation: Evaluation) -> Confusions:
+    """Counts of one evaluation. Of many classes, those with the most mistakes, the rest left out.
+
+    Raises:
+        StoreError: If the targets are not single classes.
+    """
+    from testbed.errors import StoreError
+
+    dataset = own.store.dataset(evaluation.dataset_id or 0)
+    predicted = predictions_of(own.store, evaluation, dataset)
+    targets = [sample.target for sample in dataset.samples]
+    size = len(predicted.classes_named.names)
+    if not all(type(target) is int and 0 <= target < size for target in targets):
+        raise StoreError("its targets are not single classes")
+    counts = count(np.array(targets), predicted.classes, size)
+    shown = most_confused(counts, MOST_CLASSES)
+    return Confusions(
+        evaluation.model,
+        evaluation.eval_setting,
+        counts[np.ix_(shown, shown)],
+        [predicted.classes_named.of(int(each)) for each in shown],
+        size - len(shown),
+        int((predicted.classes < 0).sum()),
+    )
+
+
+def count(targets: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any], classes: int) -> np.ndarray[Any, Any]:
+    """Counts [classes, classes], true × predicted, of samples that have a prediction."""
+    known = predicted >= 0
+    places = targets[known] * classes + predicted[known]
+    return np.bincount(places, minlength=classes * classes).reshape(classes, classes)
+
+
+def most_confused(counts: np.ndarray[Any, Any], most: int) -> np.ndarray[Any, Any]:
+    """The classes that have a part in the most mistakes, at most so many, in their own order."""
+    wrong = counts - np.diag(np.diag(counts))
+    order = np.argsort(-(wrong.sum(axis=0) + wrong.sum(axis=1)), kind="stable")
+    return np.sort(order[:most])
+
+
+def draw(found: Confusions) -> Figure:
+    """A field for each pair of classes, shaded by its share of the true class."""
+    import plotly.graph_objects as go
+
+    totals = found.counts.sum(axis=1, keepdims=True)
+    shares = np.divide(100 * found.counts, totals, out=np.full(found.counts.shape, np.nan), where=totals > 0)
+    names = [short(name, 24) for name in found.names]
+    few = len(names) <= SHOWN_COUNTS
+    figure = go.Figure(
+        go.Heatmap(
+            z=shares,
+            x=names,
+            y=names,
+            zmin=0,
+            zmax=100,
+            colorscale="Blues",
+            colorbar={"title": {"text": "% of the<br>true class"}},
+            text=found.counts if few else None,
+            texttemplate="%{text}" if few else None,
+            customdata=found.counts,
+            hovertemplate="true %{y}<br>predicted %{x}<br>%{customdata} samples, %{z:.1f} %<extra></extra>",
+        )
+    )
+    figure.update_xaxes(title_text="predicted", type="category", automargin=True, constrain="domain")
+    figure.update_yaxes(title_text="true", type="category", autorange="reversed", automargin=True, scaleanchor="x")
+    finish(figure, f"{short(found.model, 48)} on {found.eval_setting}", width=820, height=780)
+    notes = [f"the {len(names)} most confused classes; {found.left_out} others"] if found.left_out else []
+    notes += [f"{found.unread} samples could not be read"] if found.unread else []
+    figure.update_layout(title={"subtitle": {"text": "; ".join(notes)}})
+    return figure
+
+
+def numbers(found: Confusions) -> dict[str, Any]:
+    """The counts as plain values."""
+    return {
+        "model": found.model,
+        "eval_setting": found.eval_setting,
+        "classes": found.names,
+        "left_out": found.left_out,
+        "counts": found.counts.tolist(),
+    }

@@ -1,0 +1,114 @@
+"""Accuracy against cost: the number of parameters of each model."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from testbed.models.base.parameters import count_parameters
+from testbed.plotting.own.source import Drawn, Found, Own, Passed, file_name
+from testbed.plotting.style import add_points, finish
+from testbed.registry import registry
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+MOST_MODELS = 100  # each is built, without weights, to count its parameters
+
+
+def figures(own: Own) -> Found:
+    """One for each setting that departs from no other one."""
+    models = list(dict.fromkeys(own.frame["model"]))
+    sizes = {model: _parameters(model) for model in models[:MOST_MODELS]}
+    unknown = sorted(model for model in models if sizes.get(model) is None)
+    if unknown:
+        more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
+        yield Passed("cost", f"the number of parameters is not known of {', '.join(unknown[:3])}{more}")
+    for setting in own.unperturbed:
+        values = own.values(setting)
+        points = (
+            values[["model_type", "value", "n"]]
+            .assign(parameters=values.index.map(sizes).astype(float))
+            .dropna(subset=["parameters"])
+        )
+        if len(points) < 2:
+            yield Passed(f"cost on {setting}", "fewer than two models with a known number of parameters")
+            continue
+        points["on_front"] = pareto(points["parameters"].to_numpy(), points["value"].to_numpy())
+        yield Drawn(
+            file_name("cost", setting),
+            partial(draw, points, setting, own.metrics[setting]),
+            numbers(points, setting, own.metrics[setting]),
+        )
+
+
+def _parameters(model: str) -> int | None:
+    return count_parameters(registry.get_model(model)) if registry.contains_model(model) else None
+
+
+def pareto(cost: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Which models no other one beats: none is at least as good at no more cost, and better in one of the two.
+
+    Args:
+        cost: Float array [n]; less is better.
+        value: Float array [n]; more is better.
+
+    Returns:
+        Bool array [n].
+    """
+    no_worse = (cost[:, None] >= cost) & (value[:, None] <= value)  # [n, other]
+    better = (cost[:, None] > cost) | (value[:, None] < value)
+    return ~np.asarray((no_worse & better).any(axis=1))
+
+
+def draw(points: pd.DataFrame, setting: str, metric: str) -> Figure:
+    """A point for each model, and a line along those that no other one beats."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    front = points[points["on_front"]].sort_values("parameters")
+    figure.add_trace(
+        go.Scatter(
+            x=front["parameters"],
+            y=100 * front["value"],
+            mode="lines+text",
+            line={"color": "#999999", "shape": "hv"},
+            text=list(front.index) if len(front) <= 12 else None,
+            textposition="top center",
+            textfont={"size": 11},
+            name="Pareto front",
+            hoverinfo="skip",
+        )
+    )
+    add_points(
+        figure,
+        points["model_type"].fillna("not stated"),
+        points["parameters"],
+        100 * points["value"],
+        list(points.index),
+        "<b>%{customdata}</b><br>%{x:.3s} parameters<br>%{y:.2f} %<extra>%{fullData.name}</extra>",
+    )
+    figure.update_xaxes(title_text="parameters", type="log")
+    figure.update_yaxes(title_text=f"{metric} on {setting} (%)")
+    finish(figure, f"Accuracy on {setting} by number of parameters")
+    return figure
+
+
+def numbers(points: pd.DataFrame, setting: str, metric: str) -> dict[str, Any]:
+    """The numbers as plain values; rates in percent."""
+    return {
+        "eval_setting": setting,
+        "metric": metric,
+        "models": [
+            {
+                "model": each.Index,
+                "parameters": int(each.parameters),
+                "value": 100 * each.value,
+                "on_front": bool(each.on_front),
+            }
+            for each in points.itertuples()
+        ],
+    }

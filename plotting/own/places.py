@@ -1,0 +1,116 @@
+"""Models ranked on a setting: bars with intervals, and which models do not differ significantly from the best."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from testbed.analyses.ranking import Ranked, ranking
+from testbed.errors import StoreError
+from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
+from testbed.plotting.style import finish
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+MOST_MODELS = 30
+TIED, OTHER = "#0072B2", "#9CB8CC"
+ROW = 26  # pixels
+
+
+def figures(own: Own) -> Found:
+    """One for each setting that departs from no other one."""
+    for setting in own.unperturbed:
+        values = own.values(setting)
+        models = best(values, MOST_MODELS)
+        try:
+            found = ranking(own.store, [setting], models, own.metrics[setting])
+        except StoreError as error:
+            yield Passed(f"ranking on {setting}", str(error))
+            continue
+        if len(values) > MOST_MODELS:
+            yield Passed(f"ranking on {setting}", f"{len(values) - MOST_MODELS} less accurate models")
+        yield Drawn(
+            file_name("ranking", setting),
+            partial(draw, found.rows, setting, own.metrics[setting]),
+            numbers(found.rows, setting, own.metrics[setting]),
+        )
+
+
+def draw(rows: list[Ranked], setting: str, metric: str) -> Figure:
+    """A bar for each model, the best on top. Dark ones do not differ significantly from the best."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for label, colour, members in (
+        ("the best, and ties with it", TIED, [row for row in rows if is_tied(row, rows)]),
+        ("others", OTHER, [row for row in rows if not is_tied(row, rows)]),
+    ):
+        if not members:
+            continue
+        values = [100 * row.place.value for row in members]
+        figure.add_trace(
+            go.Bar(
+                x=values,
+                y=[short(row.model) for row in members],
+                orientation="h",
+                name=label,
+                marker={"color": colour},
+                error_x={
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [100 * row.place.high - value for row, value in zip(members, values, strict=True)],
+                    "arrayminus": [value - 100 * row.place.low for row, value in zip(members, values, strict=True)],
+                    "thickness": 1.2,
+                },
+                text=[_rank(row) for row in members],
+                textposition="inside",
+                insidetextanchor="start",
+                customdata=[[row.model, ", ".join(row.tied_with) or "none"] for row in members],
+                hovertemplate="<b>%{customdata[0]}</b><br>%{x:.2f} %<br>ties: %{customdata[1]}<extra></extra>",
+            )
+        )
+    figure.update_xaxes(title_text=f"{metric} (%)")
+    order = [short(row.model) for row in rows]
+    figure.update_yaxes(autorange="reversed", categoryorder="array", categoryarray=order, automargin=True)
+    finish(figure, f"Ranking on {setting}", height=230 + ROW * len(rows))
+    figure.update_layout(
+        title={"subtitle": {"text": "bars: 95 %, bootstrap over samples; ties: McNemar's or sign-flip test, Holm"}},
+        legend={"yref": "container", "y": 0.02, "yanchor": "bottom"},
+        margin={"b": 110, "t": 80},
+    )
+    return figure
+
+
+def is_tied(row: Ranked, rows: list[Ranked]) -> bool:
+    """Whether a model is the best or does not differ significantly from it."""
+    return row.place.rank == rows[0].place.rank or rows[0].model in row.tied_with
+
+
+def _rank(row: Ranked) -> str:
+    """The rank, and its interval where that is wider."""
+    place = row.place
+    return (
+        f"{place.rank}" if place.rank_low == place.rank_high else f"{place.rank} ({place.rank_low}–{place.rank_high})"
+    )
+
+
+def numbers(rows: list[Ranked], setting: str, metric: str) -> dict[str, Any]:
+    """The numbers as plain values, rates in percent."""
+    return {
+        "eval_setting": setting,
+        "metric": metric,
+        "models": [
+            {
+                "model": row.model,
+                "value": 100 * row.place.value,
+                "low": 100 * row.place.low,
+                "high": 100 * row.place.high,
+                "rank": row.place.rank,
+                "rank_low": row.place.rank_low,
+                "rank_high": row.place.rank_high,
+                "tied_with": list(row.tied_with),
+            }
+            for row in rows
+        ],
+    }

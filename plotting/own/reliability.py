@@ -1,0 +1,136 @@
+"""Reliability diagrams: accuracy by confidence, and the expected calibration error."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from testbed.metrics.classification import calibration_gaps
+from testbed.metrics.statistics import wilson
+from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
+from testbed.plotting.style import finish
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+BINS = 15  # as in Guo et al., "On calibration of modern neural networks" (2017)
+MOST_MODELS = 9
+COLUMNS = 3
+CORRECT, CONFIDENCE = "top1", "confidence"  # the per-sample scores
+
+
+class Reliability(NamedTuple):
+    """How often a model is right, by how sure it is.
+
+    Attributes:
+        bins: Of those that are not empty: ``n``, ``confidence`` and ``accuracy`` (means), ``low`` and ``high``
+            (Wilson's interval of 95 %).
+        error: The expected calibration error, with bins of equal width.
+        n: The number of samples that count.
+    """
+
+    model: str
+    bins: pd.DataFrame
+    error: float
+    n: int
+
+
+def figures(own: Own) -> Found:
+    """One for each setting that departs from no other one, with a panel for each model."""
+    for setting in own.unperturbed:
+        values = own.values(setting)
+        panels = []
+        for model in best(values, MOST_MODELS):
+            correct, confidence = (own.scores(setting, model, name) for name in (CORRECT, CONFIDENCE))
+            if correct is not None and confidence is not None:
+                panels.append(reliability(model, confidence, correct))
+        panels = [panel for panel in panels if panel.n]
+        if not panels:
+            yield Passed(f"reliability on {setting}", "no confidence of samples is stored")
+            continue
+        if len(values) > MOST_MODELS:
+            yield Passed(f"reliability on {setting}", f"{len(values) - MOST_MODELS} less accurate models")
+        yield Drawn(file_name("reliability", setting), partial(draw, panels, setting), numbers(panels, setting))
+
+
+def reliability(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, Any]) -> Reliability:
+    """Bins of equal width, each open below.
+
+    Args:
+        model: The model.
+        confidence: Float array [n] in [0, 1]; NaN for samples that could not be read, which do not count.
+        correct: Float array [n] of 0 and 1.
+    """
+    known = np.isfinite(confidence) & np.isfinite(correct)
+    confidence, correct = confidence[known], correct[known]
+    place = np.clip(np.ceil(confidence * BINS).astype(np.int64) - 1, 0, BINS - 1)
+    table = pd.DataFrame({"place": place, "confidence": confidence, "accuracy": correct})
+    bins = table.groupby("place")[["confidence", "accuracy"]].mean()
+    bins.insert(0, "n", table.groupby("place").size())
+    bins["low"], bins["high"] = wilson(bins["accuracy"], bins["n"])
+    error = float(calibration_gaps(confidence, correct, BINS).mean()) if len(confidence) else math.nan
+    return Reliability(model, bins.reset_index(drop=True), error, len(confidence))
+
+
+def draw(panels: list[Reliability], setting: str) -> Figure:
+    """A panel for each model: the diagonal, and a point for each bin, larger where it has more samples."""
+    import plotly.graph_objects as go
+    from plotly.subplots import make_subplots
+
+    columns = min(COLUMNS, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    titles = [f"{short(each.model, 32)}<br>ECE {100 * each.error:.2f} %" for each in panels]
+    figure = make_subplots(rows, columns, subplot_titles=titles, shared_xaxes=True, shared_yaxes=True)
+    for number, each in enumerate(panels):
+        where = {"row": number // columns + 1, "col": number % columns + 1}
+        accuracy = 100 * each.bins["accuracy"]
+        diagonal = {"color": "black", "dash": "dash", "width": 1}
+        figure.add_trace(go.Scatter(x=[0, 100], y=[0, 100], mode="lines", line=diagonal, hoverinfo="skip"), **where)
+        figure.add_trace(
+            go.Scatter(
+                x=100 * each.bins["confidence"],
+                y=accuracy,
+                mode="lines+markers",
+                line={"color": "#0072B2"},
+                marker={"size": 5 + 15 * np.sqrt(each.bins["n"] / each.n)},
+                error_y={
+                    "type": "data",
+                    "symmetric": False,
+                    "array": 100 * each.bins["high"] - accuracy,
+                    "arrayminus": accuracy - 100 * each.bins["low"],
+                    "thickness": 1,
+                    "width": 2,
+                },
+                customdata=each.bins["n"],
+                hovertemplate="confidence %{x:.1f} %<br>accuracy %{y:.1f} %<br>%{customdata} samples<extra></extra>",
+            ),
+            **where,
+        )
+        figure.update_xaxes(range=[-3, 103], title_text="confidence (%)" if where["row"] == rows else None, **where)
+        figure.update_yaxes(range=[-3, 103], title_text="accuracy (%)" if where["col"] == 1 else None, **where)
+    finish(figure, f"Reliability on {setting}", width=max(560, 360 * columns), height=170 + 330 * rows)
+    figure.update_layout(showlegend=False, margin={"t": 120})
+    return figure
+
+
+def numbers(panels: list[Reliability], setting: str) -> dict[str, Any]:
+    """The numbers as plain values; rates in percent."""
+    return {
+        "eval_setting": setting,
+        "models": [
+            {
+                "model": each.model,
+                "n": each.n,
+                "expected_calibration_error": 100 * each.error,
+                "bins": [
+                    {key: (value if key == "n" else 100 * value) for key, value in row.items()}
+                    for row in each.bins.to_dict("records")
+                ],
+            }
+            for each in panels
+        ],
+    }

@@ -1,0 +1,184 @@
+"""Accuracy by severity: a figure for each corruption, and one for the mean over the corruptions of a collection."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from testbed.metrics.statistics import Z, mean_and_stderr, wilson
+from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
+from testbed.plotting.style import OTHER_SYMBOLS, faint, finish
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+MOST_MODELS = 8
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#000000")
+
+
+_BAND_OF_MEANS = "95 %, from the standard error over samples"
+
+
+class Curves(NamedTuple):
+    """Accuracy by severity.
+
+    Attributes:
+        name: Of the corruption, or of the collection.
+        points: ``model``, ``severity`` (0: the clean setting), ``value``, ``low``, ``high`` (fractions; NaN where there
+            is no interval).
+        metric: What is measured.
+        band: What the bands are, in words.
+    """
+
+    name: str
+    points: pd.DataFrame
+    metric: str
+    band: str
+
+
+def figures(own: Own) -> Found:
+    """One for each corruption with two severities or more, then one for each collection of corruptions."""
+    if not own.severities:
+        yield Passed("severity curves", "no corruption has results of two severities")
+    collections: dict[tuple[str, str], dict[str, dict[int, str]]] = {}
+    for name, on in own.severities.items():
+        models, left = _models(own, list(on.values()))
+        if left:
+            yield Passed(f"severity curves of {name}", f"{left} more models; --models chooses")
+        curves = corruption_curves(own, name, on, models)
+        yield Drawn(file_name("severity", name), partial(draw, curves), numbers(curves))
+        root, _, last = name.rpartition(".")
+        form = next((form for form in ("_in-memory", "_on-disk") if last.endswith(form)), "")
+        if root:
+            collections.setdefault((root, form), {})[name] = on
+    for (root, form), corruptions in collections.items():
+        levels = sorted(set.intersection(*(set(on) for on in corruptions.values())))
+        if len(corruptions) > 1 and len(levels) > 1:
+            members = [on[level] for on in corruptions.values() for level in levels]
+            curves = mean_curves(own, root + form, corruptions, levels, _models(own, members)[0])
+            if len(curves.points):
+                yield Drawn(file_name("severity-mean", root + form), partial(draw, curves), numbers(curves))
+
+
+def corruption_curves(own: Own, name: str, on: dict[int, str], models: list[str]) -> Curves:
+    """The curves of one corruption, with Wilson's intervals (1927) over its samples."""
+    clean = own.cleans.get(next(iter(on.values())))
+    rows = []
+    for level, setting in {**({0: clean} if clean else {}), **on}.items():
+        values = own.values(setting)
+        for model in models:
+            if model in values.index:
+                value, n = float(values.loc[model, "value"]), float(values.loc[model, "n"])
+                low, high = wilson(value, n) if n > 0 else (np.nan, np.nan)
+                rows.append((model, level, value, float(low), float(high)))
+    return Curves(name, _frame(rows), own.metrics[on[min(on)]], "95 %, Wilson, over samples")
+
+
+def mean_curves(
+    own: Own, name: str, corruptions: dict[str, dict[int, str]], levels: list[int], models: list[str]
+) -> Curves:
+    """The mean over corruptions at each severity; its standard error is that of the samples' means over corruptions.
+
+    A sample is in every corruption, so that these are not independent.
+    """
+    rows = []
+    first = next(iter(corruptions.values()))[levels[0]]
+    metric, clean = own.metrics[first], own.cleans.get(first)
+    at = {level: [on[level] for on in corruptions.values()] for level in levels}
+    for level, settings in {**({0: [clean]} if clean else {}), **at}.items():
+        values = [own.values(setting)["value"] for setting in settings]
+        for model in models:
+            if all(model in each.index for each in values):
+                mean = float(np.mean([each[model] for each in values]))
+                error = _stderr(own, settings, model, metric)
+                rows.append((model, level, mean, max(0.0, mean - Z * error), min(1.0, mean + Z * error)))
+    return Curves(f"{name}, mean of {len(corruptions)} corruptions", _frame(rows), metric, _BAND_OF_MEANS)
+
+
+def _stderr(own: Own, settings: list[str], model: str, metric: str) -> float:
+    """Of the mean over settings with the same samples; NaN where scores of samples are not stored."""
+    scores = [own.scores(setting, model, metric) for setting in settings]
+    cells = [own.evaluations[setting].get(model) for setting in settings]
+    same = len({each.dataset_id for each in cells if each is not None}) == 1
+    if not same or any(each is None for each in scores):
+        return float("nan")
+    _, error = mean_and_stderr(np.mean(np.stack([each for each in scores if each is not None]), axis=0))
+    return float("nan") if error is None else error
+
+
+def _models(own: Own, settings: list[str]) -> tuple[list[str], int]:
+    """The best models by their mean, and how many others there are."""
+    values = pd.concat([own.values(setting)["value"] for setting in settings], axis=1).mean(axis=1)
+    chosen = best(pd.DataFrame({"value": values}), MOST_MODELS)
+    return chosen, len(values) - len(chosen)
+
+
+def _frame(rows: list[tuple[str, int, float, float, float]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["model", "severity", "value", "low", "high"])
+
+
+def draw(curves: Curves) -> Figure:
+    """Lines with bands, a colour and a symbol for each model."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for place, (model, points) in enumerate(curves.points.groupby("model", sort=False)):
+        colour = COLOURS[place % len(COLOURS)]
+        known = points.dropna()
+        figure.add_trace(
+            go.Scatter(
+                x=[*known["severity"], *known["severity"][::-1]],
+                y=[*(100 * known["high"]), *(100 * known["low"][::-1])],
+                mode="lines",
+                fill="toself",
+                fillcolor=faint(colour, 0.15),
+                line={"width": 0},
+                hoverinfo="skip",
+                legendgroup=str(model),
+                showlegend=False,
+            )
+        )
+        figure.add_trace(
+            go.Scatter(
+                x=points["severity"],
+                y=100 * points["value"],
+                mode="lines+markers",
+                name=short(str(model)),
+                legendgroup=str(model),
+                line={"color": colour},
+                marker={"symbol": ("circle", "square", "diamond", *OTHER_SYMBOLS)[place], "size": 9},
+                hovertemplate=f"<b>{model}</b><br>severity %{{x}}: %{{y:.2f}} %<extra></extra>",
+            )
+        )
+    levels = sorted(set(curves.points["severity"]))
+    labels = ["clean" if level == 0 else str(level) for level in levels]
+    figure.update_xaxes(title_text="severity", tickvals=levels, ticktext=labels)
+    figure.update_yaxes(title_text=f"{curves.metric} (%)")
+    finish(figure, curves.name)
+    figure.update_layout(title={"subtitle": {"text": f"bands: {curves.band}"}})
+    return figure
+
+
+def numbers(curves: Curves) -> dict[str, Any]:
+    """The numbers as plain values, in percent; None where there is no interval."""
+    return {
+        "name": curves.name,
+        "metric": curves.metric,
+        "band": curves.band,
+        "points": [
+            {
+                "model": each.model,
+                "severity": int(each.severity),
+                **{key: percent(getattr(each, key)) for key in ("value", "low", "high")},
+            }
+            for each in curves.points.itertuples()
+        ],
+    }
+
+
+def percent(value: float) -> float | None:
+    """A fraction in percent, or None for NaN."""
+    return None if np.isnan(value) else 100 * float(value)

@@ -1,0 +1,78 @@
+"""Clean accuracy against accuracy under each shift, a point for each model."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from testbed.plotting.frame import Grid
+from testbed.plotting.own.source import Drawn, Found, Own, Passed, file_name
+from testbed.plotting.scatter import (
+    ScatterData,
+    ScatterSpec,
+    scatter_data,
+    scatter_figure,
+    scatter_object,
+    to_be_fitted,
+)
+
+FEWEST_FOR_A_LINE = 5
+CONFIDENCE = 0.95
+
+
+def figures(own: Own) -> Found:
+    """A scatter plot for each shift; the severities of a corruption are averaged into one."""
+    shifts = _shifts(own)
+    if not shifts:
+        yield Passed(
+            "clean against shifts", "no stored setting is a perturbation of another; --clean SETTING names one"
+        )
+    for name, (clean, members) in shifts.items():
+        data = shift(own, name, clean, members)
+        if data is None:
+            yield Passed(f"{clean} against {name}", "no model has results on both")
+            continue
+        yield Drawn(file_name("shift", clean, name), partial(scatter_figure, data), scatter_object(data))
+
+
+def shift(own: Own, name: str, clean: str, members: list[str]) -> ScatterData | None:
+    """The numbers of one figure; None if no model has all results.
+
+    The line is fitted if five models or more can be; error bars are Clopper-Pearson's of 95 %. A mean over severities
+    has none, since its samples are not independent.
+    """
+    x = own.values(clean)
+    parts = [own.values(each) for each in members]
+    y = pd.concat([each["value"] for each in parts], axis=1).mean(axis=1, skipna=False)
+    n = parts[0]["n"] if len(parts) == 1 else pd.Series(np.nan, index=y.index)
+    models = x.index.intersection(y.dropna().index)
+    if models.empty:
+        return None
+    values = pd.DataFrame({clean: x["value"], name: y}).loc[models]
+    sizes = pd.DataFrame({clean: x["n"], name: n}).loc[models]
+    at_the_end = bool(((values <= 0) | (values >= 1)).to_numpy().any())
+    spec = ScatterSpec(
+        x=clean,
+        y=name,
+        title=f"{clean} and {name}",
+        y_label=f"{name}, mean of {len(members)} severities" if len(members) > 1 else name,
+        scale="linear" if at_the_end else "logit",  # 0 % and 100 % have no place on the other scale
+        least=0.0,
+        least_on=clean,
+        merge_types=False,
+        fitted=sum(to_be_fitted(models, x["model_type"].reindex(models))) >= FEWEST_FOR_A_LINE,
+        interval=CONFIDENCE,
+    )
+    return scatter_data(Grid(values, sizes, x["model_type"], own.metrics[clean]), spec)
+
+
+def _shifts(own: Own) -> dict[str, tuple[str, list[str]]]:
+    """Shift → the setting that it departs from, and its settings: one, or the severities of a corruption."""
+    in_groups = {member: name for name, on in own.severities.items() for member in on.values()}
+    found: dict[str, tuple[str, list[str]]] = {}
+    for setting, clean in own.cleans.items():
+        if own.metrics[setting] == own.metrics.get(clean):
+            found.setdefault(in_groups.get(setting, setting), (clean, []))[1].append(setting)
+    return found

@@ -1,0 +1,188 @@
+"""What figures of one's own store are drawn from: its results, which setting a shift departs from, and severities."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from testbed.analyses.main_scores import main_metric
+from testbed.db.names import matching_names
+from testbed.db.store import Store
+from testbed.entities import FRACTION, Evaluation
+from testbed.plotting.frame import results_frame
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+SEVERITY = re.compile(r"(?P<corruption>.+)\.(?P<severity>\d)(?P<form>_in-memory|_on-disk|)")
+USUAL_CLEAN = "val"  # what ImageNet-testbed's settings are compared with
+SHOWN_REASONS = 4
+SHOWN_NAMES = 3
+Numbers = dict[str, Any]
+
+
+class Drawn(NamedTuple):
+    """A figure.
+
+    Attributes:
+        name: Of its file, without the ending.
+        draw: Makes the figure.
+        numbers: What it shows, as plain values; rates in percent.
+    """
+
+    name: str
+    draw: Callable[[], Figure]
+    numbers: Numbers
+
+
+class Passed(NamedTuple):
+    """Something that was not drawn, and why."""
+
+    what: str
+    why: str
+
+
+def passed_over(passed: Sequence[Passed]) -> str:
+    """What was not drawn, in one line: each reason with what it is for, the most frequent first."""
+    by_reason: dict[str, list[str]] = {}
+    for each in passed:
+        by_reason.setdefault(each.why, []).append(each.what)
+    reasons = sorted(by_reason.items(), key=lambda item: -len(item[1]))
+    shown = [f"{_listed(what)} ({why})" for why, what in reasons[:SHOWN_REASONS]]
+    left = sum(len(what) for _, what in reasons[SHOWN_REASONS:])
+    more = [f"{left} more"] if left else []
+    return f"passed over: {'; '.join([*shown, *more])}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
+    return f"{', '.join(names[:SHOWN_NAMES])}{more}"
+
+
+@dataclass
+class Own:
+    """Results of a store, limited to some models and settings.
+
+    Attributes:
+        store: The store, open.
+        db_url: Its name.
+        models: Names or patterns; none means all.
+        settings: Names or patterns; none means all.
+        metric: What is drawn; None: the main metric of each setting.
+        clean: The setting that shifts are compared with; None: found for each shift.
+    """
+
+    store: Store
+    db_url: str | None = None
+    models: Sequence[str] = ()
+    settings: Sequence[str] = ()
+    metric: str | None = None
+    clean: str | None = None
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row for each model and setting, as `results_frame`: one metric of each setting, a rate."""
+        frame = results_frame(self.db_url, metrics=None if self.metric is None else [self.metric])
+        frame = frame[(frame["unit"] == FRACTION) & frame["value"].notna()]
+        chosen = matching_names("model", self.models, set(frame["model"]))
+        wanted = matching_names("eval setting", self.settings, set(frame["eval_setting"]))
+        if self.clean is not None and wanted:
+            wanted = {*wanted, self.clean}
+        frame = frame[frame["model"].isin(chosen) & frame["eval_setting"].isin(wanted)]
+        if self.metric is None:
+            main = frame.groupby("eval_setting")["metric"].agg(lambda names: main_metric(set(names)) or "")
+            frame = frame[frame["metric"] == frame["eval_setting"].map(main)]
+        return frame.reset_index(drop=True)
+
+    @cached_property
+    def metrics(self) -> dict[str, str]:
+        """Setting → the metric that is drawn."""
+        return dict(zip(self.frame["eval_setting"], self.frame["metric"], strict=True))
+
+    @cached_property
+    def evaluations(self) -> dict[str, dict[str, Evaluation]]:
+        """Setting → model → the reported evaluation."""
+        wanted = set(self.frame["evaluation_id"])
+        found: dict[str, dict[str, Evaluation]] = {}
+        for each in self.store.evaluations():
+            if each.id in wanted:
+                found.setdefault(each.eval_setting, {})[each.model] = each
+        return found
+
+    def values(self, setting: str) -> pd.DataFrame:
+        """The results on a setting by model: ``value`` (a fraction), ``n``, ``model_type``."""
+        return self.frame[self.frame["eval_setting"] == setting].set_index("model")
+
+    # Shifts -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def severities(self) -> dict[str, dict[int, str]]:
+        """Corruption → severity → setting, for corruptions with two severities or more."""
+        found: dict[str, dict[int, str]] = {}
+        for name in self.metrics:
+            parts = SEVERITY.fullmatch(name)
+            if parts:
+                found.setdefault(parts["corruption"] + parts["form"], {})[int(parts["severity"])] = name
+        return {name: dict(sorted(on.items())) for name, on in sorted(found.items()) if len(on) > 1}
+
+    @cached_property
+    def cleans(self) -> dict[str, str]:
+        """Setting → the setting that it departs from: the unperturbed one of the same samples, or the usual one."""
+        if self.clean is not None:
+            return {setting: self.clean for setting in self.metrics if setting != self.clean}
+        plain: dict[int, str] = {}
+        perturbed: dict[str, int] = {}
+        for setting, on in self.evaluations.items():
+            first = next(iter(on.values()))
+            if first.dataset_id is None:
+                continue
+            if self._is_perturbed(first):
+                perturbed[setting] = first.dataset_id
+            elif first.derived_from is None:
+                plain.setdefault(first.dataset_id, setting)
+        found = {setting: plain[dataset] for setting, dataset in perturbed.items() if dataset in plain}
+        if USUAL_CLEAN in self.metrics:
+            found = {**dict.fromkeys(self.metrics, USUAL_CLEAN), **found}
+            found.pop(USUAL_CLEAN)
+        return found
+
+    @cached_property
+    def unperturbed(self) -> list[str]:
+        """The settings that depart from no other one."""
+        return [setting for setting in self.metrics if setting not in self.cleans]
+
+    def _is_perturbed(self, evaluation: Evaluation) -> bool:
+        forward = self.store.identity(evaluation).get("forward") or {}
+        return any(value for key, value in forward.items() if key.startswith(("perturbation", "attack", "adversarial")))
+
+    # Samples ------------------------------------------------------------------------------------------------------
+
+    def scores(self, setting: str, model: str, name: str) -> np.ndarray[Any, Any] | None:
+        """A score of each sample, float64 [samples]; None if there is none."""
+        evaluation = self.evaluations.get(setting, {}).get(model)
+        found = list(self.store.scores(evaluation.id, name).values()) if evaluation is not None else []
+        return found[0].astype(np.float64) if found else None
+
+
+def best(values: pd.DataFrame, most: int) -> list[str]:
+    """The models with the largest values, at most so many."""
+    return [str(name) for name in values["value"].sort_values(ascending=False, kind="stable").index[:most]]
+
+
+def file_name(*parts: str) -> str:
+    """A name for a file, of names that may have any characters."""
+    return "--".join(re.sub(r"[^A-Za-z0-9._-]+", "_", part).strip("_.") or "_" for part in parts)
+
+
+def short(name: str, most: int = 40) -> str:
+    """A name that fits on an axis: the middle of a long one is left out."""
+    return name if len(name) <= most else f"{name[: most // 2 - 1]}…{name[-most // 2 :]}"
+
+
+Found = Iterator[Drawn | Passed]

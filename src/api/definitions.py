@@ -1,0 +1,43 @@
+"""Models and eval settings that a script or a notebook defines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from testbed.registry import registry
+
+if TYPE_CHECKING:
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.models.model_base import ModelDefinition
+
+
+def register_model(model: ModelDefinition, collections: Iterable[str] = ()) -> ModelDefinition:
+    """Registers a model, so that it can be named everywhere.
+
+    In a notebook, a definition replaces an earlier one of the same name when its cell runs again; if its code has
+    changed, it is another model for the store, and evaluated again.
+
+    Args:
+        model: The definition, such as a `testbed.models.model_base.Model`.
+        collections: Collections that it belongs to.
+
+    Raises:
+        DuplicateNameError: If a definition of a file has this name.
+    """
+    registry.load()
+    return registry.add_model(model, collections)
+
+
+def register_eval_setting(eval_setting: EvalSetting, collections: Iterable[str] = ()) -> EvalSetting:
+    """Registers an eval setting, as `register_model` does a model.
+
+    Args:
+        eval_setting: The definition.
+        collections: Collections that it belongs to.
+
+    Raises:
+        DuplicateNameError: If a definition of a file has this name.
+    """
+    registry.load()
+    return registry.add_eval_setting(eval_setting, collections)

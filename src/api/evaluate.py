@@ -1,0 +1,166 @@
+"""``testbed.evaluate``: models on eval settings, from Python."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.api.results import Results
+from testbed.errors import RunError
+from testbed.inputs import AnyPath, Inputs, Preprocessing, using
+from testbed.registry import registry
+from testbed.registry.folders import settings_of_folders
+from testbed.registry.select import select
+
+if TYPE_CHECKING:
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.models.model_base import ModelDefinition
+    from testbed.runner.progress import Progress
+
+
+def evaluate(
+    models: str | ModelDefinition | Iterable[str | ModelDefinition],
+    eval_settings: str | Path | EvalSetting | Iterable[str | Path | EvalSetting],
+    *,
+    data_root: AnyPath | None = None,
+    db: str | Path | None = None,
+    plugins: Sequence[AnyPath] = (),
+    limit: int | None = None,
+    batch_size: int | None = None,
+    gpus: Sequence[int] = (),
+    workers: int | None = None,
+    cpu_processes: int | None = None,
+    dtype: str = "float32",
+    seed: int = 0,
+    random_weights: bool = False,
+    override: bool = False,
+    executor: str = "processes",
+    image_size: int | tuple[int, int] | None = None,
+    mean: tuple[float, float, float] | None = None,
+    std: tuple[float, float, float] | None = None,
+    interpolation: str | None = None,
+    payload_url: str | None = None,
+    raise_on_failure: bool = False,
+    progress: bool = True,
+) -> Results:
+    """Runs models on eval settings, and stores every output and every metric.
+
+    Stored results are not computed again. What ``eval.py`` can be told by an option of the same name is not repeated
+    here; `docs/running.md` explains the options.
+
+    Args:
+        models: Names, patterns, collections or definitions: one, or several.
+        eval_settings: Names, patterns, collections, definitions, or folders of images with one folder per class.
+        data_root: The folder with the data sets. Default: ``$TESTBED_DATA``, or the parent of a folder of images.
+        db: The store: a file or a database URL. Default: ``$TESTBED_DB``, else ``testbed.db`` in the working folder.
+        plugins: Definition files.
+        limit: At most so many samples of each setting, evenly spread.
+        batch_size: Default: each model's own.
+        gpus: Ids of GPUs. Default: all, else the CPU.
+        workers: Data-loading processes for each evaluation process.
+        cpu_processes: Evaluation processes on the CPU.
+        dtype: ``"float32"``, ``"bfloat16"`` or ``"float16"``.
+        seed: Of perturbations, sampling and random weights.
+        random_weights: Whether to build untrained architectures.
+        override: Whether to run stored cells again.
+        executor: ``"processes"``, ``"inline"``, or an installed one. Definitions that only this program knows are
+            computed in this process in any case.
+        image_size: For checkpoints: side of the crop, or (side after resizing, side of the crop), pixels.
+        mean: For checkpoints: of the channels, in [0, 1].
+        std: For checkpoints: of the channels, in (0, 1].
+        interpolation: For checkpoints: of resizing.
+        payload_url: Where outputs are stored (fsspec), if not in the database.
+        raise_on_failure: Whether a cell that fails raises an error after the others are done. Otherwise its reason is
+            in `Results.failed` and in `Results.frame`.
+        progress: Whether to show the progress.
+
+    Returns:
+        The results of these models on these settings.
+
+    Raises:
+        TestbedError: If a name is not known, or the run as a whole cannot start or go on. What was stored is kept.
+    """
+    from testbed.graph.options import RunOptions
+    from testbed.runner.run import run
+
+    resize, crop = image_size if isinstance(image_size, tuple) else (image_size, image_size)
+    preprocessing = Preprocessing(resize, crop, mean, std, interpolation)
+    inputs = replace(Inputs.from_environment().but(data_root=data_root), preprocessing=preprocessing)
+    options = RunOptions(
+        db_url=None if db is None else str(db),
+        payload_url=payload_url,
+        plugins=tuple(str(Path(each).expanduser().resolve()) for each in plugins),
+        limit=limit,
+        batch_size=batch_size,
+        gpus=tuple(gpus) or None,
+        data_workers=workers,
+        cpu_processes=cpu_processes,
+        dtype=dtype,
+        seed=seed,
+        random_weights=random_weights,
+        override=override,
+        executor=executor,
+    )
+    with using(inputs):
+        registry.load(options.plugins)
+        chosen_models = select(registry.models, registry.model_collections, _names(models, registry.add_model))
+        named = _names(eval_settings, registry.add_eval_setting)
+        words, inputs = settings_of_folders(registry, named, inputs)
+    with using(inputs):
+        chosen_settings = select(registry.eval_settings, registry.eval_setting_collections, words)
+    shown = progress_here() if progress else None
+    try:
+        report = run(registry, replace(options, inputs=inputs), chosen_models, chosen_settings, shown)
+    finally:
+        if shown is not None:
+            shown.close()
+    results = Results.of_run(options.db_url, report)
+    if raise_on_failure and not report.ok:
+        raise RunError(results.failure or "the run was interrupted")
+    if report.interrupted:
+        raise KeyboardInterrupt
+    return results
+
+
+def _names(given: Any, register: Any) -> list[str]:
+    """The words that name what is given; definitions are registered first."""
+    several = [given] if isinstance(given, str | Path) or hasattr(given, "name") else list(given)
+    names = []
+    for each in several:
+        if isinstance(each, str | Path):
+            names.append(str(each))
+        else:
+            _register(each, register)
+            names.append(each.name)
+    return names
+
+
+def _register(definition: Any, register: Any) -> None:
+    """Registers a definition, unless it is what the registry has under its name."""
+    known = registry.models if hasattr(definition, "capabilities") else registry.eval_settings
+    name = getattr(definition, "name", None)
+    if not (isinstance(name, str) and name in known and known.get(name) is definition):
+        register(definition)
+
+
+def progress_here() -> Progress:
+    """Bars in a notebook or on a terminal, lines elsewhere."""
+    from testbed.runner.progress import LineProgress, RichProgress
+
+    if _in_notebook():
+        from testbed.api.notebook import NotebookProgress
+
+        return NotebookProgress()
+    if not sys.stderr.isatty():
+        return LineProgress(sys.stderr)
+    from rich.console import Console
+
+    return RichProgress(Console(stderr=True))
+
+
+def _in_notebook() -> bool:
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return type(shell).__name__ == "ZMQInteractiveShell"

@@ -1,0 +1,226 @@
+"""Results of a store as pandas frames, and as a table in a notebook."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from testbed.analyses.main_scores import main_metric
+from testbed.console.output import metric_value, percent, table
+from testbed.db.store import Store
+from testbed.entities import FRACTION, OVERALL, Evaluation, Result
+from testbed.errors import StoreError
+from testbed.runner.report import Outcome
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from testbed.runner.report import Report
+
+DONE = ("complete", "stored", "derived", "scored")
+RATES = ("top1", "top5", "acc")  # each sample is right or wrong
+COLUMNS = (
+    *("model", "eval_setting", "metric", "slice", "value", "low", "high", "stderr", "n", "unit"),
+    *("status", "reason", "evaluation"),
+)
+
+
+def results(
+    db: str | None = None,
+    models: str | Iterable[str] | None = None,
+    eval_settings: str | Iterable[str] | None = None,
+) -> Results:
+    """The stored results.
+
+    Args:
+        db: The store: a file or a database URL. Default: ``$TESTBED_DB``, else ``testbed.db``.
+        models: Names or patterns; None means all.
+        eval_settings: Names or patterns; None means all.
+
+    Raises:
+        StoreError: If there is no store.
+        UnknownNameError: If a name or pattern matches nothing.
+    """
+    from testbed.db.names import matching_names
+
+    db = None if db is None else str(db)
+    with Store.open(db) as store:
+        found = store.results()
+    chosen = matching_names("model", _words(models), {each.model for each in found})
+    wanted = matching_names("eval setting", _words(eval_settings), {each.eval_setting for each in found})
+    return Results(db, [each for each in found if each.model in chosen and each.eval_setting in wanted])
+
+
+def _words(given: str | Iterable[str] | None) -> list[str]:
+    return [] if given is None else [given] if isinstance(given, str) else list(given)
+
+
+class Results:
+    """Results of models on eval settings.
+
+    In a notebook it is shown as a table of the main metrics.
+
+    Attributes:
+        db: The store.
+        outcomes: How each cell of a run ended; empty for results that were stored before.
+        preprocessing: A line for each model of a run that sees images: how they are resized, cropped and normalized.
+    """
+
+    def __init__(
+        self,
+        db: str | None,
+        found: Sequence[Result],
+        outcomes: Sequence[Outcome] = (),
+        preprocessing: Sequence[str] = (),
+    ) -> None:
+        self.db = db
+        self.outcomes = list(outcomes)
+        self.preprocessing = list(preprocessing)
+        self._found = list(found)
+
+    @classmethod
+    def of_run(cls, db: str | None, report: Report) -> Results:
+        """The results of a run."""
+        from testbed.console.model_lines import lines_of_models
+
+        with Store.open(db) as store:
+            done = [each.evaluation_id for each in report.of(*DONE) if each.evaluation_id is not None]
+            found = store.results_of(done)
+        return cls(db, found, report.outcomes, lines_of_models(report))
+
+    # As frames ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """A row for each metric, of all samples (``slice`` is ``"overall"``) and of slices; and for each failed cell.
+
+        Columns: ``model``, ``eval_setting``, ``metric``, ``slice``, ``value`` (a fraction, where it is a rate),
+        ``low`` and ``high`` (95 %: Wilson's interval where each sample is right or wrong, else 1.96 standard errors),
+        ``stderr``, ``n``, ``unit``, ``status``, ``reason``, ``evaluation`` (its id).
+        """
+        import pandas as pd
+
+        status = {(each.model, each.setting): each for each in self.outcomes}
+        rows: list[tuple[Any, ...]] = []
+        for each in self._found:
+            outcome = status.get((each.model, each.eval_setting))
+            low, high = _interval(each)
+            rows.append(
+                (
+                    *(each.model, each.eval_setting, each.metric, each.slice, each.value, low, high, each.stderr),
+                    *(each.n, each.unit, outcome.status if outcome else "stored", "", each.evaluation_id),
+                )
+            )
+        rows += [
+            (each.model, each.setting, *[None] * 8, each.status, each.reason, each.evaluation_id)
+            for each in self.outcomes
+            if each.status not in DONE
+        ]
+        frame = pd.DataFrame(rows, columns=list(COLUMNS))
+        for name in ("value", "low", "high", "stderr"):
+            frame[name] = pd.to_numeric(frame[name])
+        return frame.astype({"n": "Int64", "evaluation": "Int64"})
+
+    @property
+    def failed(self) -> pd.DataFrame:
+        """The cells that have no results: ``model``, ``eval_setting``, ``status``, ``reason``."""
+        frame = self.frame
+        missing = frame[frame["metric"].isna()]
+        return missing[["model", "eval_setting", "status", "reason"]].reset_index(drop=True)
+
+    @property
+    def failure(self) -> str:
+        """The first failure, in a line; empty if there is none."""
+        for each in self.outcomes:
+            if each.status in ("failed", "incomplete"):
+                return f"{each.model} on {each.setting} {each.status}: {each.reason}"
+        return ""
+
+    def samples(self, model: str, eval_setting: str) -> pd.DataFrame:
+        """A row for each sample of a cell.
+
+        Columns: ``sample`` (its id), ``target`` (a class's name, or what the data set gives), ``prediction`` and
+        ``confidence`` where logits are stored, ``text`` where the model answers in text, each per-sample score by its
+        name, ``error`` (why a sample could not be read, else None).
+
+        Raises:
+            StoreError: If the store has no outputs of the cell.
+        """
+        from testbed.api.samples import sample_frame
+
+        with Store.open(self.db) as store:
+            return sample_frame(store, self._evaluation(store, model, eval_setting))
+
+    def _evaluation(self, store: Store, model: str, eval_setting: str) -> Evaluation:
+        """The evaluation that these results are of, or else the reported one."""
+        from testbed.analyses.side_by_side import evaluation_of
+
+        for each in self._found:
+            if (each.model, each.eval_setting) == (model, eval_setting):
+                found = store.evaluation(each.evaluation_id)
+                if found.origin == "imported":
+                    raise StoreError(f"{model} on {eval_setting} is an imported result; it has no samples")
+                return found
+        return evaluation_of(store, model, eval_setting)
+
+    # As text ------------------------------------------------------------------------------------------------------
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        """The main metric of each cell: the heads, and a row for each model."""
+        by_setting: dict[str, dict[str, None]] = {}
+        for each in self._found:
+            if each.slice == OVERALL:
+                by_setting.setdefault(each.eval_setting, {}).setdefault(each.metric)
+        main = {name: main_metric(metrics) or next(iter(metrics)) for name, metrics in by_setting.items()}
+        values = {
+            (each.model, each.eval_setting): _shown(each)
+            for each in self._found
+            if each.slice == OVERALL and main[each.eval_setting] == each.metric
+        }
+        values |= {(each.model, each.setting): each.status for each in self.outcomes if each.status not in DONE}
+        models, settings = ([*dict.fromkeys(names)] for names in zip(*values, strict=True)) if values else ([], [])
+        heads = [f"{name} ({main[name]})" if name in main else name for name in settings]
+        return heads, [[model, *(values.get((model, name), "–") for name in settings)] for model in models]
+
+    def __repr__(self) -> str:
+        heads, rows = self._table()
+        if not rows:
+            return "no results"
+        return table(["model", *heads], rows, right=range(1, len(heads) + 1))
+
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        heads, rows = self._table()
+        head = "".join(f"<th scope='col'>{html.escape(each)}</th>" for each in ["model", *heads])
+        body = ""
+        for name, *cells in rows:
+            shown = "".join(f"<td>{html.escape(each)}</td>" for each in cells)
+            body += f"<tr><th scope='row'>{html.escape(name)}</th>{shown}</tr>"
+        notes = "".join(f"<p>{html.escape(line)}</p>" for line in [self.failure] if line)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+    def __len__(self) -> int:
+        return len({(each.model, each.eval_setting) for each in self._found})
+
+
+def _shown(result: Result) -> str:
+    """Percent without the sign, or a number with its unit."""
+    if result.unit == FRACTION or result.value is None:
+        return percent(result.value)
+    return metric_value(result.value, result.unit)
+
+
+def _interval(result: Result) -> tuple[float | None, float | None]:
+    from testbed.metrics.statistics import Z, wilson
+
+    value, n = result.value, result.n
+    if value is None:
+        return None, None
+    if n and (result.metric in RATES or "_recall@" in result.metric):
+        low, high = wilson(value, n)
+        return float(low), float(high)
+    if result.stderr is None:
+        return None, None
+    return value - Z * result.stderr, value + Z * result.stderr
