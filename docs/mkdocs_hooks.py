@@ -1,4 +1,4 @@
-"""What the website has besides docs/: CONTRIBUTING.md, CHANGELOG.md, the examples; and where the package's sources are."""
+"""What the website has besides docs/: files at the repository's root; and where the package's sources are."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -12,6 +13,11 @@ from urllib.request import urlopen
 
 import pytest
 from warm_python import WarmPython
+
+from testbed.cli.db import command as db_command
+from testbed.cli.eval import command as eval_command
+
+COMMANDS = {"eval": eval_command, "db": db_command}
 
 
 def commands(page: Path) -> list[list[str]]:
@@ -50,7 +56,9 @@ def test_the_commands_of_the_tutorial_print_what_it_says(world):
     next(told)  # the images and the models
     first, second = next(told), next(told)
     assert ": resize 256, crop 224, interpolation bilinear; mean 0.485 0.456 0.406, std 0.229 0.224 0.225;" in first
-    assert "from the published weights of shufflenet_v2_x0_5; 4 classes; float32; weights finetuned.pth sha256:" in first
+    assert (
+        "from the published weights of shufflenet_v2_x0_5; 4 classes; float32; weights finetuned.pth sha256:" in first
+    )
     assert re.search(r"Another image size\? .* with --image-size 73 64, instead of", first)
     assert ": resize 64, crop 64," in second
     assert accuracy(second) > accuracy(first) + 40
@@ -88,3 +96,28 @@ def test_the_web_page_of_the_tutorial_shows_both_models(root, world):
     finally:
         serving.terminate()
         serving.wait(timeout=30)
+
+
+def test_the_example_of_a_model_and_a_setting_runs(root, world, warm_python):
+    folder, _ = world
+    files = [str(root / "examples" / name) for name in ("own_setting.py", "own_model.py")]
+    words = ["--plugin", *files, "--models", "my-digits", "--eval-settings", "photos-in-shadow", "--data-root", "mine"]
+    done = warm_python.run(root / "eval.py", [*words, "--executor", "inline", "--json"], folder, os.environ)
+    assert done.returncode == 0, done.stderr
+    values = {each["metric"]: each["value"] for each in json.loads(done.stdout)["results"]}
+    assert 0.5 < values["top1"] <= 1
+    assert 0 <= values["sure_and_wrong"] <= 1 - values["top1"]
+
+
+def test_the_scripts_among_the_examples_are_valid(root):
+    scripts = [root / "examples" / "run_all.sh", *(root / "examples" / "slurm").iterdir()]
+    assert len(scripts) == 3
+    for script in scripts:
+        done = subprocess.run(["bash", "-n", str(script)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        # each option is one of the programs'
+        used = re.findall(r"(eval|db)\.py\"([^|>\n]*)", script.read_text(encoding="utf-8"))
+        assert used
+        for program, words in used:
+            known = {name for option in COMMANDS[program].params for name in option.opts}
+            assert set(re.findall(r"--[a-z-]+", words)) <= known, words
