@@ -171,15 +171,22 @@ def _absolute(base: str) -> str:
     return f"{scheme}://{folder}" if separator else str(folder)
 
 
-def read_uri(uri: str) -> bytes:
+def read_uri(uri: str, offset: int = 0, size: int = -1) -> bytes:
     """The bytes at the URI of a payload.
+
+    Args:
+        uri: The URI.
+        offset: The first byte.
+        size: How many; −1 for all that follow.
 
     Raises:
         CorruptOutputError: If it cannot be read.
     """
     try:
         with reading.watch(None), _open(uri, "rb") as file:
-            data: bytes = file.read()
+            if offset:
+                file.seek(offset)
+            data: bytes = file.read(size)
             return data
     except (OSError, ImportError, ValueError) as error:
         raise CorruptOutputError(f"the outputs at {uri} cannot be read: {error}") from error

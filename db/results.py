@@ -76,6 +76,37 @@ class Results(StoreBase):
             chosen = _only(statement, models, eval_settings, metrics, slices)
             return [tuple(row) for row in session.execute(chosen).all()]
 
+    def metric_names(self) -> list[tuple[str, str, str, int | None]]:
+        """Setting, metric, unit and the largest number of samples, of the metrics of all samples, sorted."""
+        columns = (RESULTS.c.eval_setting, RESULTS.c.metric)
+        statement = (
+            sa.select(*columns, sa.func.max(RESULTS.c.unit), sa.func.max(RESULTS.c.n))
+            .where(RESULTS.c.slice == OVERALL)
+            .group_by(*columns)
+            .order_by(*columns)
+        )
+        with self.reading() as session:
+            return [tuple(row) for row in session.execute(statement)]
+
+    def sampled_settings(self) -> dict[str, bool]:
+        """Each eval setting that has evaluations, and whether a complete one has samples."""
+        own = sa.and_(EvaluationRow.dataset_id.is_not(None), EvaluationRow.status == "complete")
+        statement = (
+            sa.select(EvalSettingRow.name, sa.func.max(sa.case((own, 1), else_=0)))
+            .join(EvaluationRow, EvaluationRow.eval_setting_id == EvalSettingRow.id)
+            .where(EvaluationRow.hidden_at.is_(None), EvalSettingRow.hidden_at.is_(None))
+            .group_by(EvalSettingRow.name)
+            .order_by(EvalSettingRow.name)
+        )
+        with self.reading() as session:
+            return {name: bool(sampled) for name, sampled in session.execute(statement)}
+
+    def model_types(self) -> list[tuple[str, str | None]]:
+        """The name and the type of each visible model."""
+        statement = sa.select(ModelRow.name, ModelRow.model_type).where(ModelRow.hidden_at.is_(None))
+        with self.reading() as session:
+            return [tuple(row) for row in session.execute(statement.order_by(ModelRow.name))]
+
     def results_of(self, evaluation_ids: Iterable[int]) -> list[Result]:
         """The metrics of these evaluations, reported or not."""
         found: list[Result] = []

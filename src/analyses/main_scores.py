@@ -55,6 +55,11 @@ def main_metric(names: Collection[str]) -> str | None:
     return _first(HEADLINES, names)
 
 
+def right_or_wrong(names: Collection[str]) -> str | None:
+    """The score among a setting's that says whether a sample is right; None if there is none."""
+    return _first(RIGHT_OR_WRONG, names)
+
+
 def main_score(store: Store, cells: Mapping[str, Iterable[Evaluation]], binary: bool = False) -> str:
     """The main per-sample score of settings.
 

@@ -20,6 +20,7 @@ from testbed.cli.preprocessing_options import preprocessing, preprocessing_optio
 from testbed.cli.run_report import FINISHED, not_finite, print_report
 from testbed.cli.scorer_options import as_scored, scorer_options
 from testbed.cli.task_options import as_captioners, as_tasks, given_files, task_options
+from testbed.cli.thumbnails import thumbnails_of
 from testbed.console.model_lines import models_as_objects
 from testbed.console.options import (
     EXIT_ERROR,
@@ -145,6 +146,11 @@ POSITIVE = click.IntRange(min=1)
     show_default=True,
     help="Where cells are computed: in 'processes', 'inline' in this one (for debuggers), or by an installed executor.",
 )
+@click.option(
+    "--thumbnails",
+    is_flag=True,
+    help="Also store a small JPEG of each sample, for db.py --serve where the data are not. Reads each image again.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Print more; show where errors come from.")
 def command(
@@ -189,6 +195,8 @@ def command(
     inputs = replace(inputs, preprocessing=preprocessing(given))
     set_up_logging(verbose, lambda line: click.echo(line, err=True))
     require_amount(given["verify"])
+    if given["thumbnails"] and not db:
+        raise click.UsageError("--thumbnails stores pictures; it cannot be used with --no-db")
     options = _options(given, inputs, verbose)
     if given["vlmevalkit"] is not None:
         models, eval_settings, options = _with_config(given["vlmevalkit"], models, eval_settings, options)
@@ -217,7 +225,8 @@ def command(
         return show_plan(registry, options, chosen_models, chosen_settings, as_json)
     heads = given["save_clf"]
     if db:
-        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, heads=heads, bench=bench)
+        small = bool(given["thumbnails"])
+        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, True, heads, bench, small)
     with tempfile.TemporaryDirectory(prefix="testbed-") as folder:
         options = replace(options, db_url=str(Path(folder) / "results.db"), payload_url="")
         return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, False, heads, bench)
@@ -284,6 +293,7 @@ def _run(
     kept: bool = True,
     heads: Path | None = None,
     bench: ClipCcRun | None = None,
+    thumbnails: bool = False,
 ) -> int:
     from testbed.cli.clip_cc_log import log_outcomes, logged
     from testbed.cli.other_sizes import as_objects, other_sizes, print_other_sizes
@@ -337,6 +347,8 @@ def _run(
         if bench is not None:
             partial = options.limit is not None
             export_run(store, report.of(*FINISHED), bench.results, partial, bench.scale, bench.form)
+    if thumbnails and not report.interrupted:
+        thumbnails_of(catalog, options, report)
     if report.interrupted:
         return EXIT_INTERRUPTED
     return 0 if report.ok and not (options.strict and broken) else EXIT_ERROR

@@ -65,7 +65,7 @@ def test_without_a_main_score_the_others_are_listed(ask):
     assert "largest first" in ask("--rank", "own", "--score", "speed").stderr
 
 
-def test_the_grid_and_the_gallery_show_the_main_metric_of_each_setting(program, ask, tmp_path):
+def test_the_grid_and_exports_go_by_the_main_metric_of_each_setting(program, ask, tmp_path):
     settings = ("digits", "digits-captions", "digits-selection", "digits-pairs")
     program("eval.py", "--models", "digits-clip", "--eval-settings", *settings, "--executor", "inline")
     said = ask("--grid", "digits", "digits-*", "--format", "markdown").stdout.splitlines()
@@ -76,12 +76,14 @@ def test_the_grid_and_the_gallery_show_the_main_metric_of_each_setting(program, 
     (row,) = json.loads(ask("--grid", *settings, "--json").stdout)
     assert (row["digits-captions"], row["metrics"]["digits-selection"]) == (1, "acc")
     assert "no column" in ask("--grid", "digits-captions", "--metric", "top1", code=1).stderr
-    from testbed.plotting.gallery import hardest_samples
-    from testbed.registry import registry
+    from testbed.plotting.explorer.arrays import right_counts
+    from testbed.plotting.explorer.evaluated import SettingSamples
+    from testbed.plotting.explorer.export import choose_samples
 
-    registry.load()
     with Store.open(str(tmp_path / "testbed.db")) as store:
-        hard = hardest_samples(store, registry, "digits-selection", limit=2)
-    assert [each.described["wrong"] for each in hard] == [1, 1]
-    assert hard[0].described["target"] == "a photo of the digit one"
-    assert all(each.picture for each in hard)
+        spread, hardest = choose_samples(store, ["digits-selection"], 2)["digits-selection"]
+        samples = SettingSamples.of(store, "digits-selection")
+        assert samples is not None
+        assert samples.right == "acc"
+        right, counted = right_counts(samples)
+    assert (spread, right[hardest], counted[hardest]) == (0, 0, 1)

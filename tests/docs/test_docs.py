@@ -21,9 +21,9 @@ from testbed.plotting.picture import picture_command
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
 PAGES = ["README.md", "CONTRIBUTING.md", *DOCS]
-COMMANDS = (eval_command, db_command, corrupt_command, export_command)
+COMMANDS = (eval_command, db_command, corrupt_command, export_command, site.command)
 PICTURES = (picture_command(ranking.PICTURE), picture_command(paper_imagenetv2.PICTURE))
-FIGURES = (*PICTURES, paper_plots.command, figures.command, site.command)
+FIGURES = (*PICTURES, paper_plots.command, figures.command)
 # options of the programs that these pages are for, or about
 OF_OTHERS = {
     "docs/clip-benchmark.md",
@@ -51,7 +51,7 @@ def test_the_command_reference_is_what_the_programs_print(root):
     assert words(module.reference()) == words(written), "run: python docs/make_commands.py"
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=["eval.py", "db.py", "corrupt", "export-wds"])
+@pytest.mark.parametrize("command", COMMANDS, ids=["eval.py", "db.py", "corrupt", "export-wds", "site.py"])
 def test_every_option_has_help(command):
     options = [each for each in command.params if isinstance(each, click.Option)]
     assert [option.name for option in options if not option.help] == []

@@ -1,0 +1,1 @@
+"""The explorer: results in a browser, from a server or from files, down to each sample."""

@@ -1,0 +1,106 @@
+"use strict";
+/* An evaluation: its numbers, what they were computed from, and how to repeat it; as a drawer and as a page. The
+   difference between two evaluations. The confusions of one. */
+(() => {
+  const E = T.element, PER_DOCUMENT = 16;
+
+  async function cell(id) {
+    try {
+      const found = (await T.load(`cells/${Math.floor(id / PER_DOCUMENT)}`))[String(id)];
+      if (found) return found;
+    } catch { /* said below */ }
+    throw new Error(`There is no evaluation ${id} here`);
+  }
+  const told = (value) => (value === null || value === undefined ? "–" : typeof value === "object" ? JSON.stringify(value) : String(value));
+  const number = (value, unit) => (value === null ? "–" : unit === "fraction" ? `${(100 * value).toFixed(2)} %` : String(Number(value.toPrecision(6))));
+  function list(pairs) {
+    return E("dl", { class: "facts" }, ...pairs.filter(([, value]) => value !== null && value !== undefined && value !== "").flatMap(([name, value]) => [E("dt", {}, name), E("dd", {}, value.nodeType ? value : told(value))]));
+  }
+  /* A preprocessing step by its parameters. */
+  const step = (given) => (given && given["!spec"] ? `${given.type}: ${Object.entries(given["!spec"]).filter(([, value]) => value !== null).map(([key, value]) => `${key} ${Array.isArray(value) ? value.map((each) => (typeof each === "number" ? Number(each.toPrecision(4)) : told(each))).join(" ") : told(value)}`).join(", ")}` : told(given));
+  const flat = (value) => Object.entries(value || {}).map(([key, each]) => `${key} ${typeof each === "object" && each !== null && !Array.isArray(each) ? `(${flat(each)})` : told(each)}`).join(", ");
+
+  function content(of, sampled) {
+    const overall = of.metrics.filter(([, slice]) => slice === "overall"), slices = of.metrics.length - overall.length + of.moreMetrics;
+    const other = E("input", { id: "other-evaluation", type: "number", min: 1, size: 8, value: (of.history.find(([id]) => id !== of.id) || [""])[0] });
+    return [
+      E("p", { class: "note" }, E("a", { href: T.link("model", [of.model]) }, T.name(of.model)), " on ", E("a", { href: T.link("setting", [of.setting]) }, T.name(of.setting)), ". ",
+        sampled ? [E("a", { href: T.link("samples", [of.setting], { model: of.model }) }, "Samples"), of.logits ? ", " : ". "] : "", of.logits ? E("a", { href: T.link("confusion", [of.id]) }, "confusions") : "", ` Status: ${of.status}${of.error ? ` (${of.error})` : ""}.`),
+      E("h2", {}, "Metrics"),
+      T.table({ id: "metrics", caption: "Metrics of all samples", count: overall.length, columns: [{ key: "metric", label: "metric", heading: true }, { key: "value", label: "value", number: true }, { key: "interval", label: "95 %", number: true }, { key: "n", label: "n", number: true }, { key: "unit", label: "unit" }],
+        rowAt: (at) => {
+          const [name, , value, error, n, unit] = overall[at], rate = unit === "fraction" && (["top1", "top5", "acc"].includes(name) || name.includes("_recall@")) && n, [low, high] = value === null ? [NaN, NaN] : rate ? T.wilson(100 * value, n).map((each) => each / 100) : error === null ? [NaN, NaN] : [value - 1.959963985 * error, value + 1.959963985 * error];
+          return { cells: [{ text: T.name(name) }, number(value, unit), high > low ? `${number(low, unit)} – ${number(high, unit)}` : "–", n === null ? "–" : n.toLocaleString("en"), unit === "fraction" ? "" : unit] };
+        } }),
+      slices ? E("p", { class: "note" }, `${slices} more of slices, such as classes: db.py --print-eval … --slices`) : null,
+      E("h2", {}, "To compute it again"), E("pre", { tabindex: 0 }, E("code", {}, of.command)), E("p", { class: "note" }, "With the same plug-ins, data root and image options, if there were any."),
+      E("h2", {}, "Computed from"),
+      list([["samples", of.n === null ? null : `${of.n.toLocaleString("en")}${of.limit === null ? "" : ` (at most ${of.limit}, evenly spread)`}`], ["precision", of.dtype], ["weights", of.random ? "random" : of.weights], ["data", typeof of.identity.samples === "string" ? of.identity.samples : null],
+        ["resize and crop", of.preprocessing.transform ? step(of.preprocessing.transform) : null], ["normalization", of.preprocessing.normalization ? step(of.preprocessing.normalization) : null], ["begun", of.begun], ["completed", of.completed],
+        ["outputs of", of.derivedFrom ? E("a", { href: T.link("cell", [of.derivedFrom]) }, `evaluation ${of.derivedFrom}`) : null], ["environment", flat(of.environment)], ["fingerprint", of.fingerprint]]),
+      E("details", {}, E("summary", {}, "The whole identity"), E("pre", { tabindex: 0 }, JSON.stringify(of.identity, null, 1))),
+      E("h2", {}, "History"), E("ul", {}, ...of.history.map(([id, status, begun, hidden]) => E("li", {}, id === of.id ? `evaluation ${id} (this one)` : E("a", { href: T.link("cell", [id]) }, `evaluation ${id}`), `: ${status}, ${begun}${hidden ? ", replaced" : ""}`, id === of.id ? null : [", ", E("a", { href: T.link("difference", [of.id, id]) }, "difference")]))),
+      E("form", { class: "controls", onsubmit: (event) => { event.preventDefault(); if (other.value) location.hash = T.link("difference", [of.id, other.value]); } }, E("label", {}, "Difference to evaluation", other), E("button", { id: "difference-go" }, "Show")),
+    ].filter(Boolean);
+  }
+  const hasSamples = async (of) => ((await T.index()).settings.find((each) => each.name === of.setting) || {}).samples;
+  /* Opens an evaluation beside the table; the focus returns to the link when it is closed. */
+  async function drawer(event, id) {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    const dialog = T.at("drawer"), from = event.currentTarget, column = from.closest("[data-column]"), row = from.closest("tr");
+    try {
+      const of = await cell(id), sampled = await hasSamples(of);
+      dialog.replaceChildren(E("div", { class: "bar" }, E("h2", {}, `Evaluation ${id}`), E("a", { href: T.link("cell", [id]) }, "Permanent link"), E("button", { type: "button", id: "close", onclick: () => dialog.close() }, "Close")), ...content(of, sampled));
+      dialog.addEventListener("close", () => { if (from.isConnected) from.focus(); }, { once: true });
+      dialog.showModal();
+      T.announce(`Evaluation ${id}`);
+    } catch (error) {
+      T.announce(error.message);
+      location.hash = T.link("cell", [id]);
+    }
+    return [column, row];
+  }
+  async function cellView(state, main, current) {
+    const of = await cell(Number(state.parts[0])), sampled = await hasSamples(of);
+    if (current()) main.replaceChildren(E("h1", {}, `Evaluation ${of.id}`), ...content(of, sampled));
+  }
+
+  // Differences ------------------------------------------------------------------------------------------------------
+
+  function* changes(a, b, where) {
+    if (JSON.stringify(a) === JSON.stringify(b) || (told(a) === "–" && told(b) === "–")) return;
+    const both = [a, b].every((each) => each !== null && typeof each === "object" && !Array.isArray(each));
+    if (!both) { yield [where.join(" / "), a, b]; return; }
+    for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) yield* changes(a[key], b[key], [...where, key]);
+  }
+  async function differenceView(state, main, current) {
+    const [a, b] = await Promise.all(state.parts.slice(0, 2).map((id) => cell(Number(id))));
+    if (!current()) return;
+    const identity = [...changes(a.identity, b.identity, [])], record = [...changes(a.record || {}, b.record || {}, [])], environment = [...changes(a.environment || {}, b.environment || {}, [])];
+    const values = new Map(b.metrics.map(([name, slice, value]) => [`${name} ${slice}`, value])), metrics = a.metrics.filter(([name, slice]) => slice === "overall" && values.has(`${name} ${slice}`));
+    const part = (heading, found, none) => [E("h2", {}, heading), found.length ? T.table({ id: heading.split(" ").pop(), caption: heading, count: found.length, columns: [{ key: "where", label: "part", heading: true }, { key: "a", label: `evaluation ${a.id}` }, { key: "b", label: `evaluation ${b.id}` }],
+      rowAt: (at) => ({ cells: [{ text: T.name(found[at][0]) }, { text: E("code", {}, told(found[at][1])) }, { text: E("code", {}, told(found[at][2])) }] }) }) : E("p", {}, none)];
+    const named = (of) => [E("a", { href: T.link("cell", [of.id]) }, `evaluation ${of.id}`), ": ", T.name(of.model), " on ", T.name(of.setting)];
+    main.replaceChildren(E("h1", {}, `Evaluation ${a.id} and ${b.id}`), E("ul", {}, E("li", {}, ...named(a)), E("li", {}, ...named(b))), E("p", {}, E("a", { href: T.link("compare", [a.id, b.id]) }, "Compare their samples")),
+      ...part("What differs in the identity", identity, "Nothing: both have the same identity."), ...part("What differs in files and versions", record, "Nothing that was recorded."), ...part("What differs in the environment", environment, "Nothing."),
+      E("h2", {}, "By how much the numbers differ"),
+      T.table({ id: "numbers", caption: "Metrics of both", count: metrics.length, columns: [{ key: "metric", label: "metric", heading: true }, { key: "a", label: `evaluation ${a.id}`, number: true }, { key: "b", label: `evaluation ${b.id}`, number: true }, { key: "d", label: "difference", number: true }],
+        rowAt: (at) => { const [name, slice, value, , , unit] = metrics[at], other = values.get(`${name} ${slice}`), gap = value === null || other === null ? null : other - value; return { cells: [{ text: T.name(name) }, number(value, unit), number(other, unit), gap === null ? "–" : unit === "fraction" ? `${T.points(100 * gap)} points` : gap.toPrecision(4)] }; } }));
+  }
+  async function confusionView(state, main, current) {
+    let found;
+    const of = await cell(Number(state.parts[0]));
+    try { found = await T.load(`confusion/${of.id}`); } catch { throw new Error("There are no confusions of this evaluation here: its targets are not single classes, or these are files without a server"); }
+    if (!current()) return;
+    const totals = found.counts.map((row) => row.reduce((sum, each) => sum + each, 0));
+    main.replaceChildren(E("h1", {}, "Confusions"), E("p", { class: "note" }, E("a", { href: T.link("cell", [of.id]) }, `Evaluation ${of.id}`), ": ", T.name(found.model), " on ", T.name(found.eval_setting), `. Rows are true classes, columns predicted ones.${found.left_out ? ` The ${found.classes.length} classes with the most mistakes; ${found.left_out} others.` : ""}`),
+      T.exports("confusions", { rows: () => [["true", ...found.classes], ...found.classes.map((name, at) => [name, ...found.counts[at]])] }),
+      T.table({ id: "confusions", caption: "Counts of predicted classes for each true class", count: found.classes.length, columns: [{ key: "true", label: "true class", heading: true }, ...found.classes.map((name, at) => ({ key: `c${at}`, label: name, number: true }))],
+        rowAt: (at) => ({ cells: [{ text: T.name(found.classes[at]) }, ...found.counts[at].map((count, other) => ({ text: String(count), class: !count ? "zero" : other === at ? "right" : count / totals[at] > 0.05 ? "wrong much" : "wrong" }))] }) }));
+  }
+  T.drawer = drawer;
+  T.view("cell", { title: (state) => `Evaluation ${state.parts[0]}`, render: cellView });
+  T.view("difference", { title: () => "Difference", render: differenceView });
+  T.view("confusion", { title: () => "Confusions", render: confusionView });
+})();

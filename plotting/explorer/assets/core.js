@@ -1,0 +1,141 @@
+"use strict";
+/* The state in the address, documents, views and elements. */
+window.T = (() => {
+  const documents = new Map(), waiting = new Map(), views = new Map();
+  const START = "leaderboard", SVG = new Set(["svg", "g", "line", "path", "text", "rect", "circle", "polyline", "polygon", "title"]);
+  const at = (id) => document.getElementById(id);
+  const main = at("main"), live = at("live"), tip = at("tip");
+
+  // Documents --------------------------------------------------------------------------------------------------------
+
+  /* A document, loaded once. */
+  function load(path) {
+    if (!documents.has(path)) {
+      documents.set(path, new Promise((found, failed) => {
+        waiting.set(path, found);
+        const script = document.createElement("script");
+        script.src = `data/${path}.js`;
+        script.onload = () => script.remove();
+        script.onerror = () => { documents.delete(path); script.remove(); failed(new Error(`There is no document ${path}`)); };
+        document.head.append(script);
+      }));
+    }
+    return documents.get(path);
+  }
+  const give = (path, value) => waiting.get(path)(value);
+
+  // Address ----------------------------------------------------------------------------------------------------------
+
+  function state() {
+    const [path, query] = location.hash.replace(/^#/, "").split("?"), parts = path.split("/").filter(Boolean).map(decodeURIComponent);
+    return { view: parts[0] || START, parts: parts.slice(1), query: new URLSearchParams(query || "") };
+  }
+  function link(name, parts, query) {
+    const given = query instanceof URLSearchParams ? [...query] : Object.entries(query || {});
+    const pinned = state().query.get("pin"); // pinned models go through all views
+    if (pinned && !given.some(([key]) => key === "pin")) given.push(["pin", pinned]);
+    const kept = new URLSearchParams(given.filter(([, value]) => value !== null && value !== undefined && value !== "")).toString();
+    return `#/${[name, ...(parts || [])].map(encodeURIComponent).join("/")}${kept ? `?${kept}` : ""}`;
+  }
+  function change(changes) {
+    const now = state();
+    location.hash = link(now.view, now.parts, { ...Object.fromEntries(now.query), ...changes });
+  }
+  const pins = () => (state().query.get("pin") || "").split("|").filter(Boolean);
+  function pin(name) {
+    const now = new Set(pins());
+    if (!now.delete(name)) now.add(name);
+    change({ pin: [...now].join("|") || null });
+    announce(`${name} ${now.has(name) ? "pinned" : "no longer pinned"}`);
+  }
+
+  // Elements ---------------------------------------------------------------------------------------------------------
+
+  function element(tag, attributes, ...children) {
+    const made = SVG.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+    for (const [key, given] of Object.entries(attributes || {})) {
+      if (key.startsWith("on")) made.addEventListener(key.slice(2), given);
+      else if (given !== null && given !== undefined && given !== false) made.setAttribute(key, given === true ? "" : given);
+    }
+    made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+    return made;
+  }
+  /* A name that may break after - . _ and /. */
+  function name(text) {
+    const made = document.createElement("span");
+    for (const part of String(text).split(/(?<=[-._/])/)) made.append(part, document.createElement("wbr"));
+    return made;
+  }
+  /* A list to choose from, whose choice is kept in the address. */
+  function choose(label, key, given, chosen, changes) {
+    const groups = new Map();
+    for (const each of given) {
+      const option = typeof each === "string" ? { value: each, text: each } : each;
+      if (!groups.has(option.group || "")) groups.set(option.group || "", []);
+      groups.get(option.group || "").push(element("option", { value: option.value, selected: option.value === chosen }, option.text));
+    }
+    const options = [...groups].flatMap(([group, members]) => (group ? [element("optgroup", { label: group }, ...members)] : members));
+    return element("label", {}, label, element("select", { id: `choose-${key}`, "data-key": key, onchange: (event) => change({ [key]: event.target.value, ...changes }) }, ...options));
+  }
+  function box(label, key, value, attributes) {
+    return element("label", {}, label, element("input", { id: `box-${key}`, "data-key": key, type: "search", value: value || "", onchange: (event) => change({ [key]: event.target.value || null }), ...attributes }));
+  }
+  const percent = (value, digits) => (value === null || value === undefined || Number.isNaN(value) ? "–" : value.toFixed(digits ?? 2));
+  const points = (value) => (value > 0 ? "+" : "") + value.toFixed(2);
+  const announce = (text) => { live.textContent = text; };
+
+  function show(heading, lines, x, y) {
+    tip.replaceChildren(element("strong", {}, heading), ...lines.map((line) => element("div", {}, line)));
+    tip.hidden = false;
+    tip.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - tip.offsetWidth - 8))}px`;
+    tip.style.top = `${Math.max(4, Math.min(y + 14, innerHeight - tip.offsetHeight - 8))}px`;
+  }
+  const hide = () => { tip.hidden = true; };
+
+  // Views ------------------------------------------------------------------------------------------------------------
+
+  let drawn = 0, shown = null;
+  async function draw() {
+    const number = (drawn += 1), now = state(), view = views.get(now.view), focused = document.activeElement && document.activeElement.id;
+    hide();
+    if (at("drawer").open) at("drawer").close();
+    for (const each of at("views").children) {
+      if (each.dataset.view === now.view) each.setAttribute("aria-current", "page"); else each.removeAttribute("aria-current");
+      each.setAttribute("href", link(each.dataset.view, [], {}));
+    }
+    try {
+      if (!view) throw new Error(`There is no view ${now.view}`);
+      document.title = `${view.title(now)} – testbed`;
+      await view.render(now, main, () => number === drawn);
+    } catch (error) {
+      if (number === drawn) main.replaceChildren(element("h1", {}, error.message), element("p", {}, element("a", { href: link(START) }, "To the leaderboard")));
+    }
+    if (number !== drawn) return;
+    const kept = focused && focused !== "main" && at(focused), place = `${now.view}/${now.parts.join("/")}`;
+    if (kept) kept.focus({ preventScroll: true });
+    else if (shown !== null && shown !== place) main.focus({ preventScroll: true });
+    shown = place;
+  }
+  function view(key, given) {
+    views.set(key, given);
+    if (given.nav) at("views").append(element("a", { href: `#/${key}`, "data-view": key }, given.nav));
+  }
+  function theme(dark) {
+    document.documentElement.dataset.theme = dark ? "dark" : "light";
+  }
+  function start() {
+    let kept = null;
+    try { kept = localStorage.getItem("testbed-theme"); } catch { /* of a page from the file system, perhaps */ }
+    theme(kept ? kept === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
+    at("theme").addEventListener("click", () => {
+      theme(document.documentElement.dataset.theme !== "dark");
+      try { localStorage.setItem("testbed-theme", document.documentElement.dataset.theme); } catch { /* likewise */ }
+      draw();
+    });
+    let resized;
+    addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(draw, 150); });
+    addEventListener("hashchange", draw);
+    draw();
+  }
+  return { load, give, state, link, change, pins, pin, element, name, choose, box, percent, points, announce, show, hide, view, has: (key) => views.has(key), draw, start, at };
+})();

@@ -1,0 +1,87 @@
+"use strict";
+/* The index of models and columns, values of columns, and the search: words, globs, and key:value. */
+(() => {
+  const E = T.element, KEYS = ["type", "family", "pretraining"];
+  let known = null;
+
+  /* Models and columns with their places by name. */
+  async function index() {
+    if (known) return known;
+    const doc = await T.load("index"), number = doc.models.name.length;
+    const models = Array.from({ length: number }, (_, at) => ({ at, name: doc.models.name[at], lower: doc.models.name[at].toLowerCase(), ...Object.fromEntries(KEYS.map((key) => [key, doc.models[key][at]])) }));
+    known = {
+      ...doc, models, modelOf: new Map(models.map((each) => [each.name, each])), columnOf: new Map(doc.columns.map((each, at) => [each.name, at])),
+      types: [...new Set(models.map((each) => each.type))].sort((a, b) => order(doc, a) - order(doc, b) || (a < b ? -1 : 1)), styles: doc.types,
+    };
+    T.at("about").textContent = `${number.toLocaleString("en")} models × ${doc.columns.length} columns; written ${doc.written} from ${doc.source}`;
+    T.at("names").replaceChildren(...[...doc.columns.map((each) => each.name), ...doc.models.name.slice(0, 2000)].map((value) => E("option", { value })));
+    return known;
+  }
+  const order = (doc, type) => { const at = doc.types.findIndex((each) => each.name === type); return at < 0 ? 99 : at; };
+
+  const made = new Map();
+  /* The values of a column, or of another metric of its setting, by model: NaN where there is none. */
+  async function column(at, metric) {
+    const { columns, settings, models } = await index(), own = columns[at];
+    const other = metric && own.setting !== null && metric !== own.metric ? settings[own.setting].metrics.indexOf(metric) : -1;
+    if (metric && metric !== own.metric && other < 0) return null;
+    const path = other >= 0 ? `metric/${own.setting}/${other}` : `values/${at}`;
+    if (!made.has(path)) made.set(path, unpack(await T.load(path), models.length, own));
+    return made.get(path);
+  }
+  function unpack(doc, number, own) {
+    const scale = doc.percent ? 100 : 1, of = (list, at) => (Array.isArray(list) ? list[at] : list);
+    const value = new Float64Array(number).fill(NaN), n = new Float64Array(number).fill(NaN), error = new Float64Array(number).fill(NaN), id = new Int32Array(number);
+    doc.models.forEach((model, at) => {
+      value[model] = doc.values[at] === null ? NaN : doc.values[at] * scale;
+      n[model] = of(doc.n, at) ?? NaN;
+      error[model] = (of(doc.stderr, at) ?? NaN) * scale;
+      id[model] = of(doc.evaluations, at) || 0;
+    });
+    return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, lower: doc.lower, rate: doc.rate, value, n, error, id, count: doc.models.length };
+  }
+  /* The 95 % interval of a model's value: Wilson's where each sample is right or wrong, else 1.96 standard errors. */
+  function interval(of, model) {
+    const value = of.value[model], n = of.n[model];
+    if (of.percent && of.rate && n > 0) return T.wilson(value, n);
+    const half = 1.959963985 * of.error[model];
+    return half >= 0 ? [value - half, value + half] : [NaN, NaN];
+  }
+
+  // Search -----------------------------------------------------------------------------------------------------------
+
+  const escaped = (text) => text.replace(/[.+^${}()|\\]/g, "\\$&");
+  /* A test of texts: of globs the whole, of other words a part. */
+  function matcher(word) {
+    const lower = word.toLowerCase();
+    if (!/[*?[]/.test(lower)) return (text) => text.includes(lower);
+    let made_;
+    try { made_ = new RegExp(`^${escaped(lower).replace(/\*/g, ".*").replace(/\?/g, ".")}$`); } catch { return (text) => text.includes(lower); }
+    return (text) => made_.test(text);
+  }
+  /* Tests of models and of columns: words are of models, key:value of a facet, on:name of columns; all must hold. */
+  function parse(text) {
+    const models = [], columns = [];
+    for (const word of (text || "").match(/\S+/g) || []) {
+      const [, key, value] = /^([a-z]+):(.*)$/.exec(word) || [];
+      if (key === "on" || key === "group") columns.push([key, matcher(value)]);
+      else if (KEYS.includes(key)) { const test = matcher(value); models.push((each) => test(each[key].toLowerCase())); }
+      else if (key === "model") { const test = matcher(value); models.push((each) => test(each.lower)); }
+      else { const test = matcher(word); models.push((each) => test(each.lower)); }
+    }
+    return {
+      model: (each) => models.every((test) => test(each)),
+      column: (each) => columns.every(([key, test]) => test((key === "on" ? each.name : each.group).toLowerCase())),
+      hasColumns: columns.length > 0,
+    };
+  }
+  T.at("find-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const { modelOf, columnOf } = await index(), text = T.at("search").value.trim();
+    T.at("search").value = "";
+    if (modelOf.has(text)) location.hash = T.link("model", [text]);
+    else if (columnOf.has(text)) location.hash = T.link("setting", [text]);
+    else location.hash = T.link("leaderboard", [], { find: text });
+  });
+  Object.assign(T, { index, column, interval, parse, KEYS });
+})();

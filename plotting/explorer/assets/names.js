@@ -1,0 +1,59 @@
+"use strict";
+/* The page of a model: all its results; and of a setting: all models on it. */
+(() => {
+  const E = T.element, PARTS = 24; // columns that are loaded at once
+  const shown = (of, at) => (of.percent ? T.percent(of.value[at]) : String(Number(of.value[at].toPrecision(4))));
+  const told = (of, value) => (of.percent ? value.toFixed(2) : String(Number(value.toPrecision(4))));
+  const spread = (of, at) => { const [low, high] = T.interval(of, at); return high > low ? `${told(of, low)} – ${told(of, high)}` : "–"; };
+
+  async function modelView(state, main, current) {
+    const index = await T.index(), name = state.parts.join("/"), model = index.modelOf.get(name), rows = [];
+    if (!model) throw new Error(`There is no model ${name}`);
+    for (let first = 0; first < index.columns.length; first += PARTS) {
+      const places = index.columns.map((_, at) => at).slice(first, first + PARTS);
+      for (const [at, of] of await Promise.all(places.map(async (place) => [place, await T.column(place)]))) {
+        if (!Number.isNaN(of.value[model.at])) rows.push({ about: index.columns[at], of });
+      }
+      if (!current()) return;
+    }
+    const rank = (of) => { let better = 0; for (const each of of.value) if (of.lower ? each < of.value[model.at] : each > of.value[model.at]) better += 1; return better + 1; };
+    const on = T.pins().includes(name);
+    main.replaceChildren(E("h1", {}, T.name(name)), E("p", { class: "note" }, `type: ${model.type}; family: ${model.family}; pretraining: ${model.pretraining}; results on ${rows.length} of ${index.columns.length} columns. `,
+      E("button", { type: "button", id: "pin", "aria-pressed": on ? "true" : "false", onclick: () => T.pin(name) }, on ? "★ pinned" : "☆ pin"), " ", E("a", { href: T.link("severity", [], { models: name }) }, "By severity")),
+    T.exports(name, { rows: () => [["column", "metric", "value", "low", "high", "rank", "models"], ...rows.map(({ about, of }) => [about.name, of.metric, of.value[model.at], ...T.interval(of, model.at).map((each) => (Number.isNaN(each) ? "" : each)), rank(of), of.count])] }),
+    T.table({ id: "model", caption: `Results of ${name}`, count: rows.length,
+      columns: [{ key: "column", label: "setting", heading: true }, { key: "group", label: "group" }, { key: "metric", label: "metric" }, { key: "value", label: "value", number: true }, { key: "interval", label: "95 %", number: true }, { key: "rank", label: "rank", number: true }, { key: "source", label: "source" }],
+      rowAt: (at) => {
+        const { about, of } = rows[at], id = of.id[model.at];
+        return { cells: [{ text: E("a", { href: T.link("setting", [about.name]) }, T.name(about.name)) }, about.group, of.metric, shown(of, model.at), spread(of, model.at), `${rank(of)} of ${of.count}`,
+          { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id) }, "run here") : about.setting === null ? "average" : "imported" }] };
+      } }));
+  }
+  async function settingView(state, main, current) {
+    const index = await T.index(), name = state.parts.join("/"), place = index.columnOf.get(name);
+    if (place === undefined) throw new Error(`There is no setting ${name}`);
+    const about = index.columns[place], of = await T.column(place, state.query.get("metric")) || await T.column(place), pinned = new Set(T.pins());
+    if (!current()) return;
+    const rows = index.models.filter(({ at }) => !Number.isNaN(of.value[at])).sort((a, b) => (of.lower ? 1 : -1) * (of.value[a.at] - of.value[b.at]) || a.at - b.at);
+    const metrics = about.setting === null ? [] : index.settings[about.setting].metrics, setting = about.setting === null ? null : index.settings[about.setting].name, first = index.columns[0].name;
+    const links = [E("a", { href: T.link("plot", [], { x: first, y: name }) }, `Plot against ${first}`), ...(setting && index.settings[about.setting].samples ? [", ", E("a", { href: T.link("samples", [setting]) }, "samples")] : [])];
+    main.replaceChildren(E("h1", {}, T.name(name)), E("p", { class: "note" }, `${about.group}${about.n ? `; ${about.n.toLocaleString("en")} samples` : ""}; ${rows.length} models; ${of.lower ? "lower" : "higher"} is better. `, ...links),
+      E("div", { class: "controls" }, metrics.length > 1 ? T.choose("Metric", "metric", metrics, of.metric) : null), compareForm(of, index, rows),
+      T.exports(name, { rows: () => [["model", "model_type", of.metric, "low", "high"], ...rows.map((each) => [each.name, each.type, of.value[each.at], ...T.interval(of, each.at).map((v) => (Number.isNaN(v) ? "" : v))])] }),
+      T.table({ id: "setting", caption: `Models on ${name}`, count: rows.length,
+        columns: [{ key: "place", label: "#", number: true }, { key: "model", label: "model", heading: true }, { key: "type", label: "type" }, { key: "value", label: `${of.metric}${of.percent ? ", %" : ""}`, number: true }, { key: "interval", label: "95 %", number: true }, { key: "cell", label: "evaluation" }],
+        rowAt: (at) => {
+          const each = rows[at], id = of.id[each.at];
+          return { pinned: pinned.has(each.name), cells: [at + 1, { text: E("a", { href: T.link("model", [each.name]) }, T.name(each.name)) }, each.type, shown(of, each.at), spread(of, each.at), { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id) }, String(id)) : "imported" }] };
+        } }));
+  }
+  /* Two models of a setting, to compare their samples. */
+  function compareForm(of, index, rows) {
+    const own = rows.filter((each) => of.id[each.at]);
+    if (own.length < 2) return E("span", {});
+    const select = (id, label, at) => E("label", {}, label, E("select", { id }, ...own.map((each, place) => E("option", { value: of.id[each.at], selected: place === at }, each.name))));
+    return E("form", { class: "controls", onsubmit: (event) => { event.preventDefault(); location.hash = T.link("compare", [T.at("compare-a").value, T.at("compare-b").value]); } }, select("compare-a", "Compare", 0), select("compare-b", "with", 1), E("button", { id: "compare-go" }, "Compare samples"));
+  }
+  T.view("model", { title: (state) => state.parts.join("/"), render: modelView });
+  T.view("setting", { title: (state) => state.parts.join("/"), render: settingView });
+})();

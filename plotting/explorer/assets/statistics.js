@@ -1,0 +1,58 @@
+"use strict";
+/* Scales, lines and intervals, as in Python; rates in percent. */
+(() => {
+  const SCALES = {
+    linear: [(p) => p / 100, (z) => 100 * z],
+    logit: [(p) => Math.log(p / (100 - p)), (z) => 100 / (1 + Math.exp(-z))],
+    probit: [(p) => quantile(p / 100), (z) => 100 * normal(z)],
+  };
+  /* The normal distribution (Press et al.'s fit of erfc) and its quantile (Acklam's), to six digits and more. */
+  function normal(z) {
+    const t = 1 / (1 + 0.5 * Math.abs(z) / Math.SQRT2), x = Math.abs(z) / Math.SQRT2;
+    const terms = [-1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277];
+    const tail = t * Math.exp(-x * x + terms.reduceRight((sum, term) => sum * t + term, 0));
+    return z >= 0 ? 1 - tail / 2 : tail / 2;
+  }
+  function quantile(p) {
+    if (p <= 0) return -Infinity;
+    if (p >= 1) return Infinity;
+    const a = [-39.69683028665376, 220.9460984245205, -275.9285104469687, 138.357751867269, -30.66479806614716, 2.506628277459239];
+    const b = [-54.47609879822406, 161.5858368580409, -155.6989798598866, 66.80131188771972, -13.28068155288572];
+    const c = [-0.007784894002430293, -0.3223964580411365, -2.400758277161838, -2.549732539343734, 4.374664141464968, 2.938163982698783];
+    const d = [0.007784695709041462, 0.3224671290700398, 2.445134137142996, 3.754408661907416];
+    const poly = (terms, x) => terms.reduce((sum, term) => sum * x + term, 0);
+    if (p < 0.02425) { const q = Math.sqrt(-2 * Math.log(p)); return poly(c, q) / (poly(d, q) * q + 1); }
+    if (p > 0.97575) return -quantile(1 - p);
+    const q = p - 0.5, r = q * q;
+    return (poly(a, r) * q) / (poly(b, r) * r + 1);
+  }
+  /* Wilson's interval of a rate in percent. */
+  function wilson(p, n) {
+    const z2 = 1.959963985 ** 2, q = p / 100;
+    const middle = q + z2 / (2 * n), half = Math.sqrt(z2 * (q * (1 - q) / n + z2 / (4 * n * n))), whole = 1 + z2 / n;
+    return [100 * (middle - half) / whole, 100 * (middle + half) / whole];
+  }
+  /* The line through points { x, y }, fitted on a scale; null if there are too few. */
+  function fit(points, scale) {
+    const [to, from] = SCALES[scale], used = points.map(({ x, y }) => [to(x), to(y)]).filter(([x, y]) => isFinite(x) && isFinite(y));
+    if (new Set(used.map(([x]) => x)).size < 2) return null;
+    let mx = 0, my = 0, sxx = 0, sxy = 0, syy = 0;
+    for (const [x, y] of used) { mx += x / used.length; my += y / used.length; }
+    for (const [x, y] of used) { sxx += (x - mx) ** 2; sxy += (x - mx) * (y - my); syy += (y - my) ** 2; }
+    const slope = sxy / sxx, intercept = my - slope * mx;
+    return { slope, intercept, r: syy ? sxy / Math.sqrt(sxx * syy) : 0, n: used.length, predict: (x) => from(slope * to(x) + intercept) };
+  }
+  /* Round percentages between two places of a scale, none nearer to another than a ninth of the way. */
+  function ticks(low, high, to) {
+    const chosen = [];
+    for (const step of [50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01]) {
+      if (chosen.length >= 5) break;
+      for (let number = 1; number < Math.round(100 / step); number += 1) {
+        const tick = Math.round(number * step * 100) / 100, place = to(tick);
+        if (place >= low && place <= high && chosen.every((each) => Math.abs(each.place - place) >= (high - low) / 9)) chosen.push({ tick, place });
+      }
+    }
+    return chosen;
+  }
+  Object.assign(T, { SCALES, wilson, fit, ticks });
+})();

@@ -1,0 +1,69 @@
+"use strict";
+/* Real tables. Of long ones only the rows that are seen are in the page, between two rows that hold their place. */
+(() => {
+  const E = T.element, ROW = 27, MOST = 250, SPARE = 12, PRINTED = 96; // columns of a printed part
+  let printing = null;
+
+  function head(columns, sort, onsort) {
+    return columns.map((each) => {
+      const sorted = sort && sort.key === each.key, mark = sorted ? (sort.up ? " ▲" : " ▼") : "";
+      const label = [T.name(each.label), mark];
+      return E("th", { scope: "col", class: each.number ? "number" : "", "aria-sort": sorted ? (sort.up ? "ascending" : "descending") : each.sortable && onsort ? "none" : null },
+        each.sortable && onsort ? E("button", { type: "button", id: `sort-${each.key}`, "data-sort": each.key, title: each.title || null, onclick: () => onsort(each.key) }, ...label) : E("span", {}, ...label),
+        each.href ? E("a", { href: each.href, class: "open", "aria-label": `open ${each.label}` }, "↗") : null);
+    });
+  }
+  function row(columns, given, at) {
+    return E("tr", { "aria-rowindex": at + 2, class: given.pinned ? "pinned" : null }, ...columns.map((each, place) => {
+      const cell = given.cells[place], shown = cell && cell.nodeType === undefined && typeof cell === "object" ? cell : { text: cell };
+      const attributes = { class: `${each.number ? "number" : ""}${shown.class ? ` ${shown.class}` : ""}` || null, title: shown.title || null, "data-column": each.key };
+      return E(each.heading ? "th" : "td", { ...attributes, scope: each.heading ? "row" : null }, shown.text);
+    }));
+  }
+  /* A table.
+     columns: [{ key, label, number, heading, sortable, href, title }]; count: of rows; rowAt(i): { cells, pinned }. */
+  function table({ id, caption, columns, count, rowAt, sort, onsort }) {
+    const body = E("tbody"), whole = count <= MOST;
+    const made = E("table", { id, "aria-rowcount": whole ? null : count + 1 }, E("caption", { class: "hidden" }, caption), E("thead", {}, E("tr", { "aria-rowindex": whole ? null : 1 }, ...head(columns, sort, onsort))), body);
+    const box = E("div", { class: whole ? "scroll" : "scroll windowed", tabindex: 0, role: "region", "aria-label": caption }, made);
+    const space = (rows) => (rows > 0 ? [E("tr", { class: "space", "aria-hidden": "true" }, E("td", { colspan: columns.length, style: `height: ${rows * ROW}px` }))] : []);
+    let from = -1;
+    function paint() {
+      const first = whole ? 0 : Math.max(0, Math.min(count, Math.floor(box.scrollTop / ROW)) - SPARE), last = whole ? count : Math.min(count, first + Math.ceil((box.clientHeight || 700) / ROW) + 2 * SPARE);
+      if (first === from) return;
+      from = first;
+      const rows = [];
+      for (let at = first; at < last; at += 1) rows.push(row(columns, rowAt(at), at));
+      body.replaceChildren(...space(first), ...rows, ...space(count - last));
+    }
+    if (!whole) {
+      let waiting = false;
+      box.addEventListener("scroll", () => { if (!waiting) { waiting = true; requestAnimationFrame(() => { waiting = false; paint(); }); } });
+      requestAnimationFrame(() => { from = -1; paint(); });
+    }
+    paint();
+    printing = { box, columns, count, rowAt };
+    return box;
+  }
+  /* On paper all rows, and the columns in parts that fit on a page. */
+  addEventListener("beforeprint", () => {
+    if (!printing || !printing.box.isConnected || (printing.count <= MOST && printing.columns.length <= 12)) return;
+    const { box, columns, count, rowAt } = printing, heading = columns.map((each, at) => [each, at]).filter(([each]) => each.heading), others = columns.map((each, at) => [each, at]).filter(([each]) => !each.heading);
+    const parts = [];
+    for (let first = 0; first < others.length || first === 0; first += PRINTED) {
+      const chosen = [...heading, ...others.slice(first, first + PRINTED)], body = E("tbody");
+      for (let at = 0; at < count; at += 1) {
+        const given = rowAt(at);
+        body.append(row(chosen.map(([each]) => each), { cells: chosen.map(([, place]) => given.cells[place]) }, at));
+      }
+      parts.push(E("table", { class: "printed" }, E("thead", {}, E("tr", {}, ...chosen.map(([each]) => E("th", { scope: "col" }, E("span", {}, each.label))))), body));
+    }
+    box.after(E("div", { id: "print" }, ...parts));
+    box.classList.add("unprinted");
+  });
+  addEventListener("afterprint", () => {
+    if (T.at("print")) T.at("print").remove();
+    document.querySelectorAll(".unprinted").forEach((each) => each.classList.remove("unprinted"));
+  });
+  T.table = table;
+})();

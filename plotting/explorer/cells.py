@@ -1,0 +1,143 @@
+"""Documents of evaluations: what they were computed from, their metrics, and the command to repeat them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from testbed.db.store import Store
+from testbed.entities import Evaluation
+from testbed.errors import StoreError, TestbedError
+from testbed.plotting.own.confusion import confusions, numbers
+from testbed.plotting.own.source import Own
+
+PER_DOCUMENT = 16
+MOST_EXPORTED = 20_000
+MOST_CONFUSIONS = 500  # evaluations of a store whose export has the confusions of each
+LONGEST = 4_000  # characters of a part of an identity; longer ones are shown by their beginning
+MOST_METRICS = 400
+
+
+class Cells:
+    """``cells/K``: sixteen evaluations that were run here, by id; ``confusion/ID``: the confusions of one.
+
+    Args:
+        store: The results store.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def paths(self) -> Iterator[str]:
+        """All documents of cells; none where there are too many evaluations for files."""
+        every = [each for each in (*self.store.evaluations(), *self.store.evaluations(hidden=True)) if _own(each)]
+        if len(every) <= MOST_EXPORTED:
+            yield from (f"cells/{number}" for number in sorted({each.id // PER_DOCUMENT for each in every}))
+        if len(every) <= MOST_CONFUSIONS:
+            for each in every:
+                if not each.hidden and self._confusion(each.id) is not None:
+                    yield f"confusion/{each.id}"
+
+    def document(self, path: str) -> Any:
+        """One of these."""
+        kind, _, number = path.partition("/")
+        if kind not in ("cells", "confusion") or not number.isdecimal():
+            raise KeyError(path)
+        if kind == "confusion":
+            confused = self._confusion(int(number))
+            if confused is None:
+                raise KeyError(path)
+            return confused
+        first = int(number) * PER_DOCUMENT
+        several = (self._evaluation(each) for each in range(first, first + PER_DOCUMENT))
+        found = {str(each.id): self._cell(each) for each in several if each is not None}
+        if not found:
+            raise KeyError(path)
+        return found
+
+    def _evaluation(self, number: int) -> Evaluation | None:
+        """An evaluation that was run here."""
+        try:
+            found = self.store.evaluation(number)
+        except StoreError:
+            return None
+        return found if _own(found) else None
+
+    def _confusion(self, number: int) -> dict[str, Any] | None:
+        """The confusions of an evaluation; None if it has no predictions of single classes."""
+        evaluation = self._evaluation(number)
+        if evaluation is None or evaluation.dataset_id is None:
+            return None
+        try:
+            return numbers(confusions(Own(self.store), evaluation))
+        except TestbedError:
+            return None
+
+    def _cell(self, each: Evaluation) -> dict[str, Any]:
+        identity = self.store.identity(each)
+        records = self.store.records([each.id])[each.id]
+        metrics = self.store.metrics(each.id)
+        cell = ([each.model], [each.eval_setting])
+        history = (*self.store.evaluations(*cell), *self.store.evaluations(*cell, hidden=True))
+        spec = (identity.get("model") or {}).get("spec") or {}
+        return {
+            "id": each.id,
+            "model": each.model,
+            "setting": each.eval_setting,
+            "status": each.status,
+            "error": each.error,
+            "n": each.size,
+            "limit": each.sample_limit,
+            "dtype": each.dtype,
+            "random": each.random_weights,
+            "begun": _time(each.created_at),
+            "completed": _time(each.completed_at),
+            "derivedFrom": each.derived_from,
+            "fingerprint": each.fingerprint,
+            "weights": (identity.get("model") or {}).get("weights"),
+            "preprocessing": {key: _short(spec[key]) for key in ("transform", "normalization") if spec.get(key)},
+            "environment": each.environment,
+            "identity": {key: _short(value) for key, value in identity.items()},
+            "record": _short(records[0].content) if records else None,
+            "logits": "logits" in self.store.kinds(each.id),
+            "command": command(each),
+            "metrics": [[m.name, m.slice, m.value, m.stderr, m.n, m.unit] for m in metrics[:MOST_METRICS]],
+            "moreMetrics": max(0, len(metrics) - MOST_METRICS),
+            "history": [
+                [other.id, other.status, _time(other.created_at), other.hidden]
+                for other in sorted(history, key=lambda other: -other.id)
+                if _own(other)
+            ],
+        }
+
+
+def _own(evaluation: Evaluation) -> bool:
+    return evaluation.origin != "imported"
+
+
+def command(evaluation: Evaluation) -> str:
+    """The command that computes an evaluation again."""
+    words = ["python", "eval.py", "--models", evaluation.model, "--eval-settings", evaluation.eval_setting]
+    if evaluation.sample_limit is not None:
+        words += ["--limit", str(evaluation.sample_limit)]
+    if evaluation.dtype not in (None, "float32"):
+        words += ["--dtype", str(evaluation.dtype)]
+    if evaluation.random_weights:
+        words.append("--random-weights")
+    return shlex.join(words)
+
+
+def _time(value: Any) -> str | None:
+    return None if value is None else value.strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _short(value: Any) -> Any:
+    """A value that is not too long to be shown; long lists and texts by their beginning."""
+    if isinstance(value, dict):
+        return {str(key): _short(inner) for key, inner in value.items()}
+    text = json.dumps(value, default=str)
+    if len(text) <= LONGEST:
+        return json.loads(text)
+    return f"{text[:LONGEST]}… ({len(text):,} characters)"

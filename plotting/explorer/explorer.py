@@ -1,0 +1,42 @@
+"""Puts the explorer together: the documents of a store, from its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from testbed.plotting.explorer.cells import Cells
+from testbed.plotting.explorer.documents import Explorer
+from testbed.plotting.explorer.overview import Overview
+from testbed.plotting.explorer.samples import SamplesPart
+from testbed.tasks.image_embedding import task as image_embedding
+
+if TYPE_CHECKING:
+    from testbed.db.store import Store
+    from testbed.registry.catalog import Catalog
+
+
+def make_explorer(
+    store: Store, catalog: Catalog, metric: str | None, shown: str, chosen: Mapping[str, Sequence[int]] | None = None
+) -> Explorer:
+    """The documents of a store.
+
+    Args:
+        store: The results store.
+        catalog: The registry; models and settings may be unknown to it.
+        metric: The metric that is shown first; None for each setting's main one.
+        shown: The store's name on the page.
+        chosen: For an export, setting → the positions of its samples that are in it; None for all samples of all.
+    """
+    found = store.sampled_settings()
+    settings = sorted(found)
+    embedded = {name for name, (task, _) in store.tasks().items() if task == image_embedding.name}
+    complete = {name for name, there in found.items() if there}
+    sampled = complete - embedded if chosen is None else set(chosen)
+    overview = Overview(store, settings, shown, metric, sampled)
+    return Explorer([overview, Cells(store), SamplesPart(store, catalog, settings, chosen)])
+
+
+def samples_part(explorer: Explorer) -> SamplesPart:
+    """The documents of samples."""
+    return next(part for part in explorer.parts if isinstance(part, SamplesPart))

@@ -1,0 +1,283 @@
+"""Documents of all results: the index of models and columns, and the values of each column."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from testbed.analyses.main_scores import larger_is_better, main_metric
+from testbed.db.store import Store
+from testbed.entities import FRACTION, OVERALL
+from testbed.exchange.importing import METRIC_SUFFIXES
+from testbed.plotting.frame import filled, load_grid, with_averages
+from testbed.plotting.scatter import NOT_FITTED
+from testbed.plotting.style import STANDARD, TYPES
+from testbed.registry.table import natural_key
+
+DIGITS = 10  # significant ones of a value
+USUAL = ("val", "digits")
+RATES = ("top1", "top5", "acc", *METRIC_SUFFIXES)  # each sample is right or wrong
+LOWER_IS_BETTER = {"nll", "brier", "ece", "error", "chair_i", "chair_s"}
+GROUPS = (
+    ("ImageNet", re.compile(r"val(_|-on-|$).*|imagenet-real")),
+    ("ImageNetV2", re.compile(r"imagenetv2-.*")),
+    ("natural shifts", re.compile(r"imagenet-(a|r|sketch|vid-robust.*)|objectnet.*|ytbb-robust.*|openimages.*")),
+    ("averages", re.compile(r"avg_.*|[a-z_]+_(in-memory|on-disk)")),
+    ("attacks", re.compile(r"(.*-)?(pgd|autoattack)\..*")),
+    ("corruptions, in memory", re.compile(r"imagenet-c\..*_in-memory|greyscale|.+-c\.[a-z_]+\.\d")),
+    ("corruptions, on disk", re.compile(r"imagenet-c\..*_on-disk|stylized_imagenet")),
+    ("CLIP benchmark", re.compile(r"wds/.*")),
+)
+FIELDS = ("model", "value", "n", "stderr", "origin", "evaluation_id", "unit")
+
+
+def column_group(column: str) -> str:
+    """The heading under which a column is listed."""
+    return next((name for name, pattern in GROUPS if pattern.fullmatch(column)), "others")
+
+
+def family_of(model: str) -> str:
+    """The family of an architecture, from the model's name: ``resnet``, ``vit``, ``convnext`` and so on."""
+    bare = model.partition(",")[0].rpartition("/")[2].lower()
+    found = re.match(r"[a-z]+", bare)
+    return found[0] if found else "not stated"
+
+
+def pretraining_of(model: str) -> str:
+    """What the weights were trained on, as far as the name says: open_clip's and timm's tags."""
+    before, comma, tag = model.partition(",")
+    if comma:
+        return tag.rpartition("/")[2]
+    return before.partition(".")[2] if before.startswith("timm/") and "." in before else "not stated"
+
+
+class Overview:
+    """The index and the columns.
+
+    A column is the main metric of a setting, one of ImageNet-testbed's two metrics of frames (``X_pm0``), or one of
+    its averages.
+
+    Args:
+        store: The results store.
+        settings: The names of the settings, by number.
+        source: The store's name.
+        metric: The metric of all columns; None for each setting's main one.
+        sampled: The settings whose samples are there.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Sequence[str],
+        source: str,
+        metric: str | None = None,
+        sampled: Collection[str] = (),
+    ) -> None:
+        self.store = store
+        self.settings = list(settings)
+        self.sampled = set(sampled)
+        self.source = source
+        self.metric = metric
+
+    def paths(self) -> Iterator[str]:
+        """The index, and each column; then each metric of a setting that is no column."""
+        yield "index"
+        for number in range(len(self._columns)):
+            yield f"values/{number}"
+        for place, metrics in enumerate(self._index["settings"]):
+            yield from (f"metric/{place}/{number}" for number in range(len(metrics["metrics"])))
+
+    def document(self, path: str) -> Any:
+        """One of these."""
+        kind, *numbers = path.split("/")
+        if path == "index":
+            return self._index
+        if kind == "values" and len(numbers) == 1:
+            return self._column(self._columns[_place(numbers[0], len(self._columns))])
+        if kind == "metric" and len(numbers) == 2:
+            setting = self._index["settings"][_place(numbers[0], len(self.settings))]
+            name = setting["metrics"][_place(numbers[1], len(setting["metrics"]))]
+            return self._values(setting["name"], name)
+        raise KeyError(path)
+
+    # Index --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _metrics(self) -> dict[str, dict[str, tuple[str, int | None]]]:
+        """Setting → metric → its unit and the largest number of samples."""
+        found: dict[str, dict[str, tuple[str, int | None]]] = {}
+        for setting, metric, unit, size in self.store.metric_names():
+            found.setdefault(setting, {})[metric] = (unit, size)
+        return found
+
+    @cached_property
+    def _models(self) -> list[tuple[str, str | None]]:
+        return sorted(self.store.model_types(), key=lambda each: natural_key(each[0]))
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, (name, _) in enumerate(self._models)}
+
+    @cached_property
+    def _columns(self) -> list[dict[str, Any]]:
+        columns = []
+        for name in self._metrics:
+            metrics = self._metrics[name]
+            frames = [metric for metric in METRIC_SUFFIXES if metric in metrics]
+            main = self.metric if self.metric in metrics else main_metric(metrics)
+            if main is None and not frames:
+                main = sorted(metrics)[0]
+            if main is not None:
+                columns.append({"name": name, "setting": name, "metric": main})
+            columns += [{"name": f"{name}_{metric}", "setting": name, "metric": metric} for metric in frames]
+        names = {each["name"] for each in columns if each["metric"] in ("top1", *METRIC_SUFFIXES)}
+        every = pd.DataFrame(0.0, index=["m"], columns=sorted(names))
+        made = [name for name in with_averages(filled(every)) if name not in names]
+        columns += [{"name": name, "setting": None, "metric": "top1"} for name in made]
+        return sorted(columns, key=lambda each: _order(each["name"]))
+
+    @cached_property
+    def _index(self) -> dict[str, Any]:
+        types = [model_type for _, model_type in self._models]
+        names = [name for name, _ in self._models]
+        return {
+            "source": self.source,
+            "written": datetime.now(UTC).strftime("%Y-%m-%d"),
+            "standard": STANDARD,
+            "metrics": sorted({metric for metrics in self._metrics.values() for metric in metrics}),
+            "notFitted": list(NOT_FITTED),
+            "types": [{"name": name, "colour": colour, "symbol": symbol} for name, (colour, symbol) in TYPES.items()],
+            "models": {
+                "name": names,
+                "type": [each if isinstance(each, str) else "not stated" for each in types],
+                "family": [family_of(name) for name in names],
+                "pretraining": [pretraining_of(name) for name in names],
+            },
+            "settings": [
+                {
+                    "name": name,
+                    "metrics": sorted(self._metrics.get(name, {})),
+                    "n": self._size(name),
+                    "samples": name in self.sampled,
+                }
+                for name in self.settings
+            ],
+            "columns": [
+                {
+                    "name": each["name"],
+                    "setting": None if each["setting"] is None else self._numbers[each["setting"]],
+                    "metric": each["metric"],
+                    "group": column_group(each["name"]),
+                    "n": None if each["setting"] is None else self._size(each["setting"]),
+                    **self._about(each["setting"], each["metric"]),
+                }
+                for each in self._columns
+            ],
+        }
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.settings)}
+
+    def _about(self, setting: str | None, metric: str) -> dict[str, Any]:
+        unit = FRACTION if setting is None else self._metrics[setting][metric][0]
+        return {
+            "percent": unit == FRACTION,
+            "unit": unit,
+            "lower": metric in LOWER_IS_BETTER or larger_is_better(metric) is False,
+            "rate": metric in RATES or "_recall@" in metric,
+        }
+
+    def _size(self, setting: str) -> int | None:
+        """The number of samples, from the results or the registry."""
+        sizes = [size for _, size in self._metrics.get(setting, {}).values() if size]
+        if sizes:
+            return int(max(sizes))
+        from testbed.registry import registry
+
+        known = registry.contains_eval_setting(setting)
+        return registry.get_eval_setting(setting).size if known else None
+
+    # Values -------------------------------------------------------------------------------------------------------
+
+    def _column(self, column: dict[str, Any]) -> dict[str, Any]:
+        if column["metric"] != "top1" or not self._is_gridded(column["name"]):
+            return self._values(column["setting"], column["metric"])
+        values = self._grid[column["name"]].dropna()
+        own = {} if column["setting"] is None else {row[0]: row for row in self._rows(column["setting"], "top1")}
+        rows = [
+            (name, value, *own.get(name, (name, None, None, None, "imported", 0, ""))[2:])
+            for name, value in values.items()
+        ]
+        return self._packed(rows, column["setting"], "top1")
+
+    def _is_gridded(self, name: str) -> bool:
+        """Whether a column has averages, or values that come from another setting."""
+        return name in self._made or f"{name}_10percent" in self._metrics
+
+    @cached_property
+    def _made(self) -> set[str]:
+        return {each["name"] for each in self._columns if each["setting"] is None}
+
+    @cached_property
+    def _grid(self) -> pd.DataFrame:
+        return load_grid(self.store.full_url, "top1").values
+
+    def _values(self, setting: str, metric: str) -> dict[str, Any]:
+        return self._packed(self._rows(setting, metric), setting, metric)
+
+    def _rows(self, setting: str, metric: str) -> list[tuple[Any, ...]]:
+        """The reported value of each model; its own evaluation takes precedence over an imported one."""
+        found: dict[str, tuple[Any, ...]] = {}
+        for row in self.store.result_rows(FIELDS, None, [setting], [metric], [OVERALL]):
+            if row[1] is not None and (row[0] not in found or row[4] != "imported"):
+                found[row[0]] = tuple(row)
+        return list(found.values())
+
+    def _packed(self, rows: list[tuple[Any, ...]], setting: str | None, metric: str) -> dict[str, Any]:
+        """Parallel lists; what is the same for all models is one value."""
+        rows = sorted((row for row in rows if row[0] in self._places), key=lambda row: self._places[row[0]])
+        size = None if setting is None else self._size(setting)
+        return {
+            "metric": metric,
+            **self._about(setting, metric),
+            "models": [self._places[row[0]] for row in rows],
+            "values": [_number(row[1]) for row in rows],
+            "n": _same([size if row[2] is None else int(row[2]) for row in rows]),
+            "stderr": _same([_number(row[3]) for row in rows]),
+            "evaluations": _same([0 if row[4] == "imported" else int(row[5]) for row in rows]),
+        }
+
+
+def _same(values: list[Any]) -> Any:
+    """A list, or its only value."""
+    return values[0] if values and all(each == values[0] for each in values) else values
+
+
+def _number(value: Any) -> float | None:
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _place(text: str, size: int) -> int:
+    if not text.isdecimal() or int(text) >= size:
+        raise KeyError(text)
+    return int(text)
+
+
+def _order(name: str) -> tuple[Any, ...]:
+    """The usual clean setting first, then group by group."""
+    names = [group for group, _ in GROUPS]
+    group = column_group(name)
+    return (
+        name not in USUAL,
+        names.index(group) if group in names else -1 if "digits" in name else len(names),
+        natural_key(name),
+    )

@@ -1,0 +1,48 @@
+"""Arrays of numbers in JSON: little endian and in base64, which a page turns into typed arrays at once."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+NONE8, NONE16 = 255, 65535  # where there is no value
+_TYPES = {"u1": "u8", "u2": "u16", "u4": "u32", "f4": "f32"}
+_STEPS = NONE16 - 1
+
+
+def packed(values: Array) -> dict[str, Any]:
+    """An array of uint8, uint16, uint32 or float32, of any shape, as ``{type, data}``; the shape is not kept.
+
+    Raises:
+        KeyError: If it has another type.
+    """
+    array = np.ascontiguousarray(values)
+    kind = _TYPES[f"{array.dtype.kind}{array.dtype.itemsize}"]
+    return {"type": kind, "data": base64.b64encode(array.astype(array.dtype.newbyteorder("<")).tobytes()).decode()}
+
+
+def packed_shares(values: Array) -> dict[str, Any]:
+    """Numbers in [0, 1], to 1/65,534; NaN is `NONE16`."""
+    steps = np.where(np.isnan(values), NONE16, np.rint(np.nan_to_num(values) * _STEPS)).astype(np.uint16)
+    return {**packed(steps), "scale": 1 / _STEPS, "none": NONE16}
+
+
+def packed_counts(values: Array) -> dict[str, Any]:
+    """Integers from 0; −1 stands for none."""
+    array = np.asarray(values, dtype=np.int64)
+    wide = array.size > 0 and int(array.max()) >= NONE16
+    none = 2**32 - 1 if wide else NONE16
+    return {**packed(np.where(array < 0, none, array).astype(np.uint32 if wide else np.uint16)), "none": none}
+
+
+def packed_scores(values: Array) -> dict[str, Any]:
+    """Scores; those of 0 and 1 as bytes, others as float32. NaN is `NONE8`, or NaN."""
+    array = np.asarray(values, dtype=np.float64)
+    missing = np.isnan(array)
+    if np.isin(array[~missing], (0, 1)).all():
+        return {**packed(np.where(missing, NONE8, array).astype(np.uint8)), "none": NONE8}
+    return packed(array.astype(np.float32))

@@ -1,0 +1,376 @@
+"""The explorer over HTTP, as files, and its pages of samples in a real browser."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import axe_core_python
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from sample_world import COUNT, sample_store
+
+from testbed.cli.serve import Page
+from testbed.db.store import Store
+from testbed.errors import MissingExtraError, TestbedError
+from testbed.metrics.paired import compare
+from testbed.plotting.explorer.app import Served, make_app
+from testbed.plotting.explorer.explorer import make_explorer, samples_part
+from testbed.plotting.explorer.export import choose_samples, write
+from testbed.plotting.explorer.pictures import Pictures
+from testbed.plotting.site import command
+from testbed.registry import Catalog
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
+AXE = Path(axe_core_python.__file__).with_name("axe.min.js")
+CHOSEN = 20  # samples of a setting in the export
+
+
+@contextmanager
+def running(page: Page) -> Iterator[str]:
+    thread = threading.Thread(target=page.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{page.port}"
+    page.shutdown()
+    thread.join(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Catalog]:
+    return sample_store(tmp_path_factory.mktemp("served"))
+
+
+@pytest.fixture(scope="module")
+def server(world: tuple[str, Catalog]) -> Iterator[str]:
+    with running(Page(world[0], "127.0.0.1", 0, None, "samples.db", world[1])) as url:
+        yield url
+
+
+def get(url: str, **headers: str) -> tuple[int, bytes, Any]:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as answer:
+            return answer.status, answer.read(), answer.headers
+    except urllib.error.HTTPError as error:
+        return error.code, error.read(), error.headers
+
+
+def document(server: str, path: str) -> Any:
+    status, content, _ = get(f"{server}/data/{path}.js")
+    assert status == 200
+    return json.loads(content.decode().partition(", ")[2].rstrip(";\n").removesuffix(")"))
+
+
+# Over HTTP --------------------------------------------------------------------------------------------------------
+
+
+def test_the_server_gives_the_page_its_documents_and_pictures_and_nothing_else(server):
+    status, content, headers = get(f"{server}/")
+    assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert b'<script src="sample.js">' in content
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    settings = [each["name"] for each in document(server, "index")["settings"]]
+    place = settings.index("noisy")
+    assert document(server, f"samples/{place}")["setting"] == "noisy"
+    own, clean = (get(f"{server}/pictures/{place}/3{kind}.jpg") for kind in ("", "-clean"))
+    assert own[2]["Content-Type"] == clean[2]["Content-Type"] == "image/jpeg"
+    assert own[1] != clean[1]
+    assert get(f"{server}/pictures/{place}/7.jpg")[:2] == (404, b"toy/0007 is broken")
+    paths = (
+        "/app.py",
+        "/../setup.cfg",
+        "/%2e%2e/setup.cfg",
+        "/data/../index.html",
+        "/data/nothing.js",
+        "/pictures/99/0.jpg",
+    )
+    for path in (
+        *paths,
+        f"/pictures/{place}/..%2f..%2fsetup.cfg",
+        f"/pictures/{place}/-1.jpg",
+        f"/pictures/{place}/999.jpg",
+    ):
+        assert get(server + path)[0] == 404, path
+
+
+def test_another_sites_page_cannot_read_what_is_served_here(server):
+    for path in ("/data/index.js", "/pictures/0/0.jpg", "/"):
+        assert get(f"{server}{path}", Host="evil.example")[0] == 403
+        assert get(f"{server}{path}", Host="evil.example:8765")[0] == 403
+        assert get(f"{server}{path}", Host="localhost:8765")[0] in (200, 404)
+
+
+def test_a_store_that_cannot_be_read_is_said_in_the_answer(world, tmp_path):
+    with running(Page(str(tmp_path / "gone–.db"), "127.0.0.1", 0, None, "gone.db", world[1])) as url:
+        status, content, _ = get(f"{url}/data/index.js")
+        assert status == 503
+        assert "there is no results store" in content.decode()
+
+
+def test_a_port_that_is_taken_is_said(server, world):
+    port = int(server.rpartition(":")[2])
+    with pytest.raises(TestbedError, match=rf"cannot listen on 127\.0\.0\.1:{port}.*try another --port"):
+        Page(world[0], "127.0.0.1", port, None, "store.db", world[1])
+
+
+def test_what_is_served_follows_the_store(world, tmp_path):
+    copy = shutil.copy(Path(world[0]), tmp_path / "copy.db")
+    served = Served(str(copy), world[1], None, "copy.db")
+    assert b'"one"' in served.script("samples/5")
+    with Store.open(str(copy), "write") as store:
+        store.hide_evaluations("one", "plain")
+    served._asked = 0.0
+    index = json.loads(served.script("index").decode().partition(", ")[2].rstrip(";\n").removesuffix(")"))
+    place = [each["name"] for each in index["settings"]].index("plain")
+    assert b'"one"' not in served.script(f"samples/{place}")
+    served.close()
+
+
+def test_without_the_extra_the_hint_says_what_to_install(monkeypatch, world):
+    monkeypatch.setitem(sys.modules, "starlette.applications", None)
+    with pytest.raises(MissingExtraError, match=r"needs the package starlette: pip install -e '\.\[serve\]'"):
+        make_app(Served(world[0], world[1], None, "store.db"), "127.0.0.1")
+
+
+# As files ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def site(world: tuple[str, Catalog], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An export with some samples of all settings."""
+    out = tmp_path_factory.mktemp("site")
+    with Store.open(world[0]) as store:
+        chosen = choose_samples(store, ["*"], CHOSEN)
+        explorer = make_explorer(store, world[1], None, "samples.db", chosen)
+        write(out, explorer, samples_part(explorer), Pictures(store, world[1]), chosen)
+    return out
+
+
+def test_an_export_has_the_pictures_of_its_samples_and_says_its_size(site, world, tmp_path):
+    index = json.loads((site / "data" / "index.js").read_text().partition(", ")[2].rstrip(";\n").removesuffix(")"))
+    place = [each["name"] for each in index["settings"]].index("noisy")
+    pictures = {each.name for each in (site / "pictures" / str(place)).iterdir()}
+    assert len([name for name in pictures if name.endswith("-clean.jpg")]) in (CHOSEN - 1, CHOSEN)
+    assert len(pictures) % 2 == 0
+    done = CliRunner().invoke(command, ["--db-url", world[0], "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    files = [each for each in (tmp_path / "out").rglob("*") if each.is_file()]
+    size = sum(each.stat().st_size for each in files)
+    assert f"index.html ({len(files)} files, of which 0 pictures; {size / 1e6:.1f} MB)" in done.output
+    assert not (tmp_path / "out" / "pictures").exists()
+    (tmp_path / "file").write_text("")
+    done = CliRunner().invoke(command, ["--db-url", world[0], "--out", str(tmp_path / "file")])
+    assert "cannot be written" in str(done.exception)
+    done = CliRunner().invoke(command, ["--db-url", world[0], "--samples", "plane", "--out", str(tmp_path / "out")])
+    assert "plane" in str(done.exception)
+
+
+# In a browser -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
+    """Opens a view of the exported page; errors, and requests that leave the machine, are failures."""
+    faults: list[str] = []
+    contexts = []
+
+    def open_view(view: str, width: int = 1200, height: int = 800, address: str = "", **options: Any) -> Any:
+        contexts.append(browser.new_context(viewport={"width": width, "height": height}, **options))
+        opened = contexts[-1].new_page()
+        opened.on("pageerror", lambda error: faults.append(str(error)))
+        local = ("file:", "data:", "blob:", "http://127.0.0.1")
+        opened.on("request", lambda asked: None if asked.url.startswith(local) else faults.append(asked.url))
+        opened.goto(f"{address or (site / 'index.html').as_uri()}#/{view}")
+        opened.wait_for_selector("main h1")
+        return opened
+
+    yield open_view
+    for context in contexts:
+        context.close()
+    assert faults == []
+
+
+driven = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome is installed")]
+
+
+def drive(function: Any) -> Any:
+    for mark in driven:
+        function = mark(function)
+    return function
+
+
+@drive
+def test_the_keyboard_goes_from_sample_to_sample_to_a_comparison_and_filters_it(page, world):
+    opened = page("sample/noisy/toy%2F0000")
+    assert opened.locator("h1").first.inner_text() == "toy/0000"
+    assert opened.locator("figcaption").all_inner_texts() == ["clean", "perturbed as in noisy"]
+    opened.wait_for_function(
+        "() => [...document.querySelectorAll('.pictures img')].every((each) => each.naturalWidth > 0)"
+    )
+    rows = opened.locator("table.answers tbody tr")
+    assert [row.split()[0] for row in rows.all_inner_texts()] == ["one", "two"]
+    opened.keyboard.press("ArrowRight")
+    opened.wait_for_function("() => document.querySelector('main h1').innerText !== 'toy/0000'")
+    second = opened.locator("h1").first.inner_text()
+    assert "toy%2F" in opened.url
+    opened.keyboard.press("ArrowLeft")
+    opened.wait_for_function("() => document.querySelector('main h1').innerText === 'toy/0000'")
+    opened.go_back()
+    opened.wait_for_function("name => document.querySelector('main h1').innerText === name", arg=second)
+    opened.locator(".comparing select").first.focus()
+    opened.keyboard.press("Tab")
+    opened.keyboard.press("Tab")
+    opened.keyboard.press("Enter")
+    opened.wait_for_selector("table.squares")
+    with Store.open(world[0]) as store:
+        ids = {each.model: each.id for each in store.evaluations(["one", "two"], ["noisy"])}
+        scores = [next(iter(store.scores(ids[model], "top1").values())).astype(bool) for model in ("one", "two")]
+        targets = np.array([each.target for each in store.dataset(store.evaluation(ids["one"]).dataset_id).samples])
+    expected = {"both": scores[0] & scores[1], "a": scores[0] & ~scores[1], "b": ~scores[0] & scores[1]}
+    expected["none"] = ~scores[0] & ~scores[1]
+    for key, found in expected.items():
+        assert opened.locator(f"#cell-{key}").inner_text() == str(found.sum()), key
+    opened.locator("#cell-b").focus()
+    opened.keyboard.press("Enter")
+    opened.wait_for_selector("#cell-b[aria-pressed=true]")
+    assert opened.evaluate("document.activeElement.id") == "cell-b"
+    label = int(np.bincount(targets[expected["b"]]).argmax())
+    opened.locator("#filter-class").focus()
+    for step in range(label + 1):
+        opened.keyboard.press("ArrowDown")
+        opened.wait_for_function("name => document.getElementById('filter-class').value === name", arg=f"class {step}")
+    of_class = targets == label
+    opened.wait_for_function(
+        "count => document.getElementById('cell-b').innerText === count", arg=str((expected["b"] & of_class).sum())
+    )
+    assert f"samples\n{of_class.sum()}\n" in opened.locator("#statistics").inner_text() + "\n"
+
+
+@drive
+def test_the_grid_is_filtered_by_what_models_say_and_leads_to_samples_in_its_order(page, world, server):
+    opened = page("samples/plain?wrong=disagree&sort=hardest", address=f"{server}/")
+    with Store.open(world[0]) as store:
+        ids = [each.id for each in store.evaluations(["one", "two"], ["plain"])]
+        right = np.sum([next(iter(store.scores(each, "top1").values())) for each in ids], axis=0)
+    opened.wait_for_selector("#count")
+    assert opened.locator("#count").inner_text() == f"{(right == 1).sum()} of {COUNT} samples."
+    first = [f"toy/{place:04d}" for place in np.flatnonzero(right == 1)]
+    assert [text.split("\n")[0] for text in opened.locator(".gallery li a").all_inner_texts()] == first
+    opened.locator(".gallery a").first.click()
+    opened.wait_for_selector(".steps")
+    assert f"1 of {len(first)} filtered" in opened.locator(".steps").inner_text()
+    opened.keyboard.press("ArrowRight")
+    opened.wait_for_function("name => document.querySelector('main h1').innerText === name", arg=first[1])
+    opened.goto(f"{server}/#/samples/plain?model=one&result=error")
+    opened.wait_for_function("() => document.getElementById('count')?.innerText.startsWith('1 of')")
+    assert "toy/0007" in opened.locator(".gallery").inner_text()
+    opened.locator(".gallery a").first.click()
+    opened.wait_for_selector("td.error")
+    assert "toy/0007 is broken" in opened.locator("td.error").first.inner_text()
+
+
+@drive
+def test_confidence_and_slices_filter_and_a_model_is_compared_on_two_settings(page, world, server):
+    with Store.open(world[0]) as store:
+        ids = {name: store.evaluations(["one"], [name])[-1].id for name in ("plain", "noisy")}
+        logits = store.read_outputs(ids["plain"], "logits")
+        right = [next(iter(store.scores(ids[name], "top1").values())).astype(bool) for name in ("plain", "noisy")]
+        samples = store.dataset(store.evaluations(["varied"], ["questions"])[-1].dataset_id).samples
+    sure = (np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)).max(axis=1)
+    middle = float(np.nanmedian(100 * sure)) + 0.001
+    even = sum(each.slices == {"category": "even"} for each in samples)
+    shown = {
+        f"samples/plain?model=one&least={middle}": f"{np.nansum(100 * sure >= middle):.0f} of {COUNT} samples.",
+        f"samples/plain?model=one&most={middle}": f"{np.nansum(100 * sure <= middle):.0f} of {COUNT} samples.",
+        "samples/questions?slice=category%3Deven": f"{even} of {len(samples)} samples.",
+    }
+    for view, told in shown.items():
+        assert page(view, address=f"{server}/").locator("#count").inner_text() == told, view
+    opened = page(f"compare/{ids['plain']}/{ids['noisy']}")
+    assert opened.locator("h1").inner_text() == "one on plain and one on noisy"
+    assert opened.locator("#cell-a").inner_text() == str((right[0] & ~right[1]).sum())
+    assert opened.locator("#cell-none").inner_text() == str((~right[0] & ~right[1]).sum())
+
+
+@drive
+def test_the_page_tests_differences_as_python_does(page):
+    opened = page("samples/plain")
+    random = np.random.default_rng(3)
+    for n, rates in ((40, (0.8, 0.6)), (700, (0.7, 0.69)), (20_000, (0.81, 0.8))):
+        pair = [(random.random(n) < rate).astype(float) for rate in rates]
+        close(opened, *pair)
+    for n in (60, 3000):
+        first = random.normal(size=n)
+        close(opened, first, first + random.normal(0.05, 0.3, n))
+
+
+def close(opened: Any, first: np.ndarray[Any, Any], second: np.ndarray[Any, Any]) -> None:
+    """Checks a comparison of the page against Python's."""
+    ours = compare(first, second)
+    found = opened.evaluate("([a, b]) => T.paired(a, b)", [first.tolist(), second.tolist()])
+    for name in ("n", "binary", "only_first", "only_second"):
+        assert found[name] == getattr(ours, name)
+    for name in ("first", "second", "difference"):
+        assert found[name] == pytest.approx(getattr(ours, name), abs=1e-9)
+    width = ours.high - ours.low
+    assert found["low"] == pytest.approx(ours.low, abs=0.05 * width)
+    assert found["high"] == pytest.approx(ours.high, abs=0.05 * width)
+    if ours.binary:
+        assert found["p"] == pytest.approx(ours.p, rel=1e-6)
+    else:
+        assert found["p"] == pytest.approx(ours.p, rel=0.2, abs=0.02)
+
+
+VIEWS = (
+    "leaderboard",
+    "sample/noisy/toy%2F0000",
+    "sample/captions/toy%2F0000",
+    "sample/described/toy%2F0000",
+    "sample/questions/1",
+    "sample/choices/toy%2F0000",
+    "samples/plain?model=one",
+)
+
+
+@drive
+def test_pages_of_samples_fit_a_phone_and_have_no_faults_that_axe_finds(page, world):
+    with Store.open(world[0]) as store:
+        ids = [each.id for each in store.evaluations(["one", "two"], ["plain"])]
+    for scheme in ("light", "dark"):
+        opened = page("samples/noisy", 360, 740, color_scheme=scheme)
+        opened.add_script_tag(content=AXE.read_text())
+        others = (f"{name}/{ids[0]}/{ids[1]}" for name in ("compare", "difference"))
+        for view in (*VIEWS, *others, f"cell/{ids[0]}", f"confusion/{ids[0]}"):
+            opened.evaluate(
+                "view => { document.querySelector('main').replaceChildren(); location.hash = `#/${view}`; }", view
+            )
+            opened.wait_for_selector("main h1")
+            opened.wait_for_load_state("networkidle")
+            assert opened.evaluate("document.documentElement.scrollWidth") <= 360, view
+            found = opened.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+            assert [(each["id"], each["nodes"][0]["html"][:120]) for each in found] == [], (view, scheme)
+
+
+@drive
+def test_unknown_names_are_said(page):
+    assert "There is no setting nothing" in page("sample/nothing/1").locator("main").inner_text()
+    assert "plain has no sample nothing" in page("sample/plain/nothing").locator("main").inner_text()
+    assert "Evaluation 9999 has no samples here" in page("compare/9999/9998").locator("main").inner_text()
