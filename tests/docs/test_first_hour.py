@@ -79,7 +79,8 @@ def test_the_commands_of_the_tutorial_print_what_it_says(world):
 
 def test_the_web_page_of_the_tutorial_shows_both_models(root, world):
     folder, _ = world
-    assert "older.pth" in (folder / "site" / "data.js").read_text(encoding="utf-8")
+    assert any(b"older.pth" in path.read_bytes() for path in (folder / "site").rglob("*.js*"))
+    pytest.importorskip("starlette", reason="needs pip install -e '.[serve]'")
     serving = subprocess.Popen(
         [sys.executable, str(root / "db.py"), "--serve", "--port", "0"],
         cwd=folder,
