@@ -29,7 +29,20 @@ if TYPE_CHECKING:
     from testbed.db.names import Kind
 
 
-@click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class _Command(ManyWordsCommand):
+    """Takes the path of a checkpoint as eval.py does: the store has it in full."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [_with_full_path(word) for word in args])
+
+
+def _with_full_path(word: str) -> str:
+    arch, _, path = word.partition(",")
+    file = Path(path).expanduser()
+    return f"{arch},{file.absolute()}" if ("/" in path or file.suffix) and file.is_file() else word
+
+
+@click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.option("--print-eval", nargs=2, metavar="MODEL SETTING", help="Print the metrics of a model on a setting.")
 @click.option(
     "--all",

@@ -15,17 +15,23 @@ from testbed.cli.corrupt import command as corrupt_command
 from testbed.cli.db import command as db_command
 from testbed.cli.eval import command as eval_command
 from testbed.cli.export_wds import command as export_command
-from testbed.plotting.site import command as site_command
+from testbed.plotting import figures, paper_imagenetv2, paper_plots, ranking, site
+from testbed.plotting.picture import picture_command
 
-PAGES = ["README.md", "CONTRIBUTING.md", "docs/concepts.md", "docs/adding-a-model.md", "docs/adding-a-setting.md"]
-PAGES += ["docs/running.md", "docs/store.md", "docs/commands.md", "docs/corruptions.md", "docs/imagenet.md"]
-PAGES += ["docs/clip-cc-bench.md", "docs/clip-score.md", "docs/caption-similarity.md", "docs/caption-pairs.md"]
-PAGES += ["docs/reading-answers.md"]
-PAGES += ["docs/analyses.md", "docs/retrieval.md", "docs/webdatasets.md", "docs/datasets.md", "docs/clip-benchmark.md"]
-PAGES += ["docs/judges.md", "docs/vlmevalkit.md"]
-PAGES += ["docs/tables.md"]
-PAGES += ["docs/served-models.md", "docs/explorer.md"]
-COMMANDS = (eval_command, db_command, corrupt_command, export_command, site_command)
+ROOT = Path(__file__).resolve().parent.parent.parent
+DOCS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+PAGES = ["README.md", "CONTRIBUTING.md", *DOCS]
+COMMANDS = (eval_command, db_command, corrupt_command, export_command, site.command)
+PICTURES = (picture_command(ranking.PICTURE), picture_command(paper_imagenetv2.PICTURE))
+FIGURES = (*PICTURES, paper_plots.command, figures.command)
+# options of the programs that these pages are for, or about
+OF_OTHERS = {
+    "docs/clip-benchmark.md",
+    "docs/vlmevalkit.md",
+    "docs/docker.md",
+    "docs/slurm.md",
+    "docs/troubleshooting.md",
+}
 
 
 def words(text: str) -> list[str]:
@@ -45,7 +51,7 @@ def test_the_command_reference_is_what_the_programs_print(root):
     assert words(module.reference()) == words(written), "run: python docs/make_commands.py"
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=["eval.py", "db.py", "corrupt", "export-wds", "site"])
+@pytest.mark.parametrize("command", COMMANDS, ids=["eval.py", "db.py", "corrupt", "export-wds", "site.py"])
 def test_every_option_has_help(command):
     options = [each for each in command.params if isinstance(each, click.Option)]
     assert [option.name for option in options if not option.help] == []
@@ -58,11 +64,9 @@ def test_links_lead_somewhere(root, page):
         assert target.startswith("https://") or ((root / page).parent / target).exists(), target
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if page not in ("docs/clip-benchmark.md", "docs/vlmevalkit.md")]
-)
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in OF_OTHERS])
 def test_options_that_are_mentioned_exist(root, page):
-    known = {name for command in COMMANDS for option in command.params for name in option.opts}
+    known = {name for command in COMMANDS + FIGURES for option in command.params for name in option.opts}
     known |= {name for command in COMMANDS for option in command.params for name in option.secondary_opts}
     known |= {"--help", "--check", "--no-deps"}  # ruff format --check; pip's
     known |= {"--list-", "--remove-", "--rename-", "--restore-"}  # families of options

@@ -133,7 +133,7 @@ class Benchmarks:
             if dataset in self._datasets:
                 return self._read(self._datasets[dataset], words[cut:])
         prefix = next((prefix for prefix in self._open if name.startswith(prefix) and len(name) > len(prefix)), None)
-        if prefix is None:
+        if prefix is None or _is_perturbed(name):
             return None
         # Of a data set that would have to be read first, no more is taken off than what could be nothing else.
         for cut in range(1, len(words) + 1):
@@ -144,6 +144,12 @@ class Benchmarks:
 
     def _read(self, dataset: BenchmarkDataset, words: list[str]) -> BenchmarkName | None:
         return read_words(BenchmarkName(dataset.name), words, dataset)
+
+
+def _is_perturbed(name: str) -> bool:
+    """Whether a name ends in the perturbation of another setting, as ``folder/photos+imagenet-c.fog.3`` does."""
+    _, plus, other = name.rpartition("+")
+    return bool(plus) and any(other + ending in registry.eval_settings for ending in ("", "_in-memory"))
 
 
 # Settings ---------------------------------------------------------------------------------------------------------

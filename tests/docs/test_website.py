@@ -1,0 +1,69 @@
+"""The documentation as a website: complete, and without anything from another host."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BUILT = os.environ.get("TESTBED_BUILT_DOCS")  # by .ci/run
+
+
+@pytest.fixture(scope="module")
+def website(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built pages."""
+    pytest.importorskip("mkdocs", reason="needs pip install -e '.[docs]'")
+    if BUILT:
+        return Path(BUILT)
+    folder = tmp_path_factory.mktemp("website")
+    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
+    done = subprocess.run(build, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_every_page_is_in_the_navigation(root: Path) -> None:
+    nav = (root / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+    listed = re.findall(r": (\S+\.md)$", nav, flags=re.MULTILINE)
+    pages = {path.relative_to(root / "docs").as_posix() for path in (root / "docs").rglob("*.md")}
+    assert set(listed) == pages | {"contributing.md", "changelog.md"}  # these lie at the root
+    assert len(listed) == len(set(listed))
+
+
+def test_no_page_loads_anything_from_another_host(website: Path) -> None:
+    pages = list(website.rglob("*.html"))
+    assert len(pages) > 40
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        loaded = re.findall(r"<(?:script|img|iframe|source|video|audio)\b[^>]*?\bsrc=[\"']?([^\s\"'>]+)", text)
+        links = re.findall(r"<link\b[^>]*>", text)
+        loaded += [
+            address
+            for link in links
+            if not re.search(r"rel=[\"']?(canonical|prev|next)\b", link)
+            for address in re.findall(r"\bhref=[\"']?([^\s\"'>]+)", link)
+        ]
+        loaded += re.findall(r"@import[^;]*|url\(([^)]*)\)", text)
+        assert [each for each in loaded if re.match(r"[\"']?(https?:)?//", each)] == [], page
+    for style in website.rglob("*.css"):
+        text = style.read_text(encoding="utf-8")
+        assert re.findall(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//[^)\"']*", text) == [], style
+
+
+def test_the_reference_has_what_definition_files_import(website: Path) -> None:
+    for page, name in (
+        ("models", "testbed.models.model_base.Model"),
+        ("settings", "testbed.eval_settings.eval_setting_base.EvalSetting"),
+        ("store", "testbed.db.store.Store.read_outputs"),
+        ("metrics", "testbed.metrics.paired.compare"),
+    ):
+        assert f'id="{name}"' in (website / "api" / f"{page}.html").read_text(encoding="utf-8"), name
+
+
+def test_the_index_of_the_search_is_built_in(website: Path) -> None:
+    index = (website / "search" / "search_index.json").read_text(encoding="utf-8")
+    assert "first-hour.html" in index
