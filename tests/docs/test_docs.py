@@ -27,6 +27,7 @@ FIGURES = (*PICTURES, paper_plots.command, figures.command)
 # options of the programs that these pages are for, or about
 OF_OTHERS = {
     "docs/clip-benchmark.md",
+    "docs/clip-cc-bench.md",
     "docs/vlmevalkit.md",
     "docs/docker.md",
     "docs/slurm.md",
