@@ -39,7 +39,7 @@ class _Programs(click.Group):
         if cmd_name not in PROGRAMS:
             return None
         command: Any = import_module(PROGRAMS[cmd_name].module).command
-        return command  # type: ignore[no-any-return,unused-ignore]
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the programs without importing them."""

@@ -23,7 +23,7 @@ PAGES += ["docs/reading-answers.md"]
 PAGES += ["docs/analyses.md", "docs/retrieval.md", "docs/webdatasets.md", "docs/datasets.md", "docs/clip-benchmark.md"]
 PAGES += ["docs/judges.md", "docs/vlmevalkit.md"]
 PAGES += ["docs/tables.md"]
-PAGES += ["docs/served-models.md"]
+PAGES += ["docs/served-models.md", "docs/python.md"]
 COMMANDS = (eval_command, db_command, corrupt_command, export_command)
 
 
