@@ -7,12 +7,14 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
+from testbed import __main__
 from testbed.cli import corrupt, db, eval, export_wds
-from testbed.plotting import ranking
+from testbed.plotting import figures, ranking, site
 from testbed.plotting.picture import picture_command
 
 WIDTH = "110"
 PROGRAMS = (
+    ("testbed", __main__.command, "All programs under one name; `python -m testbed` is the same."),
     ("python eval.py", eval.command, "Also installed as `testbed-eval`."),
     ("python db.py", db.command, "Also installed as `testbed-db`."),
     (
@@ -25,6 +27,8 @@ PROGRAMS = (
         export_wds.command,
         "A data set in CLIP benchmark's webdataset format; see [webdatasets.md](webdatasets.md).",
     ),
+    ("testbed-site", site.command, "The same as `python plotting/site.py`; see [figures.md](figures.md)."),
+    ("testbed-figures", figures.command, "The same as `python plotting/figures.py`; see [figures.md](figures.md)."),
     (
         "python plotting/ranking.py",
         picture_command(ranking.PICTURE),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from testbed.console.completion import stored
 from testbed.console.options import ManyWords, ManyWordsCommand, run_command, store_options
 from testbed.console.output import count
 from testbed.errors import TestbedError
@@ -87,8 +88,20 @@ def collect(own: Own, kinds: Sequence[str] = ()) -> tuple[list[Drawn], list[Pass
 @click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--out", type=click.Path(path_type=Path), default=Path("figures"), show_default=True, help="The folder.")
 @click.option("--kinds", cls=ManyWords, type=click.Choice(list(KINDS)), help="What to draw.  [default: everything]")
-@click.option("--models", cls=ManyWords, metavar="NAME", help="Models, names or patterns.  [default: all]")
-@click.option("--eval-settings", cls=ManyWords, metavar="NAME", help="Settings, names or patterns.  [default: all]")
+@click.option(
+    "--models",
+    cls=ManyWords,
+    metavar="NAME",
+    shell_complete=stored("model"),
+    help="Models, names or patterns.  [default: all]",
+)
+@click.option(
+    "--eval-settings",
+    cls=ManyWords,
+    metavar="NAME",
+    shell_complete=stored("eval setting"),
+    help="Settings, names or patterns.  [default: all]",
+)
 @click.option("--metric", metavar="NAME", help="The metric, a rate.  [default: the main one of each setting]")
 @click.option(
     "--clean",
@@ -140,5 +153,10 @@ def command(
     return 0 if drawn else 1
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """The program."""
     run_command(command)
+
+
+if __name__ == "__main__":
+    main()

@@ -70,5 +70,10 @@ def command(
     return 0
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """The program."""
     run_command(command)
+
+
+if __name__ == "__main__":
+    main()

@@ -279,10 +279,13 @@ def test_an_install_tells_its_metadata_and_its_commands(installed: Path) -> None
     commands = configparser.ConfigParser()
     commands.read(information / "entry_points.txt")
     assert dict(commands["console_scripts"]) == {
+        "testbed": "testbed.__main__:main",
         "testbed-eval": "testbed.cli.eval:main",
         "testbed-db": "testbed.cli.db:main",
         "testbed-corrupt": "testbed.cli.corrupt:main",
         "testbed-export-wds": "testbed.cli.export_wds:main",
+        "testbed-site": "testbed.plotting.site:main",
+        "testbed-figures": "testbed.plotting.figures:main",
     }
     assert {path.name for path in (installed / "bin").iterdir()} == set(commands["console_scripts"])
 

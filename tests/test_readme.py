@@ -162,7 +162,8 @@ def test_the_originals_examples_run_as_files_in_their_rooms_with_our_prefix(root
 
 @pytest.mark.slow
 def test_the_readmes_own_examples_work_as_files_in_their_rooms(root, tmp_path, torch_home, data_root):
-    model, setting = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(), flags=re.DOTALL)
+    code = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(), flags=re.DOTALL)
+    model, setting = [each for each in code if "registry.add_" in each]
     files = {"src/models/my_model.py": model, "src/eval_settings/my_setting.py": setting}
     variables = installed_with(root, tmp_path, files)
     results = run_eval(

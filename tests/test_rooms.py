@@ -17,7 +17,7 @@ ROOMS = """
     plugin_names described_code described_classes identity fingerprints inputs paths reading
     registry corruptions data record models metrics answers vlmevalkit db eval_settings imagenet_testbed
     graph tasks work runner
-    analyses exchange console api plotting cli
+    analyses exchange console api plotting cli __main__
 """.split()
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from testbed.console.completion import stored
 from testbed.console.options import ManyWords
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -20,6 +21,7 @@ _OPTIONS = (
         "--models",
         cls=ManyWords,
         metavar="NAME",
+        shell_complete=stored("model"),
         help="With --save-logits, --save-texts, --rescore, --grid, --rank, --agreement, --hardest, --confusions,"
         " --groups, --borda and --export-clip-cc: only these models; names, or (except with --save-…) patterns.",
     ),
@@ -27,6 +29,7 @@ _OPTIONS = (
         "--eval-settings",
         cls=ManyWords,
         metavar="NAME",
+        shell_complete=stored("eval setting"),
         help="With --rescore: only these eval settings. With --compare and --rank: all of these."
         " With --borda and --export-clip-cc: these settings with decoders.",
     ),

@@ -21,6 +21,7 @@ from testbed.cli.run_report import FINISHED, not_finite, print_report
 from testbed.cli.scorer_options import as_scored, scorer_options
 from testbed.cli.task_options import as_captioners, as_tasks, given_files, task_options
 from testbed.cli.thumbnails import thumbnails_of
+from testbed.console.completion import registered
 from testbed.console.model_lines import models_as_objects
 from testbed.console.options import (
     EXIT_ERROR,
@@ -58,12 +59,14 @@ POSITIVE = click.IntRange(min=1)
     "--models",
     cls=ManyWords,
     metavar="NAME",
+    shell_complete=registered("model"),
     help="Models: names, patterns ('timm/convnext*'), collections (demo), or a text file of these.",
 )
 @click.option(
     "--eval-settings",
     cls=ManyWords,
     metavar="NAME",
+    shell_complete=registered("eval setting"),
     help="Eval settings: names, patterns ('digits-c.*'), collections (demo), folders of images (one folder per class),"
     " or a text file of these.",
 )

@@ -8,7 +8,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -17,10 +17,14 @@ from testbed.errors import TestbedError
 from testbed.inputs import ENV_CHECKPOINTS, ENV_DATA, ENV_LMU_DATA, ENV_PREDICTIONS, Inputs, using
 from testbed.paths import ENV_DB
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 EXIT_ERROR = 1
 EXIT_INTERRUPTED = 130
+_WORDS = "testbed.words"  # of the command line, as click keeps them for the completion
 
 
 class ManyWords(click.Option):
@@ -64,10 +68,22 @@ class ManyWordsCommand(click.Command):
         known = {name for each in self.params for name in (*each.opts, *each.secondary_opts)}
         args = [with_dashes(each, known) for each in args]
         for name in (with_dashes(each, set(self.hints)).partition("=")[0] for each in args):
-            if name in self.hints and name not in known:
+            if name in self.hints and name not in known and not ctx.resilient_parsing:
                 raise click.UsageError(f"there is no option {name}; {self.hints[name]}", ctx)
-        many = {name for each in self.params if isinstance(each, ManyWords) for name in each.opts}
-        return super().parse_args(ctx, spread(args, many))
+        ctx.meta[_WORDS] = args
+        return super().parse_args(ctx, spread(args, set(self._many)))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Completes the second word of a `ManyWords` option, too, and those after it."""
+        last = next((each for each in reversed(ctx.meta.get(_WORDS, [])) if each.startswith("-")), "")
+        option = self._many.get(last.partition("=")[0])
+        if option is None or incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return option.shell_complete(ctx, incomplete)
+
+    @property
+    def _many(self) -> dict[str, click.Parameter]:
+        return {name: each for each in self.params if isinstance(each, ManyWords) for name in each.opts}
 
 
 def _print_version(context: click.Context, _: click.Parameter, asked: bool) -> None:

@@ -1,0 +1,59 @@
+"""The Python of docs/python.md and of the README's first example runs, and prints what the page says."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+MARK = "---- next block"
+HEADING = "## From Python"
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+
+
+def run(warm_python, folder, code: str) -> str:
+    (folder / "script.py").write_text(code)
+    done = warm_python.run(folder / "script.py", [], folder, dict(os.environ))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def number(word: str) -> float | None:
+    try:
+        return float(word.strip(","))
+    except ValueError:
+        return None
+
+
+def check(printed: str, said: str) -> None:
+    """The same words; trained models differ a little between versions of the libraries."""
+    assert len(printed.splitlines()) == len(said.splitlines()), printed
+    assert len(printed.split()) == len(said.split()), printed
+    for one, other in zip(printed.split(), said.split(), strict=True):
+        if number(one) is None or number(other) is None:
+            assert one == other, printed
+        else:
+            large = abs(number(other)) > 1
+            assert number(one) == pytest.approx(number(other), abs=2 if large else 0.02), printed
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_page_print_what_it_says(root, tmp_path, warm_python, shared_cache):
+    text = (root / "docs" / "python.md").read_text(encoding="utf-8")
+    code, said = blocks(text, "python"), blocks(text, "text")
+    assert len(code) == len(said) > 5
+    printed = run(warm_python, tmp_path, f"\nprint({MARK!r})\n".join(code)).split(MARK + "\n")
+    for one, other in zip(printed, said, strict=True):
+        check(one, other)
+
+
+def test_the_readmes_call_gives_frames(root, tmp_path, warm_python, shared_cache):
+    text = (root / "README.md").read_text(encoding="utf-8").partition(HEADING)[2]
+    code = blocks(text, "python")[0]
+    code = code.replace("db=", 'executor="inline", db=')  # seconds faster
+    printed = run(warm_python, tmp_path, f"{code}\nprint(len(found), *found.frame.columns[:3])")
+    assert printed.split() == ["12", "model", "eval_setting", "metric"]
