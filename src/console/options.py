@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import signal
@@ -196,8 +197,9 @@ def run_command(command: click.Command) -> None:
     except click.exceptions.Abort:
         fail("interrupted", EXIT_INTERRUPTED)
     except click.ClickException as error:
-        error.message = as_called(error.message)
-        error.show()
+        told = io.StringIO()
+        error.show(told)
+        click.echo(as_called(told.getvalue()), err=True, nl=False)
         sys.exit(error.exit_code)
     except TestbedError as error:
         logging.getLogger("testbed").debug("failed", exc_info=True)
