@@ -38,7 +38,7 @@ class _Programs(click.Group):
         """A program by its name."""
         if cmd_name not in PROGRAMS:
             return None
-        command: Any = import_module(PROGRAMS[cmd_name].module).command
+        command: click.Command = import_module(PROGRAMS[cmd_name].module).command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

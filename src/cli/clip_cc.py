@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from testbed.console.called import as_called
 from testbed.console.output import count
 from testbed.errors import DefinitionError, RunError
 from testbed.inputs import active
@@ -232,7 +233,8 @@ def export_run(
 
     if partial:
         click.echo(
-            f"note: with --limit nothing is written to {folder}; db.py --export-clip-cc DIR writes what is stored",
+            f"note: with --limit nothing is written to {folder}; {as_called('db.py')} --export-clip-cc DIR"
+            " writes what is stored",
             err=True,
         )
         return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from testbed.console.called import as_called
 from testbed.console.output import count
 from testbed.errors import TestbedError
 
@@ -50,7 +51,7 @@ def remove(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
     with Store.open(given["db_url"], "write") as store:
         for name in names:
             hidden = store.hide(kind, name)
-            undo = shlex.join(["python", "db.py", f"--restore-{kind.replace(' ', '-')}", name])
+            undo = shlex.join([*as_called("python db.py").split(), f"--restore-{kind.replace(' ', '-')}", name])
             click.echo(f"{kind} {name} and {count(hidden, 'evaluation')} removed; {undo} undoes it")
     return 0
 
@@ -72,7 +73,7 @@ def remove_evaluation(given: dict[str, Any]) -> int:
     model, setting = given["remove_evaluation"]
     with Store.open(given["db_url"], "write") as store:
         hidden = store.hide_evaluations(model, setting)
-    undo = shlex.join(["python", "db.py", "--restore-evaluation", model, setting])
+    undo = shlex.join([*as_called("python db.py").split(), "--restore-evaluation", model, setting])
     click.echo(f"{count(hidden, 'evaluation')} of {model} on {setting} removed; {undo} undoes it")
     return 0
 

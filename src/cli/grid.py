@@ -12,6 +12,7 @@ import click
 
 from testbed.cli.analyses import note
 from testbed.cli.run_report import SHOWN_REASONS
+from testbed.console.called import as_called
 from testbed.console.output import grid, percent, print_json
 from testbed.entities import NOT_FINITE
 from testbed.errors import StoreError
@@ -63,7 +64,9 @@ def _note_not_finite(db_url: str | None, models: Set[str]) -> None:
             settings.setdefault(model, set()).add(setting)
     for model, on in sorted(settings.items())[:SHOWN_REASONS]:
         which = next(iter(on)) if len(on) == 1 else f"{len(on)} settings"
-        note(f"{model} has outputs that are NaN or infinite on {which}; db.py --print-eval says how many")
+        note(
+            f"{model} has outputs that are NaN or infinite on {which}; {as_called('db.py')} --print-eval says how many"
+        )
 
 
 def matching(names: Sequence[str], patterns: Sequence[str], what: str) -> list[str]:

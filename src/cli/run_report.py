@@ -11,6 +11,7 @@ import click
 
 from testbed.analyses.main_scores import main_metric
 from testbed.cli.checks import print_checks
+from testbed.console.called import as_called
 from testbed.console.model_lines import print_chance, print_models
 from testbed.console.output import count, grid, metric_value, percent
 from testbed.entities import FRACTION, NOT_FINITE, OVERALL
@@ -109,7 +110,8 @@ def _print_unreadable(report: Report, unreadable: Mapping[int, int]) -> None:
         samples = count(unreadable[each.evaluation_id or 0], "sample")
         click.echo(f"Unreadable: {each.model} on {each.setting}: {samples} could not be read and counted as wrong")
     if len(cells) > SHOWN_REASONS:
-        click.echo(f"Unreadable: samples of {len(cells) - SHOWN_REASONS} more cells; db.py --print-eval shows them")
+        more = len(cells) - SHOWN_REASONS
+        click.echo(f"Unreadable: samples of {more} more cells; {as_called('db.py')} --print-eval shows them")
 
 
 def not_finite(results: Sequence[Any]) -> list[Any]:
@@ -129,7 +131,8 @@ def _print_not_finite(results: Sequence[Any]) -> None:
     for each in found[:SHOWN_REASONS]:
         click.echo(f"Not finite: {each.model} on {each.eval_setting}: {describe_not_finite(each)}")
     if len(found) > SHOWN_REASONS:
-        click.echo(f"Not finite: outputs of {len(found) - SHOWN_REASONS} more cells; db.py --print-eval shows them")
+        more = len(found) - SHOWN_REASONS
+        click.echo(f"Not finite: outputs of {more} more cells; {as_called('db.py')} --print-eval shows them")
 
 
 def _print_uncovered(results: Sequence[Any]) -> None:
@@ -144,7 +147,7 @@ def _print_uncovered(results: Sequence[Any]) -> None:
         more = f" and {len(models) - SHOWN_MODELS} more" if len(models) > SHOWN_MODELS else ""
         click.echo(f"{names}{more}: no {what} for {number:,} of {count(samples, 'sample')}")
     if len(lacking) > SHOWN_REASONS:
-        click.echo("More models lack some captions or answers; db.py --print-eval shows the metric coverage")
+        click.echo(as_called("More models lack some captions or answers; db.py --print-eval shows the metric coverage"))
 
 
 def _print_disagreements(report: Report) -> None:
@@ -168,7 +171,7 @@ def _print_summary(report: Report, override: bool, where: str | None) -> None:
         click.echo(f"The results are in {where}")
         finished = report.of(*FINISHED)
         if finished:
-            click.echo(f"  python db.py --print-eval '{finished[0].model}' '{finished[0].setting}'")
+            click.echo(f"  {as_called('python db.py')} --print-eval '{finished[0].model}' '{finished[0].setting}'")
 
 
 def _results_grid(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from testbed.console.called import as_called
 from testbed.console.options import EXIT_ERROR
 from testbed.console.output import count, print_json
 
@@ -88,8 +89,8 @@ def salvage(given: dict[str, Any]) -> int:
     rows, lost = copy(given["db_url"], given["salvage"])
     if lost:
         click.echo(
-            f"note: rows of {', '.join(lost)} are lost; db.py --repair --deep --db-url {given['salvage']} finds the"
-            " evaluations that lack scores or metrics",
+            f"note: rows of {', '.join(lost)} are lost; {as_called('db.py')} --repair --deep"
+            f" --db-url {given['salvage']} finds the evaluations that lack scores or metrics",
             err=True,
         )
     with Store.open(str(given["salvage"]), "write") as store:
@@ -164,11 +165,13 @@ def _commands(done: Repaired) -> list[str]:
     imports: list[str] = []
     for each in [*done.again, *done.hidden]:
         if each.origin == "imported":
-            imports.append(f"python db.py --import-results {shlex.quote(each.source or 'FILE')}")
+            imports.append(f"{as_called('python db.py')} --import-results {shlex.quote(each.source or 'FILE')}")
         else:
             runs.setdefault((each.eval_setting, *_options(each)), []).append(each.model)
     told = [
-        shlex.join(["python", "eval.py", "--models", *dict.fromkeys(models), "--eval-settings", *words])
+        shlex.join(
+            [*as_called("python eval.py").split(), "--models", *dict.fromkeys(models), "--eval-settings", *words]
+        )
         for words, models in sorted(runs.items())
     ]
     return [*told, *dict.fromkeys(imports)]

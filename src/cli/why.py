@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.checks import certificate_as_object, describe_certificate
+from testbed.console.called import as_called
 from testbed.console.output import metric_value, print_json, table
 from testbed.entities import Evaluation, current
 from testbed.errors import TestbedError, UnknownNameError
@@ -68,7 +69,7 @@ def _print(found: Why) -> None:
         _section("Set aside because", found.because, "")
     if found.b == "today's definition":
         checks = [f"{each.created_at:%Y-%m-%d %H:%M} UTC: {describe_certificate(each)}" for each in found.certificates]
-        _section("Outputs", checks, "not checked yet; eval.py --verify compares some samples")
+        _section("Outputs", checks, as_called("not checked yet; eval.py --verify compares some samples"))
         return
     _section("Outputs", [describe_certificate(found.outputs)] if found.outputs else [], "no shared samples to compare")
     if found.metrics:

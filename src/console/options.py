@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import signal
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from testbed import __version__
+from testbed.console.called import as_called
 from testbed.errors import TestbedError
 from testbed.inputs import ENV_CHECKPOINTS, ENV_DATA, ENV_LMU_DATA, ENV_PREDICTIONS, Inputs, using
 from testbed.paths import ENV_DB
@@ -62,6 +64,10 @@ class ManyWordsCommand(click.Command):
                 help="Print the version and exit.",
             )
         )
+
+    def get_help(self, ctx: click.Context) -> str:
+        """The help, with examples as the program was called."""
+        return as_called(super().get_help(ctx))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Writes ``--models a b`` as ``--models a --models b``, which click understands."""
@@ -191,7 +197,9 @@ def run_command(command: click.Command) -> None:
     except click.exceptions.Abort:
         fail("interrupted", EXIT_INTERRUPTED)
     except click.ClickException as error:
-        error.show()
+        told = io.StringIO()
+        error.show(told)
+        click.echo(as_called(told.getvalue()), err=True, nl=False)
         sys.exit(error.exit_code)
     except TestbedError as error:
         logging.getLogger("testbed").debug("failed", exc_info=True)
@@ -216,7 +224,7 @@ def _discard_output() -> None:
 
 def fail(message: str, code: int) -> None:
     """Prints an error and ends the program."""
-    click.echo(f"Error: {message}", err=True)
+    click.echo(f"Error: {as_called(message)}", err=True)
     sys.exit(code)
 
 
@@ -239,4 +247,4 @@ class _Lines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Writes the message, with its traceback if it has one."""
-        self._write(self.format(record))
+        self._write(as_called(self.format(record)))

@@ -57,9 +57,9 @@ def _where_known(
     if not own:
         return options
     if options.executor == "processes":
-        more = f" and {len(own) - 1} more" if len(own) > 1 else ""
+        more = f" and {len(own) - 1} more are" if len(own) > 1 else " is"
         progress.note(
-            f"{min(own)}{more} is defined in this program only, so this process computes everything; definitions in a"
+            f"{min(own)}{more} defined in this program only, so this process computes everything; definitions in a"
             " file that is given as a plug-in can use several GPUs"
         )
     return replace(options, executor="inline" if options.executor == "processes" else options.executor, data_workers=0)

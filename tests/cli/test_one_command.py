@@ -15,6 +15,7 @@ from testbed import __version__
 from testbed.__main__ import PROGRAMS, command
 from testbed.cli.db import command as db_command
 from testbed.cli.eval import command as eval_command
+from testbed.console.called import as_called
 from testbed.db.store import Store
 from testbed.plotting.figures import command as figures_command
 
@@ -60,7 +61,8 @@ def test_python_m_testbed_runs_programs(tmp_path):
     asked = [*program, "db", "--list-models-db", "--db-url", "none.db"]
     done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
-    assert done.stderr.startswith(f"Error: there is no results store at {tmp_path / 'none.db'}; ")
+    said = f"Error: there is no results store at {tmp_path / 'none.db'}; python -m testbed eval makes one"
+    assert done.stderr.startswith(said)
 
 
 def test_the_version_is_told(capsys):
@@ -79,6 +81,22 @@ def test_every_program_is_there_and_has_help(name, capsys):
 def test_an_unknown_program_is_a_clear_mistake():
     with pytest.raises(click.UsageError, match="No such command 'evaluate'"):
         command.main(["evaluate"], standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("called", "shown"),
+    [("testbed-eval", "testbed-eval"), ("testbed", "testbed eval"), ("eval.py", "python eval.py")],
+)
+def test_messages_and_help_name_the_programs_as_they_were_called(called, shown, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", [f"/usr/bin/{called}"])
+    with pytest.raises(SystemExit):
+        eval_command.main(["--help"], prog_name=shown)
+    assert f" {shown} --models demo --eval-settings demo\n" in capsys.readouterr().out
+
+
+def test_paths_of_the_user_are_left_as_they_are():
+    assert as_called("/data/db.py: run db.py --check", "testbed") == "/data/db.py: run testbed db --check"
+    assert as_called("my-eval.py is no folder", "testbed") == "my-eval.py is no folder"
 
 
 # Completion -------------------------------------------------------------------------------------------------------
