@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from testbed.console.called import as_called
 from testbed.console.options import EXIT_ERROR
 from testbed.console.output import count, print_json
 
@@ -59,7 +60,7 @@ def dry_run(
             }
         )
     else:
-        click.echo(_describe_plan(plan))
+        click.echo(as_called(_describe_plan(plan)))
         for each in plan.passes:
             click.echo(_describe_pass(each))
         if plan.doubts:
