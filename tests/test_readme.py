@@ -141,6 +141,7 @@ def test_the_originals_examples_run_verbatim_as_plugins(tmp_path, torch_home, da
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_originals_examples_run_as_files_in_their_rooms_with_our_prefix(root, tmp_path, torch_home, data_root):
     def ours(text):
         return re.sub(r"from (registry|models|eval_settings)", r"from testbed.\1", text)

@@ -293,6 +293,7 @@ def test_accuracy_falls_with_the_radius(digits_model, norm, radii):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_accuracy_of_digits_cnn_falls_with_the_radius_within_the_ball():
     definition = registry.get_model("digits-cnn")
     definition.weights()  # trained, if it is not yet

@@ -98,6 +98,7 @@ def test_captions_choices_and_pairs_are_told(lab: Store) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_processes_and_batches_change_nothing(lab: Store, tmp_path: Path) -> None:
     settings = ["digits.linear_probe.k5", "digits-captions", "digits-selection", "digits-pairs"]
     options = RunOptions(db_url=str(tmp_path / "other.db"), cpu_processes=2, data_workers=1, batch_size=50)

@@ -107,6 +107,7 @@ def test_a_browser_that_ends_while_it_draws(figure, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.skipif(images_problem() is not None, reason=str(images_problem()))
+@pytest.mark.long
 def test_after_one_that_hangs_another_one_draws(figure, browser, tmp_path, monkeypatch, caplog):
     from choreographer.browsers import Chromium
 
