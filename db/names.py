@@ -187,6 +187,15 @@ class Names(StoreBase):
             row.hidden_at = None
             return len(ids)
 
+    def set_parameters(self, model: str, count: int) -> None:
+        """Stores how many parameters a model has, if the model is known and this is news."""
+        news = sa.and_(ModelRow.name == model, ModelRow.parameters.is_distinct_from(count))
+        with self.reading() as session:
+            if session.scalar(sa.select(ModelRow.id).where(news)) is None:
+                return
+        with self.writing() as session:
+            session.execute(sa.update(ModelRow).where(news).values(parameters=count))
+
     def require_name(self, kind: Kind, name: str) -> None:
         """Checks that a visible model or eval setting has this name.
 

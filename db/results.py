@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from testbed.db.base import StoreBase, in_parts
 from testbed.db.tables import EvalSettingRow, EvaluationRow, MetricRow, ModelRow, UtcDateTime
-from testbed.entities import OVERALL, Metric, Result
+from testbed.entities import OVERALL, Metric, ModelFacts, Result
 
 _TYPES: dict[str, Any] = {"completed_at": UtcDateTime(), "random_weights": sa.Boolean()}
 _AT_ONCE = 2000  # rows fetched at a time
@@ -101,11 +101,12 @@ class Results(StoreBase):
         with self.reading() as session:
             return {name: bool(sampled) for name, sampled in session.execute(statement)}
 
-    def model_types(self) -> list[tuple[str, str | None]]:
-        """The name and the type of each visible model."""
-        statement = sa.select(ModelRow.name, ModelRow.model_type).where(ModelRow.hidden_at.is_(None))
+    def model_facts(self) -> list[ModelFacts]:
+        """Each visible model, by name."""
+        columns = (ModelRow.name, ModelRow.model_type, ModelRow.parameters, ModelRow.created_at)
+        statement = sa.select(*columns).where(ModelRow.hidden_at.is_(None))
         with self.reading() as session:
-            return [(name, kind) for name, kind in session.execute(statement.order_by(ModelRow.name))]
+            return [ModelFacts(*row) for row in session.execute(statement.order_by(ModelRow.name))]
 
     def results_of(self, evaluation_ids: Iterable[int]) -> list[Result]:
         """The metrics of these evaluations, reported or not."""

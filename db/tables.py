@@ -86,6 +86,7 @@ class ModelRow(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(String(512), unique=True)
     model_type: Mapped[str | None] = mapped_column(String(128))
+    parameters: Mapped[int | None] = mapped_column(BigInteger)
     created_at: Mapped[datetime] = mapped_column(default=now)
     hidden_at: Mapped[datetime | None]
 

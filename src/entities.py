@@ -90,6 +90,21 @@ class Named:
 
 
 @dataclass(frozen=True)
+class ModelFacts:
+    """What the store knows about a model.
+
+    Attributes:
+        parameters: Of its network, once it was loaded here.
+        since: When it came into the store.
+    """
+
+    name: str
+    model_type: str | None
+    parameters: int | None
+    since: datetime
+
+
+@dataclass(frozen=True)
 class SampleInfo:
     """A sample without its content.
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from testbed.analyses.main_scores import larger_is_better, main_metric
 from testbed.db.store import Store
-from testbed.entities import FRACTION, OVERALL
+from testbed.entities import FRACTION, OVERALL, ModelFacts
 from testbed.exchange.importing import METRIC_SUFFIXES
 from testbed.plotting.frame import filled, load_grid, with_averages
 from testbed.plotting.scatter import NOT_FITTED
@@ -117,12 +117,12 @@ class Overview:
         return found
 
     @cached_property
-    def _models(self) -> list[tuple[str, str | None]]:
-        return sorted(self.store.model_types(), key=lambda each: natural_key(each[0]))
+    def _models(self) -> list[ModelFacts]:
+        return sorted(self.store.model_facts(), key=lambda each: natural_key(each.name))
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        return {name: place for place, (name, _) in enumerate(self._models)}
+        return {each.name: place for place, each in enumerate(self._models)}
 
     @cached_property
     def _columns(self) -> list[dict[str, Any]]:
@@ -144,8 +144,8 @@ class Overview:
 
     @cached_property
     def _index(self) -> dict[str, Any]:
-        types = [model_type for _, model_type in self._models]
-        names = [name for name, _ in self._models]
+        models = self._models
+        names = [each.name for each in models]
         return {
             "source": self.source,
             "written": datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -155,9 +155,11 @@ class Overview:
             "types": [{"name": name, "colour": colour, "symbol": symbol} for name, (colour, symbol) in TYPES.items()],
             "models": {
                 "name": names,
-                "type": [each if isinstance(each, str) else "not stated" for each in types],
+                "type": [each.model_type or "not stated" for each in models],
                 "family": [family_of(name) for name in names],
                 "pretraining": [pretraining_of(name) for name in names],
+                "parameters": [each.parameters for each in models],
+                "since": [each.since.date().isoformat() for each in models],
             },
             "settings": [
                 {

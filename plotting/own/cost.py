@@ -16,13 +16,15 @@ from testbed.registry import registry
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-MOST_MODELS = 100  # each is built, without weights, to count its parameters
+MOST_MODELS = 100  # that were never loaded here: each is built, without weights, to count its parameters
 
 
 def figures(own: Own) -> Found:
     """One for each setting that departs from no other one."""
     models = list(dict.fromkeys(own.frame["model"]))
-    sizes = {model: _parameters(model) for model in models[:MOST_MODELS]}
+    stored = {each.name: each.parameters for each in own.store.model_facts()}
+    unloaded = [model for model in models if stored.get(model) is None]
+    sizes = {**stored, **{model: _parameters(model) for model in unloaded[:MOST_MODELS]}}
     unknown = sorted(model for model in models if sizes.get(model) is None)
     if unknown:
         more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""

@@ -16,6 +16,7 @@ from testbed.errors import StoreError
 from testbed.graph.build import Graph
 from testbed.graph.nodes import Given, One, Rows
 from testbed.graph.passes import Job, PassCell
+from testbed.models.base.parameters import parameters_of
 from testbed.models.model_base import LoadOptions
 from testbed.registry.catalog import Catalog
 from testbed.tasks.task_base import get_task
@@ -151,7 +152,14 @@ class Context:
                 except Exception as error:
                     log.debug("%s cannot be loaded", name, exc_info=True)
                     self._loaded[name] = error.with_traceback(None)  # or it keeps parts of the network
+                else:
+                    self._tell_size(name)
         return dict(self._loaded)
+
+    def _tell_size(self, name: str) -> None:
+        count = parameters_of(self._loaded[name])
+        if count is not None:
+            self.store.set_parameters(name, count)
 
     def load_one(self, name: str) -> Any:
         """Loads one model; raises its error if it cannot be loaded."""

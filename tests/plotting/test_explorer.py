@@ -120,6 +120,13 @@ def test_facets_come_from_the_names_of_models(model, family, pretraining):
     assert (family_of(model), pretraining_of(model)) == (family, pretraining)
 
 
+def test_models_that_were_run_have_their_number_of_parameters(own):
+    models = own[1].document("index")["models"]
+    network = toy_model("one", 1).make_random_network(0)
+    assert models["parameters"] == [sum(each.numel() for each in network.parameters())] * 2
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", each) for each in models["since"])
+
+
 def test_documents_are_scripts_that_nothing_in_a_name_can_end():
     content = script("a/b", {"name": "</script><script>alert(1)</script>"}).decode()
     assert "</script>" not in content
@@ -286,6 +293,23 @@ def test_words_globs_keys_facets_and_pins_choose_what_is_shown(page):
     page.get_by_role("link", name="Plot", exact=True).click()
     page.wait_for_selector("canvas")
     assert "pin=more3" in page.url
+
+
+@drive
+def test_models_are_found_by_their_parameters_and_their_date(browser, own, own_site):
+    page = browser.new_page()
+    page.goto(own_site)
+    count = own[1].document("index")["models"]["parameters"][0]
+    for words, shown in (
+        (f"params:{count}", 2),
+        (f"params:>{count}", 0),
+        ("params:<=1M", 2),
+        ("date:>=2026", 2),
+        ("date:<2026-02", 0),
+    ):
+        go(page, f"leaderboard?find={words}", "#board")
+        assert len(models_shown(page)) == shown, words
+    page.close()
 
 
 @drive

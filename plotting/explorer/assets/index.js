@@ -1,14 +1,14 @@
 "use strict";
 /* The index of models and columns, values of columns, and the search: words, globs, and key:value. */
 (() => {
-  const E = T.element, KEYS = ["type", "family", "pretraining"];
+  const E = T.element, STATED = ["type", "family", "pretraining"], KEYS = [...STATED, "size", "added"];
   let known = null;
 
   /* Models and columns with their places by name. */
   async function index() {
     if (known) return known;
     const doc = await T.load("index"), number = doc.models.name.length;
-    const models = Array.from({ length: number }, (_, at) => ({ at, name: doc.models.name[at], lower: doc.models.name[at].toLowerCase(), ...Object.fromEntries(KEYS.map((key) => [key, doc.models[key][at]])) }));
+    const models = Array.from({ length: number }, (_, at) => ({ at, name: doc.models.name[at], lower: doc.models.name[at].toLowerCase(), ...Object.fromEntries(STATED.map((key) => [key, doc.models[key][at]])), params: doc.models.parameters[at], date: doc.models.since[at], size: size(doc.models.parameters[at]), added: doc.models.since[at].slice(0, 7) }));
     known = {
       ...doc, models, modelOf: new Map(models.map((each) => [each.name, each])), columnOf: new Map(doc.columns.map((each, at) => [each.name, at])),
       types: [...new Set(models.map((each) => each.type))].sort((a, b) => order(doc, a) - order(doc, b) || (a < b ? -1 : 1)), styles: doc.types,
@@ -18,6 +18,10 @@
     return known;
   }
   const order = (doc, type) => { const at = doc.types.findIndex((each) => each.name === type); return at < 0 ? 99 : at; };
+
+  const SIZES = [[1e7, "below 10 M"], [3e7, "10 to 30 M"], [1e8, "30 to 100 M"], [3e8, "100 to 300 M"], [1e9, "300 M to 1 B"], [Infinity, "1 B and more"]];
+  /* A group of models by their number of parameters. */
+  const size = (parameters) => (parameters === null ? "not known" : SIZES.find(([below]) => parameters < below)[1]);
 
   const made = new Map();
   /* The values of a column, or of another metric of its setting, by model: NaN where there is none. */
@@ -59,12 +63,24 @@
     try { made_ = new RegExp(`^${escaped(lower).replace(/\*/g, ".*").replace(/\?/g, ".")}$`); } catch { return (text) => text.includes(lower); }
     return (text) => made_.test(text);
   }
+  const UNITS = { k: 1e3, m: 1e6, b: 1e9 };
+  /* A test of params:>50M, params:<=1B, date:>=2026-10 and the like; dates are compared as far as they are given. */
+  function bounds(key, value) {
+    const [, sign, text] = /^(<=|>=|<|>|)(.*)$/.exec(value), number = /^([\d.]+)([kmb]?)$/i.exec(text);
+    const limit = key === "date" ? text : number ? Number(number[1]) * (UNITS[number[2].toLowerCase()] || 1) : NaN;
+    return (each) => {
+      const own = key === "date" ? each.date.slice(0, text.length) : each.params;
+      if (own === null || Number.isNaN(limit)) return false;
+      return sign === "<" ? own < limit : sign === ">" ? own > limit : sign === "<=" ? own <= limit : sign === ">=" ? own >= limit : own === limit;
+    };
+  }
   /* Tests of models and of columns: words are of models, key:value of a facet, on:name of columns; all must hold. */
   function parse(text) {
     const models = [], columns = [];
     for (const word of (text || "").match(/\S+/g) || []) {
       const [, key, value] = /^([a-z]+):(.*)$/.exec(word) || [];
       if (key === "on" || key === "group") columns.push([key, matcher(value)]);
+      else if (key === "params" || key === "date") models.push(bounds(key, value));
       else if (KEYS.includes(key)) { const test = matcher(value); models.push((each) => test(each[key].toLowerCase())); }
       else if (key === "model") { const test = matcher(value); models.push((each) => test(each.lower)); }
       else { const test = matcher(word); models.push((each) => test(each.lower)); }

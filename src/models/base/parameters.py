@@ -21,6 +21,24 @@ def count_parameters(model: ModelDefinition) -> int | None:
             network: Any = model.make_random_network(0)
     except Exception:  # a library's builder may raise anything; what it cannot build is not counted
         return None
-    parts = network if isinstance(network, tuple) else (network,)
-    modules = [part for part in parts if isinstance(part, torch.nn.Module)]
-    return sum(each.numel() for part in modules for each in part.parameters()) or None
+    return parameters_of(network)
+
+
+def parameters_of(loaded: Any) -> int | None:
+    """The number of parameters of a loaded model or a network, or of several in a tuple; None if they are not here.
+
+    A model that is not a module itself may hold one, as its ``network``, ``encoder``, ``generator`` or ``model``.
+    """
+    parts = loaded if isinstance(loaded, tuple) else (loaded,)
+    modules = [found for part in parts if (found := _module(part)) is not None]
+    return sum(each.numel() for module in modules for each in module.parameters()) or None
+
+
+def _module(given: Any, depth: int = 3) -> Any:
+    import torch
+
+    if isinstance(given, torch.nn.Module):
+        return given
+    held = (vars(given).get(name) for name in ("network", "encoder", "generator", "model") if hasattr(given, "__dict__"))
+    found = (_module(each, depth - 1) for each in held if each is not None and depth)
+    return next((each for each in found if each is not None), None)
