@@ -11,7 +11,6 @@ pytestmark = [pytest.mark.usefixtures("shared_cache"), pytest.mark.slow, pytest.
 SETTING = "digits-captioning"
 
 
-@pytest.mark.long
 def test_digits_are_described_whatever_the_batch_size(program: Any, tmp_path: Any) -> None:
     from testbed.db.store import Store
 
