@@ -39,6 +39,6 @@ def _module(given: Any, depth: int = 3) -> Any:
 
     if isinstance(given, torch.nn.Module):
         return given
-    held = (vars(given).get(name) for name in ("network", "encoder", "generator", "model") if hasattr(given, "__dict__"))
-    found = (_module(each, depth - 1) for each in held if each is not None and depth)
+    held = getattr(given, "__dict__", {}) if depth else {}
+    found = (_module(held.get(name), depth - 1) for name in ("network", "encoder", "generator", "model"))
     return next((each for each in found if each is not None), None)
