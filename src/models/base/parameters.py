@@ -39,6 +39,8 @@ def _module(given: Any, depth: int = 3) -> Any:
 
     if isinstance(given, torch.nn.Module):
         return given
-    held = getattr(given, "__dict__", {}) if depth else {}
+    if given is None or depth == 0:
+        return None
+    held = getattr(given, "__dict__", {})
     found = (_module(held.get(name), depth - 1) for name in ("network", "encoder", "generator", "model"))
     return next((each for each in found if each is not None), None)

@@ -1,0 +1,34 @@
+"""The number of parameters of what was loaded."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from testbed.models.base.parameters import parameters_of
+
+LINEAR = torch.nn.Linear(3, 2)  # 6 weights, 2 biases
+
+
+@pytest.mark.parametrize(
+    ("loaded", "count"),
+    [
+        (LINEAR, 8),
+        ((LINEAR, torch.nn.Linear(2, 2)), 14),
+        ((LINEAR, "a tokenizer"), 8),
+        (SimpleNamespace(network=LINEAR), 8),
+        (SimpleNamespace(generator=SimpleNamespace(model=LINEAR)), 8),
+        (SimpleNamespace(generator=SimpleNamespace(url="http://localhost")), None),
+        (SimpleNamespace(), None),
+        (object(), None),
+        (torch.nn.Identity(), None),
+    ],
+)
+def test_networks_are_counted_wherever_a_loaded_model_holds_them(loaded, count):
+    assert parameters_of(loaded) == count
+
+
+def test_what_holds_itself_is_not_followed_for_ever():
+    loop = SimpleNamespace()
+    loop.model = loop
+    assert parameters_of(loop) is None
