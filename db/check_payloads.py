@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from testbed.db import payloads
 from testbed.db.damage import Change, Fault, Known
 from testbed.db.item_values import AGAIN
-from testbed.db.outputs import Ranges, merged
+from testbed.db.ranges import Ranges, merged
 from testbed.db.tables import ArtifactRow, ItemValueRow, OutputChunkRow, SampleErrorRow, ScoreRow
 from testbed.errors import CorruptOutputError, StoreError
 

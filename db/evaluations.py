@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.db.base import check_text, in_parts, insert_new
+from testbed.db.leases import Leases, is_shared
 from testbed.db.names import TABLES, Kind, check_name, ensure_row
 from testbed.db.outputs import Outputs, evaluation_row
 from testbed.db.payloads import delete_uri
@@ -35,7 +36,7 @@ from testbed.errors import StoreError
 UNIDENTIFIED = "unidentified"
 
 
-class Evaluations(Outputs):
+class Evaluations(Outputs, Leases):
     """The evaluations in the store, and their scores and metrics."""
 
     def ensure_dataset(self, dataset: DatasetInfo) -> int:
@@ -83,7 +84,7 @@ class Evaluations(Outputs):
     ) -> Evaluation:
         """Begins an evaluation, or resumes the one with the same fingerprint.
 
-        Samples that were unreadable in an earlier attempt are read again.
+        Samples that were unreadable in an earlier attempt are read again, unless another run is computing it.
 
         Args:
             record: The cell.
@@ -100,8 +101,10 @@ class Evaluations(Outputs):
         with self.writing() as session:
             row = self._row_for(session, record, model, eval_setting, known, moment)
             if row.status != "complete":
-                gone = _forget_unread(session, row.id) if row.created_at != moment else []
+                if row.created_at != moment and not is_shared(session, row.id, self.run_id):
+                    gone = _forget_unread(session, row.id)
                 row.status, row.error, row.updated_at = "running", None, now()
+                row.run_id = self.run_id
                 row.dataset_id = dataset_id
                 row.derived_from_id = record.derived_from
                 for field, value in known.items():  # an attempt may have failed before all fields were known
@@ -125,7 +128,7 @@ class Evaluations(Outputs):
             row = self._row_for(session, record, model, eval_setting, columns(record), now())
             if row.status != "complete":
                 row.status, row.error, row.updated_at = status, error, now()
-                row.environment = record.environment
+                row.environment, row.run_id = record.environment, self.run_id
 
     def add_imported(
         self,

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from testbed.db import payloads
 from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
+from testbed.db.ranges import Ranges, merged, ranges_of
 from testbed.db.tables import ArtifactRow, EvaluationRow, OutputChunkRow, SampleErrorRow, SampleRow, ScoreRow, now
 from testbed.entities import Chunk
 from testbed.errors import StoreError
@@ -17,8 +18,6 @@ from testbed.identity import digest
 
 if TYPE_CHECKING:
     import numpy as np
-
-Ranges = list[tuple[int, int]]  # pairs (start, stop)
 
 
 class Outputs(StoreBase):
@@ -74,20 +73,11 @@ class Outputs(StoreBase):
         Those are the samples whose outputs (of one kind; None means any) are stored, and those that are recorded as
         unreadable.
         """
-        pieces: dict[int, Ranges] = {evaluation_id: [] for evaluation_id in evaluation_ids}
+        found: dict[int, Ranges] = {}
         with self.reading() as session:
-            for part in in_parts(pieces):
-                chunks = sa.select(OutputChunkRow.evaluation_id, OutputChunkRow.start, OutputChunkRow.count).where(
-                    OutputChunkRow.evaluation_id.in_(part), sa.true() if kind is None else OutputChunkRow.kind == kind
-                )
-                for evaluation_id, start, count in session.execute(chunks):
-                    pieces[evaluation_id].append((start, start + count))
-                errors = sa.select(SampleErrorRow.evaluation_id, SampleErrorRow.position).where(
-                    SampleErrorRow.evaluation_id.in_(part)
-                )
-                for evaluation_id, position in session.execute(errors):
-                    pieces[evaluation_id].append((position, position + 1))
-        return {evaluation_id: merged(ranges) for evaluation_id, ranges in pieces.items()}
+            for part in in_parts(evaluation_ids):
+                found |= ranges_of(session, part, kind=kind)
+        return found
 
     def kinds(self, evaluation_id: int) -> dict[str, str]:
         """The kinds of outputs of an evaluation (or of the one it was derived from), and their dtypes."""
@@ -325,17 +315,6 @@ def source_positions(session: Session, dataset_id: int | None, source_id: int | 
             f" {source_id}, from whose outputs it was to be derived"
         )
     return positions
-
-
-def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Ranges (start, stop) in order, those that touch or overlap made one."""
-    result: Ranges = []
-    for start, stop in sorted(ranges):
-        if result and start <= result[-1][1]:
-            result[-1] = (result[-1][0], max(result[-1][1], stop))
-        else:
-            result.append((start, stop))
-    return result
 
 
 def _assemble(chunks: Iterator[Any], size: int, unreadable: Ranges, what: str, verify: bool) -> np.ndarray[Any, Any]:

@@ -157,6 +157,7 @@ class EvaluationRow(Base):
     origin: Mapped[str] = mapped_column(String(16))
     size: Mapped[int | None]
     sample_limit: Mapped[int | None]
+    run_id: Mapped[int | None] = mapped_column(index=True)
     dtype: Mapped[str | None] = mapped_column(String(16))
     random_weights: Mapped[bool] = mapped_column(Boolean, default=False)
     identity: Mapped[dict[str, Any] | None]
@@ -180,6 +181,44 @@ class EvaluationRow(Base):
             sqlite_where=text("hidden_at IS NULL"),
         ),
     )
+
+
+class RunRow(Base):
+    """A run of eval.py: on which machine, and whether it is still at work."""
+
+    __tablename__ = "runs"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    machine: Mapped[str] = mapped_column(Prose)
+    place: Mapped[str] = mapped_column(String(64))  # where its process id means something: a boot, a container
+    process: Mapped[int]
+    process_start: Mapped[str] = mapped_column(String(64))
+    command: Mapped[str] = mapped_column(Prose)
+    started_at: Mapped[datetime]
+    beat_at: Mapped[datetime]
+    ended_at: Mapped[datetime | None]
+    outcome: Mapped[str | None] = mapped_column(String(16))
+
+
+class LeaseRow(Base):
+    """A range of samples of an evaluation that a run computes, so that no other one does."""
+
+    __tablename__ = "leases"
+
+    evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
+    start: Mapped[int] = mapped_column(primary_key=True)
+    stop: Mapped[int]
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), index=True)
+
+
+class ItemLeaseRow(Base):
+    """The same for a value that is found by content."""
+
+    __tablename__ = "item_leases"
+
+    node: Mapped[str] = mapped_column(String(64), primary_key=True)
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), index=True)
 
 
 class OutputChunkRow(Base):

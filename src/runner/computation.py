@@ -30,6 +30,7 @@ from testbed.runner.records import Records
 from testbed.runner.report import Report
 from testbed.runner.resources import choose_resources
 from testbed.runner.scheduler import Scheduler
+from testbed.runner.sharing import Sharing
 
 log = logging.getLogger("testbed")
 
@@ -66,6 +67,7 @@ class Computation:
         self._evaluations: dict[int, Cell] = {}  # evaluation id → the cell that is run
         self._ids: dict[int, int] = {}  # id(cell) → the evaluation that has its outputs
         self._scheduler: Scheduler | None = None
+        self._sharing: Sharing | None = None  # None in a check, on a store of its own
         self._passes: list[Pass] = []
         self._derived: list[Cell] = []  # cells that take the outputs of others and have not begun
         self._items: LateItems | None = None
@@ -121,6 +123,8 @@ class Computation:
         }
         self._announce(shards, stored)
         self._scheduler = Scheduler(self._passes, shards, lacking)
+        if self.store.run_id is not None:
+            self._sharing = Sharing(self.store, self._scheduler, self.progress, self._anew())
         self._derived = list(derived)
         for each in members:
             if each.evaluation_id not in open_cells:  # all outputs were stored, and then something happened
@@ -222,15 +226,39 @@ class Computation:
 
     # What workers tell --------------------------------------------------------------------------------------------
 
+    def next_shard(self, worker: int, pass_id: int) -> Shard | None:
+        """The next shard of a pass that no other run computes or has stored."""
+        assert self._scheduler is not None
+        while (shard := self._scheduler.next_shard(worker, pass_id)) is not None:
+            if self._sharing is None:
+                return shard
+            whole, done = self._sharing.take(shard)
+            if whole:
+                return shard
+            self._close(done)
+        return None
+
+    def resume(self) -> bool:
+        """Looks again for shards that other runs computed; returns whether there is news."""
+        assert self._sharing is not None
+        news, done = self._sharing.resume()
+        if done:
+            self._close(done)
+        return news
+
     def shard_done(self, shard_id: int, stored_bytes: int) -> None:
         """The values of a shard are stored: some cells may be complete."""
         assert self._scheduler is not None
-        assert self._items is not None
         self.report.stored_bytes += stored_bytes
         cells = self._scheduler.cells_of(shard_id)
         done = self._scheduler.shard_done(shard_id)
         # For a run that is killed; who is complete gets its record then.
         self.records.begin({each: self._evaluations[each] for each in cells if each not in done})
+        self._close(done)
+
+    def _close(self, done: Iterable[int]) -> None:
+        """Goes on with evaluations none of whose shards are left."""
+        assert self._items is not None
         for evaluation_id in done:
             if self._items.holds(evaluation_id):
                 if evaluation_id in self._unreached:
@@ -276,6 +304,8 @@ class Computation:
     def _give_up(self, evaluation_id: int, reason: str, status: str = "failed") -> None:
         """A cell cannot be finished, and nothing is under way for it."""
         self.store.fail(evaluation_id, reason)
+        if self.store.run_id is not None:
+            self.store.release([evaluation_id])  # another run may fare better
         self.progress.note(f"{self._evaluations[evaluation_id].name} {_ENDED[status]}: {reason}")
         self.outcomes.end(self._evaluations[evaluation_id], status, reason, evaluation_id)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 
 from testbed.db.store import Store
@@ -9,7 +10,7 @@ from testbed.errors import RunError
 from testbed.graph.passes import Job, Shard
 from testbed.reading import Read
 from testbed.registry.catalog import Catalog
-from testbed.runner.pool import Events
+from testbed.runner.pool import LOOK_SECONDS, Events
 from testbed.runner.progress import Progress
 from testbed.runner.scheduler import Scheduler, Wait
 from testbed.work.worker import Worker
@@ -27,13 +28,17 @@ class InlineChannel:
     def next_pass(self) -> int | None:
         """The next pass."""
         self.settle()
-        answer = self._scheduler.next_pass(0)
-        return None if isinstance(answer, Wait) else answer
+        while isinstance(answer := self._scheduler.next_pass(0), Wait):
+            if not self._scheduler.held:
+                return None
+            if not self._events.resume():
+                time.sleep(LOOK_SECONDS)
+        return answer
 
     def next_shard(self, pass_id: int) -> Shard | None:
         """The next shard of a pass."""
         self.settle()
-        return self._scheduler.next_shard(0, pass_id)
+        return self._events.next_shard(0, pass_id)
 
     def shard_begun(self, shard_id: int) -> None:
         """Does nothing: there is no other process to replace this one."""

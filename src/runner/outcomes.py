@@ -95,6 +95,9 @@ class Outcomes:
         return [self.of(cell) or other for cell, other in zip(plan.cells, stopped, strict=True)]
 
     def _finish(self, evaluation_id: int, cell: Cell) -> None:
+        if self.scored and self.store.evaluation(evaluation_id).status == "complete":  # by another run
+            self.end(cell, "stored", evaluation_id=evaluation_id)
+            return
         reason = self._complete(evaluation_id, cell)
         if reason is not None:
             self.progress.note(f"{cell.name} failed: {reason}")

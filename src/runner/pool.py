@@ -15,15 +15,24 @@ from testbed.registry.parcel import Parcel
 from testbed.runner.progress import Progress
 from testbed.runner.scheduler import Scheduler, Wait
 
-# A worker is not restarted after this many consecutive deaths without a finished shard. A death without a shard
-# counts as IDLE_DEATH deaths; while shards are computed, the cell that kills its workers is given up eventually.
+# A worker is not restarted after this many consecutive deaths without a finished shard. A death before it computes a
+# shard counts as IDLE_DEATH deaths; while shards are computed, the cell that kills its workers is given up eventually.
 MAX_DEATHS = 12
 IDLE_DEATH = 4
+LOOK_SECONDS = 2.0  # how often to look what has become of shards that other runs compute
 STOP_SECONDS = 60.0  # how long workers may take to store their outputs after an interrupt
 
 
 class Events(Protocol):
     """How the run reacts to messages of workers."""
+
+    def next_shard(self, worker: int, pass_id: int) -> Shard | None:
+        """The next shard of a pass for a worker; None if none is left that no other run computes."""
+        ...
+
+    def resume(self) -> bool:
+        """Looks again for shards that other runs computed; returns whether there is news."""
+        ...
 
     def shard_done(self, shard_id: int, stored_bytes: int) -> None:
         """The outputs of a shard are stored."""
@@ -116,6 +125,7 @@ class Pool:
         self._working: set[int] = set()
         self._waiting: set[int] = set()
         self._deaths = dict.fromkeys(range(len(transport.devices)), 0)
+        self._looked = time.monotonic()
         self._stopping = False
         self._fatal: str | None = None
         self._lost = ""
@@ -133,7 +143,7 @@ class Pool:
                 if _resource(device) in self._needed:
                     self._start(slot)
             while self._working:
-                self._serve()
+                self._serve(self._look())
         except KeyboardInterrupt:
             self._stop_gently()
             raise
@@ -152,6 +162,17 @@ class Pool:
             elif message.slot in self._working:
                 handler: Callable[..., None] = getattr(self, f"_on_{message.kind}")
                 handler(message.slot, *message.arguments)
+
+    def _look(self) -> float | None:
+        """Looks for shards that other runs no longer compute; returns in how many seconds to do so again."""
+        if self._stopping or not self.scheduler.held:
+            return None
+        if (left := self._looked + LOOK_SECONDS - time.monotonic()) > 0:
+            return left
+        if self.events.resume():
+            self._wake()
+        self._looked = time.monotonic()
+        return LOOK_SECONDS
 
     def _stop_gently(self) -> None:
         """Lets the workers store their outputs, and handles their messages meanwhile. A second Ctrl-C kills them."""
@@ -181,8 +202,9 @@ class Pool:
         self.transport.send(slot, None if self._stopping else answer)
 
     def _on_next_shard(self, slot: int, pass_id: int) -> None:
-        shard: Shard | None = None if self._stopping else self.scheduler.next_shard(slot, pass_id)
+        shard: Shard | None = None if self._stopping else self.events.next_shard(slot, pass_id)
         self.transport.send(slot, shard)
+        self._wake()  # cells that turned out to be stored may be what others wait for
 
     def _on_shard_begun(self, slot: int, shard_id: int) -> None:
         self.scheduler.shard_begun(slot, shard_id)
@@ -239,7 +261,7 @@ class Pool:
         cause = message.cause or ("it exited early" if holds else None)
         if cause is None or self._stopping:
             return
-        self._deaths[slot] += 1 if holds else IDLE_DEATH
+        self._deaths[slot] += 1 if self.scheduler.computes(slot) else IDLE_DEATH
         self._lost = cause
         for given_up in self.scheduler.worker_lost(slot):
             self.events.cell_failed(given_up.evaluation_id, f"{given_up.reason} ({cause})")

@@ -11,6 +11,7 @@ from testbed.inputs import active, using
 from testbed.registry.catalog import Catalog
 from testbed.runner.computation import Computation
 from testbed.runner.plan import Planner
+from testbed.runner.presence import Presence
 from testbed.runner.progress import Progress, SilentProgress
 from testbed.runner.recompute import amount
 from testbed.runner.report import Report
@@ -44,8 +45,16 @@ def run(
         catalog.load(options.plugins)
         progress = progress or SilentProgress()
         options = _where_known(catalog, options, models, settings, progress)
-        with Store.create(options.db_url, options.payload_url) as store:
-            return _run(Computation(catalog, options, store, progress), models, settings)
+        with Store.create(options.db_url, options.payload_url) as store, Presence(store) as presence:
+            report = _run(Computation(catalog, options, store, progress), models, settings)
+            presence.outcome = _outcome(report)
+            return report
+
+
+def _outcome(report: Report) -> str:
+    if report.interrupted:
+        return "interrupted"
+    return "complete" if report.ok else "incomplete"
 
 
 def _where_known(

@@ -54,6 +54,7 @@ class Scheduler:
         self._lacking = {pass_id: set(evaluations) for pass_id, evaluations in (waits or {}).items() if evaluations}
         self._alone = {each.id for each in passes if each.alone}  # passes whose first shard nobody has finished
         self._last_pass: dict[int, int] = {}
+        self._held: list[Shard] = []  # shards that another run computes
         self._next_id = 0
         self.shards_done = 0
         self.add(shards)
@@ -61,10 +62,13 @@ class Scheduler:
     def add(self, shards: Iterable[Shard]) -> None:
         """Adds shards."""
         for shard in shards:
-            self._next_id = max(self._next_id, shard.id + 1)
             self._waiting[shard.pass_id].append(shard)
-            for evaluation_id in shard.cells:
-                self._open[evaluation_id] += 1
+            self._count(shard)
+
+    def _count(self, shard: Shard) -> None:
+        self._next_id = max(self._next_id, shard.id + 1)
+        for evaluation_id in shard.cells:
+            self._open[evaluation_id] += 1
 
     def next_pass(self, worker: int, resource: str | None = None) -> int | Wait | None:
         """The next pass for an idle worker; None if all is done.
@@ -112,6 +116,10 @@ class Scheduler:
         """Whether a worker has shards whose outputs are not stored yet."""
         return any(owner == worker for owner, _ in self._under_way.values())
 
+    def computes(self, worker: int) -> bool:
+        """Whether a worker has begun a shard whose outputs are not stored yet."""
+        return self._under_way.get(self._begun.get(worker, -1), (None,))[0] == worker
+
     def cells_of(self, shard_id: int) -> tuple[int, ...]:
         """The evaluations that a shard in progress belongs to."""
         return self._under_way[shard_id][1].cells
@@ -122,6 +130,54 @@ class Scheduler:
         self.shards_done += 1
         self._alone.discard(shard.pass_id)
         return self._close(shard)
+
+    def replace(self, shard_id: int, free: Sequence[Shard], held: Sequence[Shard]) -> list[int]:
+        """Puts other shards in the place of one in progress, of which other runs compute or have stored a part.
+
+        Args:
+            shard_id: The shard in progress.
+            free: What is left of it to be computed; it is next.
+            held: What other runs compute; it waits for `resume`.
+
+        Returns:
+            The evaluations without remaining shards.
+        """
+        _, shard = self._under_way.pop(shard_id)
+        for each in (*free, *held):
+            self._count(each)
+        self._waiting[shard.pass_id].extendleft(reversed(free))
+        self._held += held
+        if held and shard.pass_id in self._alone:  # the others wait for the first one anyway
+            self._held += self._waiting[shard.pass_id]
+            self._waiting[shard.pass_id].clear()
+        elif not free and not held:
+            self._alone.discard(shard.pass_id)
+        return self._close(shard)
+
+    @property
+    def held(self) -> list[Shard]:
+        """The shards that other runs compute, of cells that have not failed."""
+        self._held = [shard for shard in self._held if not self._failed.issuperset(shard.cells)]
+        return list(self._held)
+
+    def resume(self, shards: Iterable[Shard]) -> None:
+        """Lets shards that were held be taken again."""
+        chosen = {shard.id for shard in shards}
+        for shard in self._held:
+            if shard.id in chosen:
+                self._waiting[shard.pass_id].append(shard)
+        self._held = [shard for shard in self._held if shard.id not in chosen]
+
+    def drop(self, shards: Sequence[Shard]) -> list[int]:
+        """Drops shards that were held and that other runs have stored; returns evaluations without remaining shards."""
+        dropped = {shard.id for shard in shards}
+        self._held = [shard for shard in self._held if shard.id not in dropped]
+        self._alone -= {shard.pass_id for shard in shards}
+        return [evaluation_id for shard in shards for evaluation_id in self._close(shard)]
+
+    def is_first(self, pass_id: int) -> bool:
+        """Whether a pass waits for its first shard, before others may be computed at the same time."""
+        return pass_id in self._alone
 
     def completed(self, evaluation_id: int) -> None:
         """Marks all outputs of an evaluation as stored, so that passes waiting only for it may begin."""
@@ -164,8 +220,9 @@ class Scheduler:
 
     @property
     def finished(self) -> bool:
-        """Whether no shard is waiting or in progress."""
-        return not self._under_way and not any(self._prune(shards) for shards in self._waiting.values())
+        """Whether no shard is waiting, held or in progress."""
+        waiting = any(self._prune(shards) for shards in self._waiting.values())
+        return not (self._under_way or waiting or self.held)
 
     def fresh_id(self) -> int:
         """A new shard id."""

@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,10 @@ class ImageKernel(Kernel):
 
     def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
         """See `Kernel.run`."""
-        self._shards = shards
+        first = next(shards, None)
+        if first is None:  # other runs compute all of it: no model need be loaded
+            return
+        self._shards = chain([first], shards)
         self._prepare()
         one_pass = self.one_pass
         variants = Variants(self.source, one_pass.positions, one_pass.targets, self.context.device, self.options.seed)
@@ -70,7 +74,7 @@ class ImageKernel(Kernel):
         finally:
             self.ready.clear()  # frees the networks before the next ones are loaded
         taken = [each.shard for each in (*self._copied, *self.buffers.values())]
-        yield from (Done(shard) for shard in (*taken, *shards))
+        yield from (Done(shard) for shard in (*taken, *self._shards))
 
     def _copies(self) -> Iterator[Event]:
         while self._copied:

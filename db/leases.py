@@ -1,0 +1,295 @@
+"""Runs at work on a store, and what each of them has leased: ranges of samples, and items, that no other run computes.
+
+A run tells every few seconds that it is still there, and the database's clock says how long ago that was, so that
+machines need not agree about the time. The leases of a run that has ended, in whatever way, count no longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
+from testbed.db.item_values import text_key
+from testbed.db.ranges import Ranges, lacking, merged, ranges_of
+from testbed.db.tables import EvaluationRow, ItemLeaseRow, ItemValueRow, LeaseRow, RunRow
+from testbed.db.whereabouts import Whereabouts, has_ended, here
+
+# Without a sign of life for so long, a run counts as dead. It gives one every BEAT_SECONDS.
+EXPIRES = timedelta(seconds=60)
+BEAT_SECONDS = 10.0
+
+_UNDER_WAY = sa.select(RunRow.id).where(RunRow.ended_at.is_(None))
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """A run.
+
+    Attributes:
+        outcome: How it ended: ``"complete"``, ``"incomplete"``, ``"interrupted"``, ``"failed"`` or ``"lost"`` (without
+            a word); None while it is under way.
+        silent: How long it has not been heard of, while it is under way.
+        cells: Status → the number of evaluations that it was the last to begin.
+    """
+
+    id: int
+    machine: str
+    process: int
+    command: str
+    started_at: datetime
+    ended_at: datetime | None
+    outcome: str | None
+    silent: timedelta
+    cells: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Leased:
+    """What a run may compute of a shard.
+
+    Attributes:
+        free: Evaluation id → the ranges (start, stop) that are its own now.
+        held: Evaluation id → the ranges that other runs compute. What is in neither is stored.
+        runs: These runs.
+    """
+
+    free: Mapping[int, Ranges]
+    held: Mapping[int, Ranges]
+    runs: Set[int]
+
+
+class Leases(StoreBase):
+    """Runs, and what they have leased.
+
+    Attributes:
+        run_id: The run that this connection belongs to; None for one that computes nothing.
+    """
+
+    run_id: int | None = None
+
+    def begin_run(self, command: str) -> int:
+        """Notes that a run of this process begins; what is leased from now on is its own.
+
+        Args:
+            command: For people.
+        """
+        place = here()
+        with self.writing() as session:
+            moment = _clock(session)
+            row = RunRow(
+                machine=place.machine,
+                place=place.place,
+                process=place.process,
+                process_start=place.process_start,
+                command=command,
+                started_at=moment,
+                beat_at=moment,
+            )
+            _bury(session, session.scalars(_UNDER_WAY))
+            session.add(row)
+            session.flush()
+            self.run_id = row.id
+        return self.run_id
+
+    def beat(self) -> None:
+        """Tells that the run is still there; one that was taken for dead lives again, without its leases."""
+        with self.writing() as session:
+            alive = {"beat_at": _clock(session), "ended_at": None, "outcome": None}
+            session.execute(sa.update(RunRow).where(RunRow.id == self.run_id).values(alive))
+
+    def end_run(self, outcome: str) -> None:
+        """Notes how the run has ended, and gives up its leases."""
+        assert self.run_id is not None
+        with self.writing() as session:
+            _end(session, [self.run_id], outcome)
+            _bury(session, session.scalars(_UNDER_WAY))
+        self.run_id = None
+
+    def lease(self, evaluation_ids: Sequence[int], start: int, stop: int, whole: bool = False) -> Leased:
+        """Leases what nobody has stored of a range, as far as no other run computes it.
+
+        Args:
+            evaluation_ids: Evaluations.
+            start: The first sample.
+            stop: After the last sample.
+            whole: Whether to lease nothing while another run computes the first samples of an evaluation: it makes
+                what all samples need, such as a head.
+        """
+        free: dict[int, Ranges] = {}
+        held: dict[int, Ranges] = {}
+        runs: set[int] = set()
+        for part in in_parts(sorted(evaluation_ids)):
+            with self.writing() as session:
+                _lock(session, part)
+                others = self._others(session, part, bury=True)
+                stored = ranges_of(session, part)  # after the leases: what is let go meanwhile is stored already
+                for each in part:
+                    among = merged((first, last) for first, last, _ in others.get(each, ()))
+                    if whole and among and not stored[each]:
+                        among = [(start, stop)]
+                    missing = lacking(start, stop, stored[each])
+                    free[each] = [own for first, last in missing for own in lacking(first, last, among)]
+                    held[each] = [other for first, last in missing for other in lacking(first, last, free[each])]
+                    if held[each]:
+                        runs |= {run for _, _, run in others[each]}
+                rows = [
+                    {"evaluation_id": each, "start": first, "stop": last, "run_id": self.run_id}
+                    for each in part
+                    for first, last in free[each]
+                ]
+                insert_or_replace(session, LeaseRow, rows)
+        return Leased(free, held, runs)
+
+    def lease_items(self, node: str, requests: Sequence[str], anew: bool = False) -> tuple[list[str], list[str]]:
+        """Leases the requests of a node that have no stored value, as far as no other run computes them.
+
+        Args:
+            node: As in `ItemValues.lacking_texts`.
+            requests: Different ones.
+            anew: Whether to lease also those that have a value.
+
+        Returns:
+            Those that are this run's now, and those that another run computes.
+        """
+        digests = {text_key(request): request for request in requests}
+        own: set[str] = set()
+        stored: set[str] = set()
+        for part in in_parts(sorted(digests)):
+            with self.writing() as session:
+                lease, value = ItemLeaseRow, ItemValueRow
+                among = (lease.node == node, lease.digest.in_(part))
+                runs = session.scalars(sa.select(lease.run_id).where(*among, lease.run_id != self.run_id).distinct())
+                _bury(session, runs)
+                insert_new(session, lease, [{"node": node, "digest": each, "run_id": self.run_id} for each in part])
+                own.update(session.scalars(sa.select(lease.digest).where(*among, lease.run_id == self.run_id)))
+                if not anew:
+                    known = sa.select(value.digest).where(value.node == node, value.digest.in_(part))
+                    stored.update(session.scalars(known))
+        free = [request for digest, request in digests.items() if digest in own - stored]
+        held = [request for digest, request in digests.items() if digest not in own | stored]
+        return free, held
+
+    def release(self, evaluation_ids: Iterable[int]) -> None:
+        """Gives up the leases of evaluations that this run cannot finish."""
+        with self.writing() as session:
+            for part in in_parts(evaluation_ids):
+                own = (LeaseRow.run_id == self.run_id, LeaseRow.evaluation_id.in_(part))
+                session.execute(sa.delete(LeaseRow).where(*own))
+
+    def others_at(self, evaluation_ids: Iterable[int]) -> dict[int, Ranges]:
+        """The ranges of evaluations that other runs, which are alive, have leased, merged and in order."""
+        found: dict[int, Ranges] = {}
+        with self.reading() as session:
+            for part in in_parts(set(evaluation_ids)):
+                for each, leases in self._others(session, part).items():
+                    found[each] = merged((start, stop) for start, stop, _ in leases)
+        return found
+
+    def runs(self, ids: Iterable[int] | None = None) -> list[RunInfo]:
+        """Runs, oldest first, each as it is now: one that has died without a word is lost.
+
+        Args:
+            ids: Only these; None means all.
+        """
+        with self.reading() as session:
+            chosen = sa.true() if ids is None else RunRow.id.in_(list(ids))
+            rows = session.scalars(sa.select(RunRow).where(chosen).order_by(RunRow.id)).all()
+            dead = _dead(session, [row.id for row in rows if row.ended_at is None])
+            moment = _clock(session)
+            counts = sa.select(EvaluationRow.run_id, EvaluationRow.status, sa.func.count()).where(
+                EvaluationRow.run_id.is_not(None), EvaluationRow.hidden_at.is_(None)
+            )
+            cells: dict[int, dict[str, int]] = {}
+            for run_id, status, number in session.execute(counts.group_by(EvaluationRow.run_id, EvaluationRow.status)):
+                cells.setdefault(run_id, {})[status] = number
+            return [
+                RunInfo(
+                    id=row.id,
+                    machine=row.machine,
+                    process=row.process,
+                    command=row.command,
+                    started_at=row.started_at,
+                    ended_at=row.ended_at or (row.beat_at if row.id in dead else None),
+                    outcome="lost" if row.id in dead else row.outcome,
+                    silent=moment - row.beat_at,
+                    cells=cells.get(row.id, {}),
+                )
+                for row in rows
+            ]
+
+    def _others(
+        self, session: Session, evaluation_ids: Sequence[int], bury: bool = False
+    ) -> dict[int, list[tuple[int, int, int]]]:
+        """Evaluation id → (start, stop, run) of what other runs, which are alive, have leased of it."""
+        rows = session.execute(
+            sa.select(LeaseRow.evaluation_id, LeaseRow.start, LeaseRow.stop, LeaseRow.run_id).where(
+                LeaseRow.evaluation_id.in_(evaluation_ids), LeaseRow.run_id != self.run_id
+            )
+        ).all()
+        dead = (_bury if bury else _dead)(session, {row.run_id for row in rows})
+        found: dict[int, list[tuple[int, int, int]]] = {}
+        for row in rows:
+            if row.run_id not in dead:
+                found.setdefault(row.evaluation_id, []).append((row.start, row.stop, row.run_id))
+        return found
+
+
+def is_shared(session: Session, evaluation_id: int, run_id: int | None) -> bool:
+    """Whether another run, which is alive, computes an evaluation."""
+    runs = sa.select(LeaseRow.run_id).where(LeaseRow.evaluation_id == evaluation_id).distinct()
+    others = {each for each in session.scalars(runs) if each != run_id}
+    return bool(others - _dead(session, others))
+
+
+def _clock(session: Session) -> datetime:
+    """The time by the database's clock."""
+    if session.get_bind().dialect.name == "postgresql":
+        moment = session.scalar(sa.text("SELECT clock_timestamp() AT TIME ZONE 'UTC'"))
+    else:
+        moment = datetime.fromisoformat(str(session.scalar(sa.text("SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')"))))
+    assert isinstance(moment, datetime)
+    return moment.replace(tzinfo=UTC)
+
+
+def _dead(session: Session, run_ids: Iterable[int]) -> set[int]:
+    """Which of some runs have ended, or have not been heard of for too long."""
+    wanted = set(run_ids)
+    if not wanted:
+        return set()
+    last = _clock(session) - EXPIRES
+    rows = session.scalars(sa.select(RunRow).where(RunRow.id.in_(wanted)))
+    alive = {
+        row.id
+        for row in rows
+        if row.ended_at is None
+        and row.beat_at >= last
+        and not has_ended(Whereabouts(row.machine, row.place, row.process, row.process_start))
+    }
+    return wanted - alive
+
+
+def _bury(session: Session, run_ids: Iterable[int]) -> set[int]:
+    """Ends those of some runs that are dead; returns them."""
+    dead = _dead(session, run_ids)
+    if dead:
+        _end(session, sorted(dead), "lost")
+    return dead
+
+
+def _end(session: Session, run_ids: Sequence[int], outcome: str) -> None:
+    """Ends runs that have not ended, and deletes their leases."""
+    ended = {"ended_at": _clock(session), "outcome": outcome}
+    session.execute(sa.update(RunRow).where(RunRow.id.in_(run_ids), RunRow.ended_at.is_(None)).values(ended))
+    for table in (LeaseRow, ItemLeaseRow):
+        session.execute(sa.delete(table).where(table.run_id.in_(run_ids)))
+
+
+def _lock(session: Session, evaluation_ids: Iterable[int]) -> None:
+    """Has other runs wait until this transaction has leased; SQLite admits one writing transaction at a time anyway."""
+    statement = sa.select(EvaluationRow.id).where(EvaluationRow.id.in_(list(evaluation_ids)))
+    session.execute(statement.order_by(EvaluationRow.id).with_for_update(key_share=True)).all()

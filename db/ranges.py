@@ -1,0 +1,70 @@
+"""Ranges of samples: which ones are stored of an evaluation, and which are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from testbed.db.tables import OutputChunkRow, SampleErrorRow
+
+Ranges = list[tuple[int, int]]  # pairs (start, stop)
+
+
+def ranges_of(
+    session: Session,
+    evaluation_ids: Iterable[int],
+    start: int = 0,
+    stop: int | None = None,
+    kind: str | None = None,
+) -> dict[int, Ranges]:
+    """For each evaluation the ranges of samples that are done with, merged and in order.
+
+    Those are the samples whose outputs are stored, and those that are recorded as unreadable.
+
+    Args:
+        session: A transaction.
+        evaluation_ids: At most `testbed.db.base.MANY`.
+        start: The first sample of interest; ranges that begin before it are there whole.
+        stop: After the last one; None for all.
+        kind: Of the outputs; None means any.
+    """
+    chunk, error = OutputChunkRow, SampleErrorRow
+    pieces: dict[int, Ranges] = {evaluation_id: [] for evaluation_id in evaluation_ids}
+    chunks = sa.select(chunk.evaluation_id, chunk.start, chunk.count).where(chunk.evaluation_id.in_(pieces))
+    errors = sa.select(error.evaluation_id, error.position).where(error.evaluation_id.in_(pieces))
+    if kind is not None:
+        chunks = chunks.where(chunk.kind == kind)
+    if start:
+        chunks, errors = chunks.where(chunk.start + chunk.count > start), errors.where(error.position >= start)
+    if stop is not None:
+        chunks, errors = chunks.where(chunk.start < stop), errors.where(error.position < stop)
+    for evaluation_id, first, count in session.execute(chunks):
+        pieces[evaluation_id].append((first, first + count))
+    for evaluation_id, position in session.execute(errors):
+        pieces[evaluation_id].append((position, position + 1))
+    return {evaluation_id: merged(ranges) for evaluation_id, ranges in pieces.items()}
+
+
+def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """Ranges (start, stop) in order, those that touch or overlap made one."""
+    result: Ranges = []
+    for start, stop in sorted(ranges):
+        if result and start <= result[-1][1]:
+            result[-1] = (result[-1][0], max(result[-1][1], stop))
+        else:
+            result.append((start, stop))
+    return result
+
+
+def lacking(start: int, stop: int, stored: Iterable[tuple[int, int]]) -> Ranges:
+    """The parts of a range that are in none of the stored ones, which are merged and in order."""
+    found: Ranges = []
+    for first, last in stored:
+        if first > start:
+            found.append((start, min(first, stop)))
+        start = max(start, last)
+        if start >= stop:
+            break
+    return found if start >= stop else [*found, (start, stop)]

@@ -1,0 +1,313 @@
+"""Several runs at once on one store: each part is computed once, by whichever run comes first, on both databases."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+import torch
+from toy import WORK, ToyNetwork, toy_catalog, toy_model, toy_setting
+from toy_captions import captioner, catalog, hash_encoder, vary
+from toy_towers import Targets, everything, toy_encoder
+
+from testbed.db import leases
+from testbed.db.store import Store
+from testbed.db.tables import ItemLeaseRow, LeaseRow, RunRow
+from testbed.eval_settings.eval_setting_base import EvalSetting, Scoring
+from testbed.graph.build import Graph
+from testbed.graph.nodes import Built
+from testbed.graph.options import RunOptions
+from testbed.models.base.capability import Message
+from testbed.registry import Catalog
+from testbed.runner.progress import SilentProgress
+from testbed.runner.run import run
+from testbed.tasks import linear_probe
+from testbed.tasks.captioning import Captioning
+from testbed.tasks.parts.generation import texts_and_status
+from testbed.tasks.task_base import add_task
+
+FORK = multiprocessing.get_context("fork")
+
+
+class SlowNetwork(ToyNetwork):
+    """Gives other runs time to come between."""
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        time.sleep(0.02)
+        return super().forward(images)
+
+
+def slow_model(name: str = "toy") -> Any:
+    return toy_model(name, classifier_loader=lambda: SlowNetwork(0))
+
+
+def slowly(number: int) -> str:
+    time.sleep(0.01)
+    return vary(number)
+
+
+def captions(name: str = "captions", **options: Any) -> EvalSetting:
+    return EvalSetting(name=name, dataset=Targets("captions", count=90), size=90, **{"task": "captioning", **options})
+
+
+class Questioned(Captioning):
+    """Captions with a judge that is asked about each."""
+
+    name = "questioned_captions"
+
+    def build(self, graph: Graph) -> Built:
+        return Built(super().build(graph).outputs, {"verdicts": graph.answers(self.questions, by=graph.judge)})
+
+    def questions(self, setting: EvalSetting, values: Any) -> list[Message]:
+        texts, _ = texts_and_status(values.outputs)
+        return [Message([str(text)], sample=sample.id) for text, sample in zip(texts, values.samples, strict=True)]
+
+
+add_task(Questioned())
+
+
+def note_runs(url: str) -> list[Any]:
+    with Store.open(url) as store:
+        return store.runs()
+
+
+class Together:
+    """Runs at the same time, each in a process of its own."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url = url
+        self.folder = folder
+        self.processes: list[Any] = []
+
+    def run(self, made: Catalog, models: Sequence[str], settings: Sequence[str], **given: Any) -> Any:
+        return run(made, RunOptions(db_url=self.url, executor="inline", **given), models, settings, SilentProgress())
+
+    def start(self, made: Catalog, models: Sequence[str], settings: Sequence[str], **given: Any) -> Any:
+        note = self._note(len(self.processes))
+
+        def child() -> None:
+            report = self.run(made, models, settings, **given)
+            ends = [f"{each.model} on {each.setting}: {each.status} {each.reason}" for each in report.outcomes]
+            note.write_text(json.dumps({"ok": report.ok, "work": WORK, "ends": ends}))
+
+        process = FORK.Process(target=child)
+        process.start()
+        self.processes.append(process)
+        return process
+
+    def _note(self, number: int) -> Path:
+        return self.folder / f"{number}.json"
+
+    def work(self) -> Counter[str]:
+        """What they did in all, when they have ended well; those that were killed are not counted."""
+        total: Counter[str] = Counter()
+        for number, process in enumerate(self.processes):
+            process.join(120)
+            if process.exitcode != -signal.SIGKILL:
+                assert process.exitcode == 0
+                note = json.loads(self._note(number).read_text())
+                assert note["ok"], note["ends"]
+                total.update(note["work"])
+        return total
+
+    def outputs(self, setting: str) -> Any:
+        with Store.open(self.url) as store:
+            (evaluation,) = store.evaluations(eval_settings=[setting])
+            assert evaluation.status == "complete"
+            return np.array(store.read_outputs(evaluation.id, next(iter(store.kinds(evaluation.id)))))
+
+    def wait_for_a_lease(self) -> None:
+        """Until one of the runs has begun to compute."""
+        for _ in range(600):
+            with Store.open(self.url) as store, store.reading() as session:
+                if session.scalar(sa.select(sa.func.count()).select_from(LeaseRow)):
+                    return
+            time.sleep(0.05)
+        raise AssertionError("nothing was leased")
+
+    def leases_left(self) -> list[int]:
+        with Store.open(self.url) as store, store.reading() as session:
+            tables = (LeaseRow, ItemLeaseRow)
+            return [session.scalar(sa.select(sa.func.count()).select_from(table)) or 0 for table in tables]
+
+
+@pytest.fixture
+def together(store_url: str, tmp_path: Path) -> Iterator[Together]:
+    made = Together(store_url, tmp_path)
+    yield made
+    for each in made.processes:
+        each.kill()
+
+
+@pytest.fixture
+def alone(tmp_path: Path, sqlite_template: Path) -> Together:
+    """A quiet run, on a store of its own."""
+    return Together(str(tmp_path / "alone.db"), tmp_path)
+
+
+def test_no_image_goes_through_a_network_twice(together: Together, alone: Together) -> None:
+    made = toy_catalog(slow_model(), toy_setting("all", count=1500), toy_setting("part", count=900, broken=[7, 800]))
+    for settings in (["all"], ["all", "part"], ["part", "all"]):
+        together.start(made, ["toy"], settings)
+    work = together.work()
+    alone.run(made, ["toy"], ["all", "part"])
+    assert work["images through networks"] == WORK["images through networks"]
+    for setting in ("all", "part"):
+        np.testing.assert_array_equal(together.outputs(setting), alone.outputs(setting))
+    assert [each.outcome for each in note_runs(together.url)] == ["complete"] * 3
+    assert together.leases_left() == [0, 0]
+
+
+def test_runs_with_batches_of_other_sizes_share_too(together: Together) -> None:
+    made = toy_catalog(slow_model(), toy_setting(count=1500))
+    for batch_size in (64, 96, 50):
+        together.start(made, ["toy"], ["toy-all"], batch_size=batch_size)
+    assert together.work()["images through networks"] == 1500
+    assert together.outputs("toy-all").shape == (1500, 10)
+
+
+def test_no_sample_is_described_and_no_text_embedded_twice(together: Together, alone: Together) -> None:
+    made = catalog(captioner("slow", slowly), captions(), hash_encoder())
+    for batch_size in (8, 8, 16):
+        together.start(made, ["slow"], ["captions@hash"], batch_size=batch_size)
+    work = together.work()
+    alone.run(made, ["slow"], ["captions@hash"])
+    assert work["answers"] == WORK["answers"] == 90
+    assert work["texts hashed"] == WORK["texts hashed"]
+    assert together.outputs("captions").tolist() == alone.outputs("captions").tolist()
+
+
+def test_no_judge_is_asked_twice(together: Together) -> None:
+    asked = captions("asked", task="questioned_captions", scoring=Scoring(by="judge"))
+    made = catalog(captioner("slow", slowly), captioner("judge", slowly), asked)
+    for _ in range(3):
+        together.start(made, ["slow"], ["asked"], batch_size=8)
+    assert together.work()["answers"] == 180
+
+
+def test_a_head_is_made_and_a_probe_fitted_once(
+    together: Together, alone: Together, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = linear_probe.FittedProbe.make
+
+    def counted(*arguments: Any) -> Any:
+        WORK["probes fitted"] += 1
+        time.sleep(0.2)
+        return fit(*arguments)
+
+    monkeypatch.setattr(linear_probe.FittedProbe, "make", counted)
+    made = toy_catalog(toy_encoder(), *everything())
+    for _ in range(3):
+        together.start(made, ["tower"], ["shown", "probe"])
+    work = together.work()
+    assert work["probes fitted"] == 1
+    assert work["texts embedded"] == 10  # one for each class
+    alone.run(made, ["tower"], ["shown", "probe"])
+    assert work["images embedded"] == WORK["images embedded"]
+
+
+def test_what_a_killed_run_had_leased_is_computed_by_the_one_that_waits(together: Together) -> None:
+    made = toy_catalog(slow_model(), toy_setting(count=1500))
+    first = together.start(made, ["toy"], ["toy-all"])
+    together.wait_for_a_lease()
+    together.start(made, ["toy"], ["toy-all"])
+    time.sleep(0.2)
+    os.kill(first.pid, signal.SIGKILL)
+    together.work()
+    assert together.outputs("toy-all").shape == (1500, 10)
+    assert [each.outcome for each in note_runs(together.url)] == ["lost", "complete"]
+    assert together.leases_left() == [0, 0]
+
+
+def elsewhere(url: str, silent: timedelta, start: int = 0, stop: int = 256) -> int:
+    """A run on another machine that leased a range of the only evaluation, and was heard of some time ago."""
+    with Store.open(url, "write") as store:
+        run_id = store.begin_run("eval.py")
+        (evaluation,) = store.evaluations()
+        with store.writing() as session:
+            row = session.get_one(RunRow, run_id)
+            row.place, row.machine, row.process = "another", "node7", 4711
+            row.beat_at = row.beat_at - silent
+            session.add(LeaseRow(evaluation_id=evaluation.id, start=start, stop=stop, run_id=run_id))
+    return run_id
+
+
+def begun(together: Together, made: Catalog) -> None:
+    """An evaluation of which nothing is stored."""
+    together.run(made, ["toy"], ["toy-all"])
+    with Store.open(together.url, "write") as store, store.writing() as session:
+        session.execute(sa.text("DELETE FROM output_chunks"))
+        session.execute(sa.text("UPDATE evaluations SET status = 'running'"))
+    WORK.clear()
+
+
+def test_a_machine_that_was_not_heard_of_for_a_minute_holds_nothing(together: Together) -> None:
+    made = toy_catalog(toy_model(), toy_setting())
+    begun(together, made)
+    run_id = elsewhere(together.url, leases.EXPIRES + timedelta(seconds=1))
+    assert together.run(made, ["toy"], ["toy-all"], trust=True).ok
+    assert WORK["images through networks"] == 600
+    assert next(each for each in note_runs(together.url) if each.id == run_id).outcome == "lost"
+
+
+def test_a_run_waits_for_another_machine_and_takes_what_that_gives_up(
+    together: Together, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = toy_catalog(toy_model(), toy_setting())
+    begun(together, made)
+    monkeypatch.setattr(leases, "EXPIRES", timedelta(seconds=4))
+    monkeypatch.setattr("testbed.runner.inline.LOOK_SECONDS", 0.2)
+    elsewhere(together.url, timedelta(0))
+    notes: list[str] = []
+    progress = SilentProgress()
+    monkeypatch.setattr(progress, "note", notes.append, raising=False)
+    options = RunOptions(db_url=together.url, executor="inline", trust=True)
+    began = time.monotonic()
+    assert run(made, options, ["toy"], ["toy-all"], progress).ok
+    assert time.monotonic() - began > 3
+    assert WORK["images through networks"] == 600
+    assert [each for each in notes if "node7" in each] == [
+        "process 4711 on node7 computes some of the same; each part is computed once"
+    ]
+
+
+def test_a_run_goes_on_when_another_machine_has_stored_what_it_waits_for(together: Together) -> None:
+    made = toy_catalog(slow_model(), toy_setting(count=1500))
+    for _ in range(2):
+        together.start(made, ["toy"], ["toy-all"])
+    work = together.work()
+    assert work["images through networks"] == 1500
+    assert [each.outcome for each in note_runs(together.url)] == ["complete"] * 2
+
+
+class Failing(ToyNetwork):
+    """Fails in the processes that this one starts."""
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        time.sleep(0.05)
+        if multiprocessing.parent_process() is not None:
+            raise RuntimeError("this machine has a broken network")
+        return super().forward(images)
+
+
+def test_a_cell_that_fails_in_one_run_is_computed_by_the_other(together: Together) -> None:
+    made = toy_catalog(toy_model(classifier_loader=lambda: Failing(0)), toy_setting(count=1500))
+    failing = together.start(made, ["toy"], ["toy-all"])
+    together.wait_for_a_lease()
+    assert together.run(made, ["toy"], ["toy-all"], trust=True).ok
+    failing.join(60)
+    assert json.loads((together.folder / "0.json").read_text())["ends"] == [
+        "toy on toy-all: failed RuntimeError: this machine has a broken network"
+    ]
+    assert together.outputs("toy-all").shape == (1500, 10)
