@@ -206,7 +206,7 @@ class Leases(StoreBase):
             )
             cells: dict[int, dict[str, int]] = {}
             for run_id, status, number in session.execute(counts.group_by(EvaluationRow.run_id, EvaluationRow.status)):
-                cells.setdefault(run_id, {})[status] = number
+                cells.setdefault(run_id or 0, {})[status] = number
             return [
                 RunInfo(
                     id=row.id,

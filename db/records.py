@@ -76,7 +76,8 @@ class Records(StoreBase):
                 contents.update({each.digest: each.content for each in session.execute(chosen)})
         for row in sorted(rows, key=lambda row: row.created_at, reverse=True):
             if row.record in contents:
-                found[row.evaluation_id].append(StoredRecord(contents[row.record], row.metrics, row.created_at))
+                stored = StoredRecord(contents[row.record], row.metrics, row.created_at, row.record)
+                found[row.evaluation_id].append(stored)
         return found
 
     def add_certificates(self, certificates: Iterable[tuple[int, Certificate]]) -> None:

@@ -197,11 +197,13 @@ class StoredRecord:
     Attributes:
         content: A record from `testbed.record`.
         metrics: Whether it is valid for the metrics, not only for the outputs.
+        key: The digest of its content.
     """
 
     content: dict[str, Any]
     metrics: bool
     created_at: datetime
+    key: str
 
 
 @dataclass(frozen=True)

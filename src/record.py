@@ -198,6 +198,24 @@ class Today:
         return {name: now[name] for name in sorted(wanted) if name in now and name != "testbed"}
 
 
+def mixed(record: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """The record of something that two runs computed parts of; where they differ, it is like no record of one run."""
+    made = dict(record)
+    for part in ("files", "plugins", "variables", "libraries"):
+        ours, theirs = record[part], other.get(part, {})
+        made[part] = {
+            name: _one_or_both(ours.get(name, theirs.get(name)), theirs.get(name, ours.get(name)))
+            for name in sorted(ours.keys() | theirs.keys())
+        }
+    for part in ("python", "testbed"):
+        made[part] = _one_or_both(record[part], other.get(part))
+    return made
+
+
+def _one_or_both(ours: str | None, theirs: str | None) -> str | None:
+    return ours if ours == theirs else f"{ours}, and {theirs}"
+
+
 def record_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """What differs between two records, for people."""
     texts = []

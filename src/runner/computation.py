@@ -171,7 +171,7 @@ class Computation:
         self._ids[id(cell)] = evaluation.root
         self._evaluations[evaluation.id] = cell
         if evaluation.status == "complete":
-            self.outcomes.end(cell, "stored", evaluation_id=evaluation.id)
+            self.outcomes.end_elsewhere(cell, evaluation.id)
             return None
         return evaluation
 

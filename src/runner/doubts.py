@@ -44,7 +44,12 @@ class Doubt:
 
 
 def find_doubts(
-    plan: Plan, store: Store, today: Today, trusted: Set[int], valid: dict[int, dict[str, Any]]
+    plan: Plan,
+    store: Store,
+    today: Today,
+    trusted: Set[int],
+    valid: dict[int, dict[str, Any]],
+    judged: dict[int, set[str]],
 ) -> list[Doubt]:
     """The evaluations that a plan reuses and whose records differ from today.
 
@@ -54,6 +59,7 @@ def find_doubts(
         today: Today's files and versions.
         trusted: Evaluations to reuse unchecked.
         valid: Evaluation id → its record that is valid today; filled in by this function.
+        judged: Evaluation id → digests of its records; filled in, too.
     """
     doubts = {(id(each.cell), each.evaluation.id): each for each in _used(plan) if each.evaluation.id not in trusted}
     doubts = _with_outputs(doubts, store)
@@ -61,6 +67,7 @@ def find_doubts(
     known: dict[int, list[Difference]] = {}
     found = []
     for doubt in doubts.values():
+        judged[doubt.evaluation.id] = {each.key for each in records[doubt.evaluation.id]}
         stored = [each for each in records[doubt.evaluation.id] if each.metrics or not doubt.metrics]
         if doubt.adopt:
             doubt.differences = [Difference(True, f"identities are described by scheme {SCHEME} now")]

@@ -57,7 +57,7 @@ def _make_plan(catalog: Catalog, options: RunOptions, models: Sequence[str], set
     with store:
         plan = Planner(catalog, store, options, fetch=False).plan(models, settings)
         if not options.trust:
-            plan.doubts = find_doubts(plan, store, Today(catalog.plugins), frozenset(), {})
+            plan.doubts = find_doubts(plan, store, Today(catalog.plugins), frozenset(), {}, {})
         plan.passes = planned_passes(plan, store, options)
         return plan
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from testbed import reading
@@ -20,13 +20,14 @@ log = logging.getLogger("testbed")
 SAME_METRIC = 1e-6
 
 
-def finish(store: Store, catalog: Catalog, evaluation_id: int) -> str | None:
+def finish(store: Store, catalog: Catalog, evaluation_id: int, before: Callable[[], None] = lambda: None) -> str | None:
     """Scores the outputs of an evaluation and completes it, in one transaction.
 
     Args:
         store: Where the outputs are.
         catalog: For the setting's metric.
         evaluation_id: An evaluation whose outputs are all stored, or that is derived from one.
+        before: Called when it is scored, before it is complete and other runs build on it.
 
     Returns:
         None, or the reason why it could not be scored; the evaluation is then marked as failed, its outputs stay.
@@ -47,6 +48,7 @@ def finish(store: Store, catalog: Catalog, evaluation_id: int) -> str | None:
         first = (str(error).strip().splitlines() or [""])[0]
         reason = f"scoring failed: {type(error).__name__}: {first}"
     else:
+        before()
         store.complete(evaluation_id, scores, metrics)
         return None
     store.fail(evaluation_id, reason)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 from testbed.db.store import Store
 from testbed.graph.cells import Action, Cell
 from testbed.inputs import active, use_in_this_thread
+from testbed.record import described
 from testbed.registry.catalog import Catalog
 from testbed.runner.finish import finish
 from testbed.runner.plan import Plan
@@ -48,6 +50,16 @@ class Outcomes:
     def end(self, cell: Cell, status: str, reason: str = "", evaluation_id: int | None = None) -> None:
         """Notes how a cell has ended; see `Outcome`."""
         self._outcomes[id(cell)] = Outcome(cell.model, cell.setting, status, reason, evaluation_id)
+
+    def end_elsewhere(self, cell: Cell, evaluation_id: int) -> None:
+        """Notes that another run has completed a cell meanwhile; what it is made of may be other than here."""
+        differences = self.records.differences(evaluation_id) if self.scored else []
+        if not differences:
+            self.end(cell, "stored", evaluation_id=evaluation_id)
+            return
+        reason = f"another run computed it meanwhile, but {described(differences)}; run again, which checks it"
+        self.progress.note(f"{cell.name} is incomplete: {reason}")
+        self.end(cell, "incomplete", reason, evaluation_id)
 
     def of(self, cell: Cell) -> Outcome | None:
         """How a cell has ended; None while it is under way."""
@@ -96,7 +108,7 @@ class Outcomes:
 
     def _finish(self, evaluation_id: int, cell: Cell) -> None:
         if self.scored and self.store.evaluation(evaluation_id).status == "complete":  # by another run
-            self.end(cell, "stored", evaluation_id=evaluation_id)
+            self.end_elsewhere(cell, evaluation_id)
             return
         reason = self._complete(evaluation_id, cell)
         if reason is not None:
@@ -109,9 +121,9 @@ class Outcomes:
         if not self.scored:
             self.store.complete(evaluation_id, [], [])
             return None
-        reason = finish(self.store, self.catalog, evaluation_id)
+        record = partial(self.records.complete, evaluation_id, cell)
+        reason = finish(self.store, self.catalog, evaluation_id, record)
         if reason is None:
-            self.records.complete(evaluation_id, cell)
             for line in disagreements(self.store, self.catalog, evaluation_id):
                 self.report.disagreements.append(line)
                 self.progress.note(line)  # at once: the rest of the run may be as wrong

@@ -11,8 +11,9 @@ from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.graph.cells import Cell
 from testbed.graph.nodes import OutputsOf
+from testbed.identity import digest
 from testbed.reading import FILE, VARIABLE
-from testbed.record import Today, named_files, own_modules
+from testbed.record import Difference, Today, mixed, named_files, own_modules
 
 Record = dict[str, Any]
 
@@ -29,11 +30,14 @@ class Records:
         self.store = store
         self.today = today
         self.valid: dict[int, Record] = {}  # evaluation id → its stored record that is valid today
+        self.judged: dict[int, set[str]] = {}  # evaluation id → digests of its stored records when the run began
         self._made: dict[int, Record] = {}  # evaluation id → the record that was stored for it
-        self._cells: dict[int, Cell] = {}
+        self._own: dict[int, set[str]] = {}  # evaluation id → digests of the records that this run has stored
+        self._completed: set[int] = set()
         self._reads = 0  # the number of noted reads when `_owned` was computed
         self._owned: dict[str, set[tuple[str, str]]] = {}
         self._modules: set[str] = set()
+        self._digests: dict[int, str] = {}  # id(record) → its digest
         self._lock = threading.Lock()  # cells are finished in a separate thread
         self._contents: dict[tuple[frozenset[str], frozenset[str]], Record] = {}
 
@@ -60,13 +64,24 @@ class Records:
             record = self.of(cell)
             if self._made.get(evaluation_id) is not record:
                 fresh[evaluation_id] = self._made[evaluation_id] = record
+                self._own.setdefault(evaluation_id, set()).add(self._digest(record))
         self.store.add_records(fresh, metrics=False)
 
     def complete(self, evaluation_id: int, cell: Cell) -> None:
-        """Stores the record of a complete evaluation."""
-        self._made[evaluation_id] = self.of(cell)
-        self._cells[evaluation_id] = cell
-        self.store.add_records({evaluation_id: self._made[evaluation_id]}, replace=True)
+        """Stores the record of a complete evaluation, of which other runs may have computed a part meanwhile."""
+        record = self.of(cell)
+        known = self._own.get(evaluation_id, set()) | self.judged.get(evaluation_id, set())
+        for each in self.store.records([evaluation_id])[evaluation_id]:
+            if each.key not in known:
+                record = mixed(record, each.content)
+        self._made[evaluation_id] = record
+        self._completed.add(evaluation_id)
+        self.store.add_records({evaluation_id: record}, replace=True)
+
+    def differences(self, evaluation_id: int) -> list[Difference]:
+        """What is not as it was for another run, which has completed an evaluation."""
+        stored = [each.content for each in self.store.records([evaluation_id])[evaluation_id] if each.metrics]
+        return min((self.today.differences(each) for each in stored), key=len, default=[])
 
     def settle(self) -> list[str]:
         """Marks files that changed during the run; returns their names.
@@ -74,13 +89,18 @@ class Records:
         The outputs may come from either version of such a file, so a record with one is never valid.
         """
         changed = self.today.changed_since()
-        for evaluation_id, cell in self._cells.items():
+        for evaluation_id in self._completed:
             files = self._made[evaluation_id]["files"]
             marked = {name: f"{content}, changed meanwhile" for name, content in files.items() if name in changed}
             if marked:
-                record = {**self.of(cell), "files": {**files, **marked}}
+                record = {**self._made[evaluation_id], "files": {**files, **marked}}
                 self.store.add_records({evaluation_id: record}, replace=True)
         return sorted(changed)
+
+    def _digest(self, record: Record) -> str:
+        if id(record) not in self._digests:  # all cells of a run may share theirs, and they are kept
+            self._digests[id(record)] = digest(record)
+        return self._digests[id(record)]
 
     def _parts(self, cell: Cell) -> tuple[set[str], set[str]]:
         """The names of the files and environment variables that a cell depends on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,8 @@ from testbed.runner.progress import Progress
 from testbed.runner.recompute import Amount, Recomputation
 from testbed.runner.records import Records
 from testbed.runner.report import Checked
+
+_RECORD_SECONDS = 0.2  # how often to look for the record of what another run computes
 
 
 class Trust:
@@ -93,11 +96,23 @@ class Trust:
     # Doubts -------------------------------------------------------------------------------------------------------
 
     def _doubts(self, plan: Plan) -> list[Doubt]:
-        found = find_doubts(plan, self.store, self.records.today, self._settled, self.records.valid)
+        found = self._find(plan)
+        while self._awaits_record(found):
+            time.sleep(_RECORD_SECONDS)
+            found = self._find(plan)
         for doubt in [each for each in found if _costs_money(each.cell)]:
             self._settled.add(doubt.evaluation.id)
             self._add(doubt, "not checked", reason="running the model again costs money; --verify does so")
         return [each for each in found if each.evaluation.id not in self._settled]
+
+    def _find(self, plan: Plan) -> list[Doubt]:
+        known = self.records
+        return find_doubts(plan, self.store, known.today, self._settled, known.valid, known.judged)
+
+    def _awaits_record(self, doubts: Sequence[Doubt]) -> bool:
+        """Whether another run computes an evaluation, and will soon have stored from what."""
+        begun = {each.evaluation.id for each in doubts if each.record is None and each.evaluation.status == "running"}
+        return bool(begun and self.store.others_at(begun))
 
     def _bring_back(self, doubts: Sequence[Doubt]) -> bool:
         """Restores evaluations that were set aside but match today's files, as after going back a version."""

@@ -135,6 +135,9 @@ def test_every_foreign_key_is_there(empty_url: str) -> None:
         ("metrics", "evaluation_id", "evaluations", "CASCADE"),
         ("evaluation_records", "evaluation_id", "evaluations", "CASCADE"),
         ("certificates", "evaluation_id", "evaluations", "CASCADE"),
+        ("leases", "evaluation_id", "evaluations", "CASCADE"),
+        ("leases", "run_id", "runs", "CASCADE"),
+        ("item_leases", "run_id", "runs", "CASCADE"),
     }
 
 
