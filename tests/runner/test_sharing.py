@@ -6,9 +6,10 @@ import json
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -311,3 +312,93 @@ def test_a_cell_that_fails_in_one_run_is_computed_by_the_other(together: Togethe
         "toy on toy-all: failed RuntimeError: this machine has a broken network"
     ]
     assert together.outputs("toy-all").shape == (1500, 10)
+
+
+# Runs with other files or versions ---------------------------------------------------------------------------------
+
+
+def foreign_record(store: Store, evaluation_id: int) -> dict[str, Any]:
+    """The record of a run with another version of torch."""
+    content = store.records([evaluation_id])[evaluation_id][0].content
+    return {**content, "libraries": {**content["libraries"], "torch": "1.0"}}
+
+
+class Visits(list[Callable[[], None]]):
+    """What happens while a network computes, once each; no part of its definition."""
+
+    def spec(self) -> dict[str, Any]:
+        return {}
+
+
+VISITS = Visits()
+
+
+class Visited(ToyNetwork):
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        while VISITS:
+            VISITS.pop()()
+        return super().forward(images)
+
+
+def test_what_two_versions_computed_together_is_checked_by_the_next_run(together: Together) -> None:
+    made = toy_catalog(toy_model(classifier_loader=lambda: Visited(0)), toy_setting())
+    together.run(made, ["toy"], ["toy-all"])
+    with Store.open(together.url, "write") as store:
+        (evaluation,) = store.evaluations()
+        foreign = foreign_record(store, evaluation.id)
+        store.hide_evaluation(evaluation.id)
+        store.purge_hidden()
+
+    def visit() -> None:
+        with Store.open(together.url, "write") as store:
+            (evaluation,) = store.evaluations()
+            store.add_records({evaluation.id: foreign}, metrics=False)
+
+    VISITS.append(visit)
+    assert together.run(made, ["toy"], ["toy-all"]).ok
+    assert not VISITS
+    WORK.clear()
+    report = together.run(made, ["toy"], ["toy-all"])
+    (check,) = report.checks
+    assert check.result == "equal"
+    assert check.because[0].startswith("torch ")
+    assert 0 < WORK["images through networks"] < 100
+    assert together.run(made, ["toy"], ["toy-all"]).checks == []
+
+
+def test_a_result_that_another_version_completed_meanwhile_is_not_taken_as_it_is(
+    together: Together, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("testbed.runner.inline.LOOK_SECONDS", 0.2)
+    made = toy_catalog(toy_model(), toy_setting())
+    together.run(made, ["toy"], ["toy-all"])
+    with Store.open(together.url, "write") as store:
+        (evaluation,) = store.evaluations()
+        foreign = foreign_record(store, evaluation.id)
+        with store.writing() as session:
+            session.execute(sa.text("CREATE TABLE kept AS SELECT * FROM output_chunks"))
+            session.execute(sa.text("DELETE FROM output_chunks"))
+            session.execute(sa.text("DELETE FROM evaluation_records"))
+            session.execute(sa.text("UPDATE evaluations SET status = 'running'"))
+    other = elsewhere(together.url, timedelta(0), 0, 600)
+
+    def complete() -> None:
+        time.sleep(1.5)
+        with Store.open(together.url, "write") as store:
+            with store.writing() as session:
+                session.execute(sa.text("INSERT INTO output_chunks SELECT * FROM kept"))
+            store.add_records({evaluation.id: foreign})
+            with store.writing() as session:
+                session.execute(sa.text("UPDATE evaluations SET status = 'complete'"))
+            store.run_id = other
+            store.end_run("complete")
+
+    thread = threading.Thread(target=complete)
+    thread.start()
+    report = together.run(made, ["toy"], ["toy-all"])
+    thread.join()
+    assert not report.ok
+    assert "another run computed it meanwhile, but torch 1.0 → " in report.outcomes[0].reason
+    again = together.run(made, ["toy"], ["toy-all"])
+    assert again.ok
+    assert [each.result for each in again.checks] == ["equal"]
