@@ -210,10 +210,16 @@ class Evaluations(Outputs, Leases):
             )
 
     def evaluations(
-        self, models: Iterable[str] | None = None, eval_settings: Iterable[str] | None = None, hidden: bool = False
+        self,
+        models: Iterable[str] | None = None,
+        eval_settings: Iterable[str] | None = None,
+        hidden: bool = False,
+        statuses: Iterable[Status] | None = None,
     ) -> list[Evaluation]:
         """The evaluations of the given models on the given settings (None means all), oldest first."""
         statement = with_names().where((EvaluationRow.hidden_at.is_not(None)) == hidden).order_by(EvaluationRow.id)
+        if statuses is not None:
+            statement = statement.where(EvaluationRow.status.in_(list(statuses)))
         if models is not None:
             statement = statement.where(ModelRow.name.in_(list(models)))
         if eval_settings is not None:

@@ -33,7 +33,8 @@ class RunInfo:
     Attributes:
         outcome: How it ended: ``"complete"``, ``"incomplete"``, ``"interrupted"``, ``"failed"`` or ``"lost"`` (without
             a word); None while it is under way.
-        silent: How long it has not been heard of, while it is under way.
+        silent: How long it has not been heard of.
+        age: How long ago it began.
         cells: Status → the number of evaluations that it was the last to begin.
     """
 
@@ -45,6 +46,7 @@ class RunInfo:
     ended_at: datetime | None
     outcome: str | None
     silent: timedelta
+    age: timedelta
     cells: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -217,6 +219,7 @@ class Leases(StoreBase):
                     ended_at=row.ended_at or (row.beat_at if row.id in dead else None),
                     outcome="lost" if row.id in dead else row.outcome,
                     silent=moment - row.beat_at,
+                    age=moment - row.started_at,
                     cells=cells.get(row.id, {}),
                 )
                 for row in rows

@@ -101,6 +101,12 @@ class Results(StoreBase):
         with self.reading() as session:
             return {name: bool(sampled) for name, sampled in session.execute(statement)}
 
+    def count_complete(self) -> int:
+        """The number of visible evaluations that are complete."""
+        chosen = sa.select(sa.func.count()).where(EvaluationRow.status == "complete", EvaluationRow.hidden_at.is_(None))
+        with self.reading() as session:
+            return int(session.scalar(chosen) or 0)
+
     def model_facts(self) -> list[ModelFacts]:
         """Each visible model, by name."""
         columns = (ModelRow.name, ModelRow.model_type, ModelRow.parameters, ModelRow.created_at)

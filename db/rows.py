@@ -74,6 +74,7 @@ def entity(row: EvaluationRow, model: str, eval_setting: str) -> Evaluation:
         hidden=row.hidden_at is not None,
         environment=row.environment,
         identity=row.identity,
+        run_id=row.run_id,
     )
 
 

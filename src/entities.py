@@ -161,6 +161,7 @@ class Evaluation:
 
     Attributes:
         identity: The content of the fingerprint, with large parts as digests; `Store.identity` has the full content.
+        run_id: The run that was the last to begin it, if that is known.
     """
 
     id: int
@@ -183,6 +184,7 @@ class Evaluation:
     hidden: bool
     environment: dict[str, Any] | None = field(default=None, compare=False)
     identity: dict[str, Any] | None = field(default=None, compare=False)
+    run_id: int | None = field(default=None, compare=False)
 
     @property
     def root(self) -> int:

@@ -11,6 +11,7 @@ from testbed.cli import edit, files
 from testbed.cli.analyses import ACTIONS as ANALYSES
 from testbed.cli.analyses import analysis_options
 from testbed.cli.edit import MODEL, SETTING
+from testbed.cli.status import status
 from testbed.cli.upkeep import ACTIONS as UPKEEP
 from testbed.cli.upkeep import salvage, upgrade, upkeep_options
 from testbed.console.options import (
@@ -57,6 +58,11 @@ def _with_full_path(word: str) -> str:
     nargs=2,
     metavar="A B",
     help="Show what differs between two evaluations (by id), an evaluation and 'today', or MODEL SETTING and today.",
+)
+@click.option(
+    "--status",
+    is_flag=True,
+    help="Show the runs on the store, on all machines, and what is under way, was stopped or has failed.",
 )
 @click.option("--slices", is_flag=True, help="With --print-eval: also the metrics of slices, such as each class.")
 @click.option("--list-models-db", is_flag=True, help="List the models in the store.")
@@ -303,6 +309,7 @@ _ACTIONS: dict[str, Any] = {
     "restore_eval_setting": lambda given: edit.restore(SETTING, given["restore_eval_setting"], given),
     "restore_evaluation": edit.restore_evaluation,
     "purge": edit.purge,
+    "status": status,
     "print_eval": _print_eval,
     "why": _why,
     "list_models_db": lambda given: _list_db(MODEL, given),

@@ -1,0 +1,130 @@
+"""``db.py --status``: the runs on a store, and the cells that are under way, were stopped, or have failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.console.output import count, print_json, table
+
+if TYPE_CHECKING:
+    from testbed.db.leases import RunInfo
+    from testbed.entities import Evaluation
+
+ENDED = 10  # of the runs that have ended, and of the cells of each kind, so many are shown
+SILENT = timedelta(seconds=25)  # a run that is well gives a sign of life every ten seconds
+WIDTH = 60
+
+
+def status(given: dict[str, Any]) -> int:
+    """Prints the state of the store."""
+    from testbed.db.store import Store
+
+    with Store.open(given["db_url"]) as store:
+        runs = store.runs()
+        open_ones = store.evaluations(statuses=("running", "failed"))
+        complete = store.count_complete()
+    alive = {run.id for run in runs if run.outcome is None}
+    failed = [each for each in open_ones if each.status == "failed"]
+    running = [each for each in open_ones if each.status == "running" and each.run_id in alive]
+    stopped = [each for each in open_ones if each.status == "running" and each.run_id not in alive]
+    if given["as_json"]:
+        cells = {"complete": complete, "running": len(running), "stopped": len(stopped), "failed": len(failed)}
+        parts = {"stopped": stopped, "failed": failed, "running": running}
+        told = {name: [_as_json(each) for each in chosen] for name, chosen in parts.items()}
+        print_json({"runs": [_run_as_json(run) for run in runs], "cells": cells, **told})
+        return 0
+    _print_runs(runs)
+    counts = [
+        f"{complete:,} complete",
+        f"{len(running):,} running",
+        f"{len(stopped):,} stopped",
+        f"{len(failed):,} failed",
+    ]
+    click.echo(f"{count(complete + len(open_ones), 'cell')}: {', '.join(counts)}")
+    _print_cells("stopped; the same command resumes them", stopped)
+    _print_cells("failed; the same command tries them again", failed)
+    return 0
+
+
+def _print_runs(runs: Sequence[RunInfo]) -> None:
+    ended = [run for run in runs if run.outcome is not None]
+    left_out = ended[:-ENDED]
+    shown = [run for run in runs if run not in left_out]
+    if not shown:
+        click.echo("no run is recorded in this store")
+        return
+    if left_out:
+        click.echo(f"{count(len(left_out), 'earlier run')} left out; --json has all", err=True)
+    rows = [
+        [
+            str(run.id),
+            run.machine,
+            str(run.process),
+            _state(run),
+            _local(run.started_at),
+            _length((run.ended_at or run.started_at + run.age) - run.started_at),
+            " ".join(f"{number} {what}" for what, number in sorted(run.cells.items())),
+            run.command if len(run.command) <= WIDTH else f"{run.command[: WIDTH - 1]}…",
+        ]
+        for run in shown
+    ]
+    click.echo(
+        table(["run", "machine", "process", "state", "began", "for", "cells begun last", "command"], rows, (0, 2, 5))
+    )
+    click.echo()
+
+
+def _print_cells(title: str, cells: Sequence[Evaluation]) -> None:
+    if not cells:
+        return
+    click.echo(f"{title}:")
+    for each in cells[-ENDED:]:
+        run = f" (run {each.run_id})" if each.run_id is not None else ""
+        click.echo(f"  {each.model} on {each.eval_setting}{run}{f': {each.error}' if each.error else ''}")
+    if len(cells) > ENDED:
+        click.echo(f"  and {len(cells) - ENDED:,} more")
+
+
+def _state(run: RunInfo) -> str:
+    if run.outcome is not None:
+        return run.outcome
+    return "running" if run.silent < SILENT else f"silent for {_length(run.silent)}"
+
+
+def _length(span: timedelta) -> str:
+    seconds = max(0, round(span.total_seconds()))
+    if seconds < 120:
+        return f"{seconds} s"
+    return f"{seconds // 60} min" if seconds < 7200 else f"{seconds // 3600} h"
+
+
+def _local(moment: datetime) -> str:
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _run_as_json(run: RunInfo) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "machine": run.machine,
+        "process": run.process,
+        "command": run.command,
+        "state": run.outcome or "running",
+        "began": run.started_at.isoformat(),
+        "ended": run.ended_at.isoformat() if run.ended_at else None,
+        "silent_seconds": None if run.outcome else round(run.silent.total_seconds(), 1),
+        "cells": dict(run.cells),
+    }
+
+
+def _as_json(each: Evaluation) -> dict[str, Any]:
+    return {
+        "evaluation": each.id,
+        "model": each.model,
+        "eval_setting": each.eval_setting,
+        "run": each.run_id,
+        "reason": each.error,
+    }
