@@ -19,6 +19,8 @@ from testbed.errors import MissingExtraError, StoreError
 
 Mode = Literal["read", "write"]
 
+CONNECTIONS = 4  # of a process to a Postgres server, at most
+
 
 def connect(url: URL, mode: Mode | Literal["create"]) -> Engine:
     """An engine for a mode; ``"create"`` may create a SQLite file."""
@@ -65,7 +67,14 @@ def _postgres_engine(url: URL) -> Engine:
     except ImportError:
         raise MissingExtraError("psycopg", "postgres", "a Postgres store") from None
     arguments: dict[str, Any] = {"connect_timeout": 10}
-    engine = sa.create_engine(url, pool_pre_ping=True, connect_args=arguments, json_serializer=_to_json)
+    engine = sa.create_engine(
+        url,
+        pool_pre_ping=True,  # after a restart of the server, connections that are lost are made anew
+        pool_size=CONNECTIONS,
+        max_overflow=0,
+        connect_args=arguments,
+        json_serializer=_to_json,
+    )
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:

@@ -13,7 +13,13 @@ from sqlalchemy import exc
 from sqlalchemy.engine import URL
 
 from testbed.db.urls import display_url
-from testbed.errors import ReadOnlyStoreError, StoreError, StoreFullError
+from testbed.errors import (
+    ReadOnlyStoreError,
+    StoreConflictError,
+    StoreError,
+    StoreFullError,
+    StoreUnreachableError,
+)
 
 _KEEPS = "Nothing that was stored before is lost."
 _SMALL = 256 * 1024  # SQLite needs some room beside the file to read and write it; with less, a disk counts as full
@@ -34,7 +40,8 @@ _NO_VALUE = ("isoformat", "datetime string")
 _FULL = ("53100",)
 _READ_ONLY = ("25006", "42501")
 _CONFLICT = ("40001", "40P01")
-_UNREACHABLE = ("08", "28", "3D", "57P")  # prefixes: the connection, the login, the database, a server shutting down
+_GONE = ("08", "57P")  # prefixes: the connection, a server that shuts down or starts
+_REFUSED = ("28", "3D")  # the login, the database
 
 
 @contextmanager
@@ -61,8 +68,9 @@ def clear_errors(url: URL) -> Iterator[None]:
         ):
             raise
         raise StoreError(_damaged(display_url(url), _first_line(str(error)))) from error
-    except (sqlite3.Error, OSError) as error:
-        clear = explain(error, url)
+    except Exception as error:  # of the drivers themselves, where they are used without SQLAlchemy
+        ours = isinstance(error, sqlite3.Error | OSError) or type(error).__module__.partition(".")[0] == "psycopg"
+        clear = explain(error, url) if ours else None
         if clear is None:
             raise
         raise clear from error
@@ -79,12 +87,13 @@ def explain(error: BaseException | None, url: URL) -> StoreError | None:
     if state in _READ_ONLY:
         return _read_only(text, where)
     if state in _CONFLICT:
-        return StoreError(
+        return StoreConflictError(
             f"another program changed the same rows of {where} at the same moment. {_KEEPS} Run the command again."
         )
     lost = state is None and type(error).__name__ in ("OperationalError", "InterfaceError")
-    if lost or isinstance(error, OSError) or (state or "").startswith(_UNREACHABLE):
-        return StoreError(f"the store {where} cannot be reached: {_first_line(text)}")
+    if lost or isinstance(error, OSError) or (state or "").startswith((*_GONE, *_REFUSED)):
+        kind = StoreError if (state or "").startswith(_REFUSED) else StoreUnreachableError
+        return kind(f"the store {where} cannot be reached: {_first_line(text)}")
     return None
 
 

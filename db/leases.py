@@ -264,7 +264,7 @@ def _dead(session: Session, run_ids: Iterable[int]) -> set[int]:
     wanted = set(run_ids)
     if not wanted:
         return set()
-    last = _clock(session) - EXPIRES
+    last = _last_sign(session)
     rows = session.scalars(sa.select(RunRow).where(RunRow.id.in_(wanted)))
     alive = {
         row.id
@@ -274,6 +274,16 @@ def _dead(session: Session, run_ids: Iterable[int]) -> set[int]:
         and not has_ended(Whereabouts(row.machine, row.place, row.process, row.process_start))
     }
     return wanted - alive
+
+
+def _last_sign(session: Session) -> datetime:
+    """Who has not been heard of since then is dead. Nobody could be heard of while the server was down."""
+    moment = _clock(session)
+    if session.get_bind().dialect.name == "postgresql":
+        started = session.scalar(sa.text("SELECT pg_postmaster_start_time() AT TIME ZONE 'UTC'"))
+        if moment - started.replace(tzinfo=UTC) < EXPIRES:
+            return datetime.min.replace(tzinfo=UTC)
+    return moment - EXPIRES
 
 
 def _bury(session: Session, run_ids: Iterable[int]) -> set[int]:

@@ -23,11 +23,13 @@ from testbed.db.removal import Removal
 from testbed.db.repair import Repair
 from testbed.db.results import Results
 from testbed.db.sample_rows import SampleRows
+from testbed.db.steady import steady
 from testbed.db.urls import display_url, full_url, resolve_url
 from testbed.db.values import Values
 from testbed.paths import ENV_PAYLOADS
 
 
+@steady(but=("reading", "writing", "close", "beat"))
 class Store(Names, Evaluations, Records, Values, ItemValues, SampleRows, Results, Removal, Repair):
     """Everything that was evaluated: models, settings, samples, outputs, scores, metrics."""
 

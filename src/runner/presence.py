@@ -14,7 +14,7 @@ from testbed.db.store import Store
 
 log = logging.getLogger("testbed")
 
-_PASSWORD = re.compile(r"(://[^/\s:@]*):[^@\s]*@")
+_PASSWORD = re.compile(r"(://[^/\s:@]*:)[^@\s]*(?=@)|([?&](?:ssl)?password=)[^&\s'\"]*", re.IGNORECASE)
 
 
 class Presence:
@@ -34,7 +34,7 @@ class Presence:
         self._thread = threading.Thread(target=self._beat, name="presence", daemon=True)
 
     def __enter__(self) -> Presence:
-        self.store.begin_run(_PASSWORD.sub(r"\1:***@", shlex.join(sys.argv)))
+        self.store.begin_run(_PASSWORD.sub(r"\1\2***", shlex.join(sys.argv)))
         self._thread.start()
         return self
 

@@ -38,6 +38,7 @@ def work(channel: RemoteChannel, device: str) -> bool:
 def _work(channel: RemoteChannel, job: Job, device: str) -> None:
     import torch
 
+    from testbed.db.steady import patiently
     from testbed.db.store import Store
     from testbed.registry import registry
     from testbed.work.worker import Worker
@@ -47,7 +48,7 @@ def _work(channel: RemoteChannel, job: Job, device: str) -> None:
         log.setLevel(logging.DEBUG)
     settle(device, job.threads)
     registry.load(job.options.plugins)
-    with Store.open(job.db_url, "write", job.options.payload_url) as store, torch.no_grad():
+    with patiently(lambda: Store.open(job.db_url, "write", job.options.payload_url)) as store, torch.no_grad():
         Worker(job, registry, store, channel, device).run()
 
 

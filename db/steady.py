@@ -1,0 +1,87 @@
+"""Operations that outlast a server that restarts: each is done again until the database answers.
+
+Every operation of a store is a transaction, or several that may each be done twice. One that was cut off has changed
+nothing, or is found done when it is done again.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from inspect import isgeneratorfunction
+from types import FunctionType
+from typing import Any, TypeVar
+
+from testbed.errors import StoreConflictError, StoreUnreachableError
+
+log = logging.getLogger("testbed")
+
+PATIENCE_SECONDS = 300.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
+
+T = TypeVar("T")
+_inside = threading.local()  # an operation may consist of others, and only the outermost one is repeated
+
+
+def patiently(operation: Callable[[], T]) -> T:
+    """Does something with a store, again and again while the server does not answer.
+
+    Raises:
+        StoreUnreachableError: If it has not answered for five minutes.
+        StoreConflictError: If other programs have been in the way for as long.
+    """
+    if getattr(_inside, "active", False):
+        return operation()
+    _inside.active = True
+    try:
+        return _repeat(operation)
+    finally:
+        _inside.active = False
+
+
+def _repeat(operation: Callable[[], T]) -> T:
+    deadline, pause = 0.0, FIRST_PAUSE
+    while True:
+        try:
+            return operation()
+        except (StoreUnreachableError, StoreConflictError) as error:
+            if not deadline:
+                deadline = time.monotonic() + PATIENCE_SECONDS
+                if isinstance(error, StoreUnreachableError):
+                    log.warning("%s; trying again for %d minutes", error, PATIENCE_SECONDS // 60)
+            if time.monotonic() + pause > deadline:
+                raise
+        time.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def steady(but: Collection[str]) -> Callable[[type[T]], type[T]]:
+    """Makes the public methods of a class patient, those of its bases too.
+
+    Args:
+        but: The methods to leave as they are. Generators are left in any case: what they have given out is given.
+    """
+
+    def decorate(kind: type[T]) -> type[T]:
+        for name in dir(kind):
+            method = getattr(kind, name)
+            plain = isinstance(method, FunctionType) and not isgeneratorfunction(method)
+            if plain and not name.startswith("_") and name not in but:
+                setattr(kind, name, _patient(method))
+        return kind
+
+    return decorate
+
+
+def _patient(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def call(*arguments: Any, **named: Any) -> Any:
+        # What can be read once only must be there for the second time.
+        kept = [list(each) if isinstance(each, Iterator) else each for each in arguments]
+        also = {name: list(each) if isinstance(each, Iterator) else each for name, each in named.items()}
+        return patiently(lambda: method(*kept, **also))
+
+    return call

@@ -1,0 +1,126 @@
+"""A Postgres server that restarts in the middle of a run: nothing is lost, and the run ends well."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import postgres_server
+import psycopg
+import pytest
+import torch
+from toy import WORK, ToyNetwork, toy_catalog, toy_model, toy_setting
+
+from testbed.db import leases, steady
+from testbed.db.store import Store
+from testbed.errors import StoreUnreachableError
+from testbed.graph.options import RunOptions
+from testbed.runner.progress import SilentProgress
+from testbed.runner.run import run
+
+FORK = multiprocessing.get_context("fork")
+COUNT = 4000
+
+
+class SlowNetwork(ToyNetwork):
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        time.sleep(0.05)
+        return super().forward(images)
+
+
+def made() -> Any:
+    return toy_catalog(toy_model(classifier_loader=lambda: SlowNetwork(0)), toy_setting(count=COUNT))
+
+
+def chunks_stored(url: str) -> int:
+    with psycopg.connect(url) as connection:
+        found = connection.execute("SELECT count(*) FROM output_chunks").fetchone()
+        return int(found[0]) if found else 0
+
+
+def wait_for(condition: Any, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_runs_go_on_when_the_server_restarts(tmp_path: Path, mode: str) -> None:
+    """Two runs that share the work; the server is down for some seconds."""
+
+    def child(number: int, url: str) -> None:
+        report = run(made(), RunOptions(db_url=url, executor="inline"), ["toy"], ["toy-all"], SilentProgress())
+        told = {"ok": report.ok, "images": WORK["images through networks"], "ends": [str(e) for e in report.outcomes]}
+        (tmp_path / f"{number}.json").write_text(json.dumps(told))
+
+    with postgres_server.own_server() as server:
+        Store.create(server.url).close()
+        runs = [FORK.Process(target=child, args=(number, server.url)) for number in range(2)]
+        for each in runs:
+            each.start()
+        wait_for(lambda: chunks_stored(server.url) >= 2)
+        server.stop(mode)
+        time.sleep(2)
+        server.start()
+        for each in runs:
+            each.join(120)
+        assert [each.exitcode for each in runs] == [0, 0]
+        told = [json.loads((tmp_path / f"{number}.json").read_text()) for number in range(2)]
+        assert all(each["ok"] for each in told), told
+        assert sum(each["images"] for each in told) == COUNT
+        with Store.open(server.url) as store:
+            assert [each.outcome for each in store.runs()] == ["complete", "complete"]
+            (evaluation,) = store.evaluations()
+            logits = store.read_outputs(evaluation.id, "logits")
+    quiet = str(tmp_path / "quiet.db")
+    run(made(), RunOptions(db_url=quiet, executor="inline"), ["toy"], ["toy-all"], SilentProgress())
+    with Store.open(quiet) as store:
+        np.testing.assert_array_equal(logits, store.read_outputs(1, "logits"))
+
+
+def test_whoever_was_silent_because_the_server_was_down_is_not_taken_for_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    with postgres_server.own_server() as server, Store.create(server.url) as store:
+        run_id = store.begin_run("eval.py")
+        with store.writing() as session:
+            row = session.get_one(leases.RunRow, run_id)
+            row.place = "another machine"
+            row.beat_at -= leases.EXPIRES * 2
+        assert [each.outcome for each in store.runs()] == [None]
+        monkeypatch.setattr(leases, "EXPIRES", leases.EXPIRES / 1000)
+        time.sleep(0.1)
+        assert [each.outcome for each in store.runs()] == ["lost"]
+
+
+def test_a_server_that_does_not_come_back_is_an_error_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steady, "PATIENCE_SECONDS", 2.0)
+    with postgres_server.own_server() as server, Store.create(server.url) as store:
+        server.stop("fast")
+        began = time.monotonic()
+        with pytest.raises(StoreUnreachableError, match="cannot be reached"):
+            store.evaluations()
+        assert time.monotonic() - began > 1
+        began = time.monotonic()
+        with pytest.raises(StoreUnreachableError):  # a wrong address should be told at once
+            Store.open(server.url)
+        assert time.monotonic() - began < 1
+
+
+def test_what_can_be_read_once_is_there_for_the_second_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    with postgres_server.own_server() as server, Store.create(server.url) as store:
+        calls: list[list[int]] = []
+        whole = type(store).reading
+
+        def cut_off(self: Store) -> Any:
+            calls.append([])
+            if len(calls) == 1:
+                raise StoreUnreachableError("gone")
+            return whole(self)
+
+        monkeypatch.setattr(type(store), "reading", cut_off)
+        assert store.stored_ranges(iter([1, 2])) == {1: [], 2: []}
+        assert len(calls) == 2
