@@ -96,15 +96,18 @@ def _is_new(url: URL) -> bool:
 
 
 def upgrade(url: str | None = None) -> tuple[str | None, str]:
-    """Brings a store to this testbed's schema version.
+    """Brings a store to this testbed's schema version; makes one in an empty Postgres database.
 
     Returns:
-        The version before and after.
+        The version before, None for a new store, and after.
 
     Raises:
         SchemaError: If the database is not a store, or newer than this testbed.
     """
     resolved = resolve_url(url)
+    if resolved.get_backend_name() != "sqlite" and _is_new(resolved):
+        Store.create(url).close()
+        return None, migrations.HEAD
     probe = connect(resolved, "read")
     with clear_errors(resolved), probe.connect() as connection:
         revision = schema.current_revision(connection)

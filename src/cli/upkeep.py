@@ -46,7 +46,11 @@ _OPTIONS = (
         metavar="NEW",
         help="Copy what can be read of a damaged SQLite store to a new one, and repair that.",
     ),
-    click.option("--upgrade", is_flag=True, help="Upgrade the store to this version's schema."),
+    click.option(
+        "--upgrade",
+        is_flag=True,
+        help="Upgrade the store to this version's schema; make one in an empty Postgres database.",
+    ),
 )
 
 
@@ -113,7 +117,9 @@ def upgrade(given: dict[str, Any]) -> int:
     from testbed.db.store import upgrade as to_head
 
     before, after = to_head(given["db_url"])
-    said = "already up to date" if before == after else f"upgraded from {before}"
+    said = (
+        "it was made now" if before is None else "already up to date" if before == after else f"upgraded from {before}"
+    )
     click.echo(f"the store has schema version {after}; {said}")
     return 0
 
