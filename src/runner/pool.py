@@ -12,6 +12,7 @@ from testbed.graph.passes import Job, Shard
 from testbed.models.base.capability import DEVICE, NETWORK
 from testbed.reading import Read
 from testbed.registry.parcel import Parcel
+from testbed.runner.interrupts import Interrupts
 from testbed.runner.progress import Progress
 from testbed.runner.scheduler import Scheduler, Wait
 
@@ -19,6 +20,7 @@ from testbed.runner.scheduler import Scheduler, Wait
 # shard counts as IDLE_DEATH deaths; while shards are computed, the cell that kills its workers is given up eventually.
 MAX_DEATHS = 12
 IDLE_DEATH = 4
+HEED_SECONDS = 0.5  # how often to look whether there was a Ctrl-C
 LOOK_SECONDS = 2.0  # how often to look what has become of shards that other runs compute
 STOP_SECONDS = 60.0  # how long workers may take to store their outputs after an interrupt
 
@@ -139,14 +141,12 @@ class Pool:
             KeyboardInterrupt: After the workers have ended, when the user interrupts.
         """
         try:
-            for slot, device in enumerate(self.transport.devices):
-                if _resource(device) in self._needed:
-                    self._start(slot)
-            while self._working:
-                self._serve(self._look())
-        except KeyboardInterrupt:
-            self._stop_gently()
-            raise
+            with Interrupts() as interrupts:
+                try:
+                    self._work(interrupts)
+                except KeyboardInterrupt:
+                    self._stop_gently()
+                    raise
         finally:
             self.transport.close()
         if self._fatal is not None:
@@ -154,7 +154,15 @@ class Pool:
         if not self.scheduler.finished:
             raise RunError(f"all workers ended before the work was done: {self._why_lost()}")
 
-    def _serve(self, seconds: float | None = None) -> None:
+    def _work(self, interrupts: Interrupts) -> None:
+        for slot, device in enumerate(self.transport.devices):
+            if _resource(device) in self._needed:
+                self._start(slot)
+        while self._working:
+            self._serve(min(self._look(), HEED_SECONDS))
+            interrupts.heed()
+
+    def _serve(self, seconds: float) -> None:
         """Handles messages from workers."""
         for message in self.transport.wait(seconds):
             if isinstance(message, Ended):
@@ -163,10 +171,10 @@ class Pool:
                 handler: Callable[..., None] = getattr(self, f"_on_{message.kind}")
                 handler(message.slot, *message.arguments)
 
-    def _look(self) -> float | None:
+    def _look(self) -> float:
         """Looks for shards that other runs no longer compute; returns in how many seconds to do so again."""
         if self._stopping or not self.scheduler.held:
-            return None
+            return LOOK_SECONDS
         if (left := self._looked + LOOK_SECONDS - time.monotonic()) > 0:
             return left
         if self.events.resume():

@@ -1,0 +1,221 @@
+"""Faults on purpose: runs that share a store, and processes that are killed at random moments; prints what was counted.
+
+    python benchmarks/soak.py together [--runs 8] [--rounds 3] [--server postgresql://USER@HOST/postgres]
+    python benchmarks/soak.py kills [--kills 200] [--runs 2] [--server …]
+
+``together`` starts runs of overlapping requests at once and counts the images that go through networks: each must go
+once. ``kills`` kills -9 drivers, workers and data workers until each request is complete, and compares all outputs with
+those of an undisturbed run, bit by bit. On SQLite, or on databases of their own on a Postgres server. Nothing is
+timed. Ends with 1 if anything is not as it should be.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import numpy as np
+
+from testbed.db.store import Store
+
+EVAL = Path(__file__).parent.parent / "eval.py"
+WORLD = Path(__file__).parent / "soak_world.py"
+COUNT, MODELS, SETTINGS = 2048, ("soak-a", "soak-b", "soak-c"), ("soak", "soak-dark", "soak-half")
+END_SECONDS = 5.0  # after which no process may be left
+
+
+class Round:
+    """One store, and the runs on it."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        folder.mkdir()
+        self.folder = folder
+        self.url = url
+        self.name = uuid.uuid4().hex
+        self.errors: list[str] = []
+
+    def start(self, models: list[str], settings: list[str], batch_size: int = 64) -> subprocess.Popen[bytes]:
+        """Starts a run, with two workers that have a data worker each."""
+        words = [sys.executable, str(EVAL), "--plugin", str(WORLD), "--models", *models, "--eval-settings", *settings]
+        words += ["--db-url", self.url, "--cpu-processes", "2", "--workers", "1", "--batch-size", str(batch_size)]
+        variables = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "SOAK_FOLDER": str(self.folder)}
+        environment = {**os.environ, **variables, "SOAK_ROUND": self.name}
+        log = (self.folder / f"log-{uuid.uuid4().hex[:8]}").open("wb")
+        return subprocess.Popen(words, env=environment, stdout=log, stderr=log, start_new_session=True)
+
+    def processes(self) -> list[int]:
+        """All processes of this round's runs, whoever started them."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if f"SOAK_ROUND={self.name}".encode() in (folder / "environ").read_bytes():
+                    found.append(int(folder.name))
+        return found
+
+    def images(self) -> int:
+        """How many images went through networks, each once for each model and setting."""
+        counted = self.folder / "images"
+        return sum(map(int, counted.read_text().split())) if counted.exists() else 0
+
+    def outputs(self) -> dict[tuple[str, str], np.ndarray]:
+        """All complete outputs; notes evaluations that are doubled or open."""
+        found: dict[tuple[str, str], np.ndarray] = {}
+        with Store.open(self.url) as store:
+            for each in store.evaluations():
+                key = (each.model, each.eval_setting)
+                if key in found:
+                    self.errors.append(f"{key} is there twice")
+                if each.status != "complete":
+                    self.errors.append(f"{key} is {each.status}: {each.error}")
+                else:
+                    found[key] = store.read_outputs(each.id, "logits")
+            self.errors += store.check()
+        return found
+
+    def check_ended(self) -> None:
+        """Notes processes that are left after the runs."""
+        deadline = time.monotonic() + END_SECONDS
+        while (left := self.processes()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        for process in left:
+            self.errors.append(f"process {process} is left")
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def database(server: str | None, folder: Path) -> Iterator[str]:
+    """The URL of a new store."""
+    if server is None:
+        yield str(folder / f"{uuid.uuid4().hex[:8]}.db")
+        return
+    import psycopg
+
+    name = f"testbed_soak_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+        try:
+            yield f"{server.rpartition('/')[0]}/{name}"
+        finally:
+            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def differing(found: dict[tuple[str, str], np.ndarray], expected: dict[tuple[str, str], np.ndarray]) -> list[str]:
+    """The cells of the first that the second one has not, or has otherwise."""
+    return [f"{key} differs" for key, values in found.items() if not np.array_equal(values, expected[key])]
+
+
+def quiet(folder: Path) -> dict[tuple[str, str], np.ndarray]:
+    """The outputs of an undisturbed run."""
+    alone = Round(folder / "quiet", str(folder / "quiet.db"))
+    if alone.start(list(MODELS), list(SETTINGS)).wait() != 0:
+        raise click.ClickException("the undisturbed run failed")
+    return alone.outputs()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """See the module."""
+
+
+@main.command()
+@click.option("--runs", default=8, show_default=True)
+@click.option("--rounds", default=3, show_default=True)
+@click.option("--server", help="A Postgres server on which databases may be made.")
+@click.option("--seed", default=0, show_default=True)
+def together(runs: int, rounds: int, server: str | None, seed: int) -> None:
+    """Runs of overlapping requests at once."""
+    draw, errors = random.Random(seed), []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        expected = quiet(folder)
+        for number in range(rounds):
+            with database(server, folder) as url:
+                one = Round(folder / f"round-{number}", url)
+                requests = [(draw.sample(MODELS, draw.randint(1, 3)), draw.sample(SETTINGS, 2)) for _ in range(runs)]
+                processes = [one.start(*each, draw.choice([64, 96])) for each in requests]
+                codes = Counter(process.wait() for process in processes)
+                one.check_ended()
+                found = one.outputs()
+                wanted = {(model, setting) for models, settings in requests for model in models for setting in settings}
+                whole, images = COUNT * len(wanted), one.images()
+                one.errors += differing(found, expected)
+                one.errors += [f"{key} is missing" for key in wanted - found.keys()]
+                one.errors += [f"{count} runs ended with {code}" for code, count in codes.items() if code]
+                if images != whole:
+                    one.errors.append(f"{images:,} images went through networks")
+                click.echo(
+                    f"round {number + 1}: {runs} runs asked for {sum(len(m) * len(s) for m, s in requests)} cells,"
+                    f" {len(wanted)} different ones: {whole:,} images; {images:,} computed; {len(one.errors)} errors"
+                )
+                errors += one.errors
+    _end(errors)
+
+
+@main.command()
+@click.option("--kills", default=200, show_default=True)
+@click.option("--runs", default=2, show_default=True, help="Runs of the same request at once.")
+@click.option("--server", help="A Postgres server on which databases may be made.")
+@click.option("--seed", default=0, show_default=True)
+def kills(kills: int, runs: int, server: str | None, seed: int) -> None:
+    """Kills processes at random moments."""
+    draw, errors = random.Random(seed), []
+    killed: Counter[str] = Counter()
+    rounds = again = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        expected = quiet(folder)
+        while killed.total() < kills:
+            rounds += 1
+            with database(server, folder) as url:
+                one = Round(folder / f"round-{rounds}", url)
+                drivers: list[subprocess.Popen[bytes]] = []
+                while not any(each.poll() == 0 for each in drivers):
+                    gone = [each for each in drivers if each.poll() is not None]
+                    one.errors += [f"a run ended with {each.returncode}" for each in gone if each.returncode > 0]
+                    drivers = [each for each in drivers if each not in gone]
+                    while len(drivers) < runs:
+                        drivers.append(one.start(list(MODELS), list(SETTINGS)))
+                    time.sleep(draw.uniform(0.2, 4.0))
+                    if killed.total() < kills and (victims := one.processes()):
+                        victim = draw.choice(victims)
+                        with contextlib.suppress(OSError):
+                            os.kill(victim, signal.SIGKILL)
+                            killed["driver" if victim in [each.pid for each in drivers] else "worker"] += 1
+                for each in drivers:
+                    if each.wait() > 0:
+                        one.errors.append(f"a run ended with {each.returncode}")
+                one.check_ended()
+                found = one.outputs()
+                one.errors += differing(found, expected)
+                one.errors += [f"{key} is missing" for key in expected.keys() - found.keys()]
+                again += one.images() - COUNT * len(expected)
+                errors += one.errors
+                click.echo(f"round {rounds}: {killed.total()} kills so far, {len(one.errors)} errors")
+    click.echo(
+        f"{killed.total()} kills ({killed['driver']} drivers, {killed['worker']} workers and data workers) in {rounds}"
+        f" rounds of {COUNT * len(expected):,} images; {again:,} images computed again"
+    )
+    _end(errors)
+
+
+def _end(errors: list[str]) -> None:
+    for each in errors:
+        click.echo(f"error: {each}")
+    click.echo(f"{len(errors)} errors")
+    raise SystemExit(bool(errors))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Ctrl-C between two messages of workers, not in the middle of one, whose answer the worker would wait for in vain."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupts:
+    """While this context is open, a first Ctrl-C or SIGTERM is noted; a second one has its usual effect at once.
+
+    Signals that would end the process or are ignored are left as they are, and so are all in a thread that is not the
+    main one.
+    """
+
+    def __init__(self) -> None:
+        self._noted = False
+        self._usual: dict[signal.Signals, Callable[[int, FrameType | None], Any]] = {}
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            for number in _SIGNALS:
+                if callable(usual := signal.getsignal(number)) and not isinstance(usual, signal.Handlers):
+                    self._usual[number] = usual
+                    signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for number, handler in self._usual.items():
+            signal.signal(number, handler)
+
+    def heed(self) -> None:
+        """Raises KeyboardInterrupt if there was a signal.
+
+        Raises:
+            KeyboardInterrupt: Once.
+        """
+        if self._noted:
+            raise KeyboardInterrupt
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self._noted:
+            self._usual[number](number, frame)
+        self._noted = True
