@@ -20,7 +20,7 @@ class Interrupts:
 
     def __init__(self) -> None:
         self._noted = False
-        self._usual: dict[signal.Signals, Callable[[int, FrameType | None], Any]] = {}
+        self._usual: dict[int, Callable[[int, FrameType | None], Any]] = {}
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
