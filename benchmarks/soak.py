@@ -44,6 +44,7 @@ class Round:
         self.url = url
         self.name = uuid.uuid4().hex
         self.errors: list[str] = []
+        self._logs: dict[int, Path] = {}  # by process
 
     def start(self, models: list[str], settings: list[str], batch_size: int = 64) -> subprocess.Popen[bytes]:
         """Starts a run, with two workers that have a data worker each."""
@@ -51,8 +52,17 @@ class Round:
         words += ["--db-url", self.url, "--cpu-processes", "2", "--workers", "1", "--batch-size", str(batch_size)]
         variables = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "SOAK_FOLDER": str(self.folder)}
         environment = {**os.environ, **variables, "SOAK_ROUND": self.name}
-        log = (self.folder / f"log-{uuid.uuid4().hex[:8]}").open("wb")
-        return subprocess.Popen(words, env=environment, stdout=log, stderr=log, start_new_session=True)
+        log = self.folder / f"log-{uuid.uuid4().hex[:8]}"
+        with log.open("wb") as file:
+            process = subprocess.Popen(words, env=environment, stdout=file, stderr=file, start_new_session=True)
+        self._logs[process.pid] = log
+        return process
+
+    def note_end(self, process: subprocess.Popen[bytes]) -> None:
+        """Notes a run that ended with an error of its own, and its last words."""
+        if process.wait() > 0:
+            words = self._logs[process.pid].read_text(errors="replace").strip().splitlines()[-3:]
+            self.errors.append(f"a run ended with {process.returncode}: {' | '.join(words)}")
 
     def processes(self) -> list[int]:
         """All processes of this round's runs, whoever started them."""
@@ -145,14 +155,14 @@ def together(runs: int, rounds: int, server: str | None, seed: int) -> None:
                 one = Round(folder / f"round-{number}", url)
                 requests = [(draw.sample(MODELS, draw.randint(1, 3)), draw.sample(SETTINGS, 2)) for _ in range(runs)]
                 processes = [one.start(*each, draw.choice([64, 96])) for each in requests]
-                codes = Counter(process.wait() for process in processes)
+                for process in processes:
+                    one.note_end(process)
                 one.check_ended()
                 found = one.outputs()
                 wanted = {(model, setting) for models, settings in requests for model in models for setting in settings}
                 whole, images = COUNT * len(wanted), one.images()
                 one.errors += differing(found, expected)
                 one.errors += [f"{key} is missing" for key in wanted - found.keys()]
-                one.errors += [f"{count} runs ended with {code}" for code, count in codes.items() if code]
                 if images != whole:
                     one.errors.append(f"{images:,} images went through networks")
                 click.echo(
@@ -183,7 +193,8 @@ def kills(kills: int, runs: int, server: str | None, seed: int) -> None:
                 drivers: list[subprocess.Popen[bytes]] = []
                 while not any(each.poll() == 0 for each in drivers):
                     gone = [each for each in drivers if each.poll() is not None]
-                    one.errors += [f"a run ended with {each.returncode}" for each in gone if each.returncode > 0]
+                    for each in gone:
+                        one.note_end(each)
                     drivers = [each for each in drivers if each not in gone]
                     while len(drivers) < runs:
                         drivers.append(one.start(list(MODELS), list(SETTINGS)))
@@ -194,8 +205,7 @@ def kills(kills: int, runs: int, server: str | None, seed: int) -> None:
                             os.kill(victim, signal.SIGKILL)
                             killed["driver" if victim in [each.pid for each in drivers] else "worker"] += 1
                 for each in drivers:
-                    if each.wait() > 0:
-                        one.errors.append(f"a run ended with {each.returncode}")
+                    one.note_end(each)
                 one.check_ended()
                 found = one.outputs()
                 one.errors += differing(found, expected)

@@ -6,10 +6,12 @@ import contextlib
 import multiprocessing.connection
 import os
 import signal
+import time
 from collections.abc import Iterator
 from typing import Any
 
 from testbed.db.store import Store
+from testbed.errors import RunError
 from testbed.graph.passes import Job
 from testbed.models.base.capability import NETWORK
 from testbed.processes import begin, process_context, start_server, without_main
@@ -20,6 +22,7 @@ from testbed.runner.scheduler import Scheduler
 from testbed.work.channel import PipeChannel
 
 WORKERS = ("testbed.work.worker",)  # imported once for all workers
+STARTS = 5  # attempts to start a process
 END_SECONDS = 10.0  # how long a process may take to exit after closing its pipe
 
 
@@ -60,11 +63,24 @@ class Processes:
         ours, theirs = self._context.Pipe()
         device = self.devices[slot]
         arguments = (theirs, self._stop, "cpu" if device == NETWORK else device, dict(os.environ))
-        process = self._context.Process(target=worker_main, args=arguments, name=f"testbed-{device}")
-        with without_main():
-            process.start()
+        process = self._start(arguments, f"testbed-{device}")
         theirs.close()
         self._processes[slot], self._connections[slot] = process, ours
+
+    def _start(self, arguments: tuple[Any, ...], name: str) -> Any:
+        """Starts a process; where the server that forks them was just killed, another one is started for it."""
+        for attempt in range(STARTS):
+            process = self._context.Process(target=worker_main, args=arguments, name=name)
+            try:
+                with without_main():
+                    process.start()
+            except (EOFError, OSError) as error:
+                if attempt == STARTS - 1:
+                    raise RunError(f"no worker process can be started: {type(error).__name__}: {error}") from error
+                time.sleep(0.2)
+            else:
+                break
+        return process
 
     def wait(self, seconds: float | None = None) -> Iterator[Told | Ended]:
         """Messages from the pipes; a closed pipe means that its process has ended."""
