@@ -136,7 +136,7 @@ def test_results_do_not_depend_on_processes_workers_or_batches(bench, reference)
 def test_a_run_killed_at_random_moments_leaves_no_process_goes_on_and_ends_bit_equal(bench, reference):
     arguments = ("--models", "world-slow", "--eval-settings", "world", "world-dark")
     generator = random.Random(os.getpid())
-    bench.set_pace(2)
+    bench.set_pace(1)
     for kill, workers in enumerate((2, 0)):
         process = bench.start(*arguments, "--cpu-processes", "1", "--workers", str(workers))
         goal = bench.stored_samples("world-slow") + CHUNK
@@ -163,7 +163,7 @@ def test_a_run_killed_at_random_moments_leaves_no_process_goes_on_and_ends_bit_e
 @pytest.mark.slow
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(bench, reference):
     arguments = ("--models", "world-slow", "--eval-settings", "world")
-    bench.set_pace(5)
+    bench.set_pace(1.5)
     process = bench.start(*arguments)
     wait_until(lambda: bench.stored_samples("world-slow") >= CHUNK, process=process)
     process.send_signal(signal.SIGINT)

@@ -23,7 +23,7 @@ from testbed.runner.progress import SilentProgress
 from testbed.runner.run import run
 
 FORK = multiprocessing.get_context("fork")
-COUNT = 4000
+COUNT = 2500
 
 
 class SlowNetwork(ToyNetwork):
