@@ -265,7 +265,7 @@ def begun(together: Together, made: Catalog) -> None:
 def test_a_machine_that_was_not_heard_of_for_long_holds_nothing(
     together: Together, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert leases.EXPIRES == timedelta(minutes=1)
+    assert timedelta(minutes=1) == leases.EXPIRES
     monkeypatch.setattr(leases, "EXPIRES", timedelta(seconds=1))  # the test's server may be younger than a minute
     made = toy_catalog(toy_model(), toy_setting())
     begun(together, made)
