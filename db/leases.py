@@ -128,11 +128,13 @@ class Leases(StoreBase):
         for part in in_parts(sorted(evaluation_ids)):
             with self.writing() as session:
                 _lock(session, part)
-                others = self._others(session, part, bury=True)
-                stored = ranges_of(session, part)  # after the leases: what is let go meanwhile is stored already
+                others = self._others(session, part, None if whole else (start, stop), bury=True)
+                # After the leases: what is let go meanwhile is stored already.
+                stored = ranges_of(session, part, start, stop)
+                begun = {each for each, found in ranges_of(session, others).items() if found} if whole else set()
                 for each in part:
                     among = merged((first, last) for first, last, _ in others.get(each, ()))
-                    if whole and among and not stored[each]:
+                    if whole and among and each not in begun:
                         among = [(start, stop)]
                     missing = lacking(start, stop, stored[each])
                     free[each] = [own for first, last in missing for own in lacking(first, last, among)]
@@ -226,14 +228,18 @@ class Leases(StoreBase):
             ]
 
     def _others(
-        self, session: Session, evaluation_ids: Sequence[int], bury: bool = False
+        self,
+        session: Session,
+        evaluation_ids: Sequence[int],
+        within: tuple[int, int] | None = None,
+        bury: bool = False,
     ) -> dict[int, list[tuple[int, int, int]]]:
-        """Evaluation id → (start, stop, run) of what other runs, which are alive, have leased of it."""
-        rows = session.execute(
-            sa.select(LeaseRow.evaluation_id, LeaseRow.start, LeaseRow.stop, LeaseRow.run_id).where(
-                LeaseRow.evaluation_id.in_(evaluation_ids), LeaseRow.run_id != self.run_id
-            )
-        ).all()
+        """Evaluation id → (start, stop, run) of what other runs, which are alive, have leased of it or of a range."""
+        chosen = [LeaseRow.evaluation_id.in_(evaluation_ids), LeaseRow.run_id != self.run_id]
+        if within is not None:
+            chosen += [LeaseRow.start < within[1], LeaseRow.stop > within[0]]
+        columns = (LeaseRow.evaluation_id, LeaseRow.start, LeaseRow.stop, LeaseRow.run_id)
+        rows = session.execute(sa.select(*columns).where(*chosen)).all()
         dead = (_bury if bury else _dead)(session, {row.run_id for row in rows})
         found: dict[int, list[tuple[int, int, int]]] = {}
         for row in rows:

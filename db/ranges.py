@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from testbed.db.tables import OutputChunkRow, SampleErrorRow
 
@@ -26,7 +26,7 @@ def ranges_of(
     Args:
         session: A transaction.
         evaluation_ids: At most `testbed.db.base.MANY`.
-        start: The first sample of interest; ranges that begin before it are there whole.
+        start: The first sample of interest; a range that begins before it may be there whole.
         stop: After the last one; None for all.
         kind: Of the outputs; None means any.
     """
@@ -37,7 +37,13 @@ def ranges_of(
     if kind is not None:
         chunks = chunks.where(chunk.kind == kind)
     if start:
-        chunks, errors = chunks.where(chunk.start + chunk.count > start), errors.where(error.position >= start)
+        # Chunks do not overlap, so of those that begin before, only the last one can reach so far.
+        other = aliased(chunk)
+        last = sa.select(sa.func.coalesce(sa.func.max(other.start), 0)).where(
+            other.evaluation_id == chunk.evaluation_id, other.kind == chunk.kind, other.start <= start
+        )
+        chunks = chunks.where(chunk.start >= last.correlate(chunk).scalar_subquery())
+        errors = errors.where(error.position >= start)
     if stop is not None:
         chunks, errors = chunks.where(chunk.start < stop), errors.where(error.position < stop)
     for evaluation_id, first, count in session.execute(chunks):

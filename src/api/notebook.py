@@ -6,9 +6,10 @@ import warnings
 from typing import Any
 
 from testbed.graph.passes import Pass
+from testbed.runner.progress import Progress
 
 
-class NotebookProgress:
+class NotebookProgress(Progress):
     """A bar for each pass."""
 
     def __init__(self) -> None:

@@ -13,7 +13,6 @@ from testbed.errors import RunError
 
 if TYPE_CHECKING:
     from testbed.cli.clip_cc import ClipCcRun
-    from testbed.graph.passes import Pass
     from testbed.runner.progress import Progress
     from testbed.runner.report import Report
 
@@ -36,6 +35,8 @@ def logged(run: ClipCcRun | None, progress: Progress, interval: int | None) -> I
     if run is None:
         yield progress
         return
+    from testbed.runner.progress import LineProgress, Several
+
     handler = _handler(run)
     testbed, own = logging.getLogger("testbed"), logging.getLogger(LOGGER)
     own.propagate = False
@@ -44,7 +45,7 @@ def logged(run: ClipCcRun | None, progress: Progress, interval: int | None) -> I
         each.addHandler(handler)
     try:
         own.info("configuration file %s, decoder %s", run.config.path, run.config.decoder.name)
-        yield _Both(progress, interval)
+        yield Several(progress, LineProgress(_Lines(), interval))
     finally:
         for each in (testbed, own):
             each.removeHandler(handler)
@@ -96,32 +97,3 @@ class _Lines:
 
     def flush(self) -> None:
         """Nothing."""
-
-
-class _Both:
-    """Two reports of the progress at once."""
-
-    def __init__(self, progress: Progress, interval: int | None) -> None:
-        from testbed.runner.progress import LineProgress
-
-        self._all: tuple[Progress, ...] = (progress, LineProgress(_Lines(), interval))
-
-    def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
-        """See `Progress`."""
-        for each in self._all:
-            each.begin(one_pass, total, to_do)
-
-    def advance(self, pass_id: int, images: int) -> None:
-        """See `Progress`."""
-        for each in self._all:
-            each.advance(pass_id, images)
-
-    def note(self, text: str) -> None:
-        """See `Progress`."""
-        for each in self._all:
-            each.note(text)
-
-    def close(self) -> None:
-        """See `Progress`."""
-        for each in self._all:
-            each.close()

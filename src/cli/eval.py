@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from testbed.cli.clip_benchmark_words import HINTS
 from testbed.cli.clip_cc import ClipCcRun, clip_cc_options, export_run, translate
 from testbed.cli.download_option import download_missing, download_option
 from testbed.cli.dry_run import dry_run as show_plan
+from testbed.cli.log_file import log_file
 from testbed.cli.preprocessing_options import preprocessing, preprocessing_options, require_checkpoints
 from testbed.cli.run_report import FINISHED, not_finite, print_report
 from testbed.cli.scorer_options import as_scored, scorer_options
@@ -43,6 +45,7 @@ from testbed.inputs import MAX_MEGAPIXELS, Inputs
 from testbed.registry.folders import settings_of_folders
 
 if TYPE_CHECKING:
+    from testbed.cli.log_file import LogFile
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
     from testbed.runner.report import Report
@@ -154,6 +157,12 @@ POSITIVE = click.IntRange(min=1)
     is_flag=True,
     help="Also store a small JPEG of each sample, for db.py --serve where the data are not. Reads each image again.",
 )
+@click.option(
+    "--log-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Append what happens to this file, as JSON lines: passes, their progress, messages, and how each cell ended.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Print more; show where errors come from.")
 def command(
@@ -226,13 +235,23 @@ def command(
         download_missing(chosen_settings, given["download"])
     if dry_run:
         return show_plan(registry, options, chosen_models, chosen_settings, as_json)
-    heads = given["save_clf"]
-    if db:
-        small = bool(given["thumbnails"])
-        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, True, heads, bench, small)
-    with tempfile.TemporaryDirectory(prefix="testbed-") as folder:
-        options = replace(options, db_url=str(Path(folder) / "results.db"), payload_url="")
-        return _run(registry, options, chosen_models, chosen_settings, logdir, as_json, False, heads, bench)
+    with log_file(given["log_file"], chosen_models, chosen_settings) as log:
+        run = partial(
+            _run,
+            registry,
+            models=chosen_models,
+            settings=chosen_settings,
+            logdir=logdir,
+            as_json=as_json,
+            heads=given["save_clf"],
+            bench=bench,
+            log=log,
+        )
+        if db:
+            return run(options=options, thumbnails=bool(given["thumbnails"]))
+        with tempfile.TemporaryDirectory(prefix="testbed-") as folder:
+            kept_here = replace(options, db_url=str(Path(folder) / "results.db"), payload_url="")
+            return run(options=kept_here, kept=False)
 
 
 def _with_config(
@@ -297,17 +316,21 @@ def _run(
     heads: Path | None = None,
     bench: ClipCcRun | None = None,
     thumbnails: bool = False,
+    log: LogFile | None = None,
 ) -> int:
     from testbed.cli.clip_cc_log import log_outcomes, logged
     from testbed.cli.other_sizes import as_objects, other_sizes, print_other_sizes
     from testbed.db.store import Store
+    from testbed.runner.progress import Several
     from testbed.runner.run import run
 
-    progress = _progress(options)
+    progress = _progress(options) if log is None else Several(_progress(options), log)
     set_up_logging(options.verbose, progress.note)
     with logged(bench if options.limit is None else None, progress, options.progress_interval) as told:
         try:
             report = run(catalog, options, models, settings, told)
+            if log is not None:
+                log.report(report)
         finally:
             progress.close()
         with Store.open(options.db_url) as store:

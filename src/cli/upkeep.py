@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from testbed.cli.copies import copy_to, merge_into
 from testbed.console.called import as_called
 from testbed.console.options import EXIT_ERROR
 from testbed.console.output import count, print_json
@@ -192,4 +193,4 @@ def _options(evaluation: Evaluation) -> list[str]:
     return [*words, "--random-weights"] if evaluation.random_weights else words
 
 
-ACTIONS = {"backup": backup, "repair": repair, "check": check}
+ACTIONS = {"merge": merge_into, "copy_to": copy_to, "backup": backup, "repair": repair, "check": check}

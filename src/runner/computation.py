@@ -136,6 +136,8 @@ class Computation:
             finally:
                 self._record_open(members)
         self.outcomes.wait()
+        if self._sharing is not None:
+            self.report.reused += self._sharing.elsewhere
         for cell in self._derived:
             self._begin_derived(cell)  # says why it cannot be
 

@@ -50,6 +50,7 @@ class Outcomes:
     def end(self, cell: Cell, status: str, reason: str = "", evaluation_id: int | None = None) -> None:
         """Notes how a cell has ended; see `Outcome`."""
         self._outcomes[id(cell)] = Outcome(cell.model, cell.setting, status, reason, evaluation_id)
+        self.progress.ended(cell.model, cell.setting, status, reason)
 
     def end_elsewhere(self, cell: Cell, evaluation_id: int) -> None:
         """Notes that another run has completed a cell meanwhile; what it is made of may be other than here."""

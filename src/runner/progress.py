@@ -3,57 +3,83 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Protocol
+from typing import Any
 
 from testbed.graph.passes import Pass
 
 LINE_SECONDS = 10.0
 
 
-class Progress(Protocol):
-    """Receives the progress of a run."""
+class Progress:
+    """Receives the progress of a run; this one keeps it to itself."""
 
     def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
         """Announces a pass with its total number of samples (or texts) and the number to compute.
 
         Called again for a pass over texts when more texts become known.
         """
-        ...
 
     def advance(self, pass_id: int, images: int) -> None:
         """Reports that more images were computed."""
-        ...
 
     def note(self, text: str) -> None:
         """A message for the user."""
-        ...
+
+    def ended(self, model: str, setting: str, status: str, reason: str) -> None:
+        """A cell has ended, in a way that `testbed.runner.report.Outcome` names; called in any thread."""
 
     def close(self) -> None:
         """The run has ended."""
-        ...
 
 
-class SilentProgress:
+class SilentProgress(Progress):
     """Prints nothing and collects notes."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
 
-    def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
-        """Nothing."""
-
-    def advance(self, pass_id: int, images: int) -> None:
-        """Nothing."""
-
     def note(self, text: str) -> None:
         """Collects the note."""
         self.notes.append(text)
 
+
+class Several(Progress):
+    """Passes on what it receives.
+
+    Args:
+        progresses: To each of these.
+    """
+
+    def __init__(self, *progresses: Progress) -> None:
+        self._all = progresses
+
+    def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
+        """To all."""
+        for each in self._all:
+            each.begin(one_pass, total, to_do)
+
+    def advance(self, pass_id: int, images: int) -> None:
+        """To all."""
+        for each in self._all:
+            each.advance(pass_id, images)
+
+    def note(self, text: str) -> None:
+        """To all."""
+        for each in self._all:
+            each.note(text)
+
+    def ended(self, model: str, setting: str, status: str, reason: str) -> None:
+        """To all."""
+        for each in self._all:
+            each.ended(model, setting, status, reason)
+
     def close(self) -> None:
-        """Nothing."""
+        """To all."""
+        for each in self._all:
+            each.close()
 
 
-class LineProgress:
+class LineProgress(Progress):
     """Lines on a stream: every ten seconds or every ``interval`` samples, and when a pass ends.
 
     Args:
@@ -64,11 +90,11 @@ class LineProgress:
     def __init__(self, stream: Any, interval: int | None = None) -> None:
         self._stream = stream
         self._interval = interval
-        self._passes: dict[int, _Count] = {}
+        self._passes: dict[int, Count] = {}
 
     def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
         """Registers the pass."""
-        self._passes.setdefault(one_pass.id, _Count(one_pass.label, str(one_pass.reads))).total += to_do
+        self._passes.setdefault(one_pass.id, Count(one_pass.label, str(one_pass.reads))).total += to_do
 
     def advance(self, pass_id: int, images: int) -> None:
         """Counts, and prints a line when one is due."""
@@ -90,11 +116,8 @@ class LineProgress:
         """Writes a line."""
         print(text, file=self._stream, flush=True)
 
-    def close(self) -> None:
-        """Nothing."""
 
-
-class _Count:
+class Count:
     """Counts the samples of a pass. Its time begins with the first ones: before, it waited for other passes."""
 
     def __init__(self, label: str, unit: str) -> None:
@@ -118,7 +141,7 @@ class _Count:
         return (self.done - self._first) / seconds if seconds > 0 and self.done > self._first else None
 
 
-class RichProgress:
+class RichProgress(Progress):
     """A live bar for each pass, with images per second and the remaining time."""
 
     def __init__(self, console: Any) -> None:
@@ -134,7 +157,7 @@ class RichProgress:
             transient=False,
         )
         self._ids: dict[int, Any] = {}
-        self._counts: dict[int, _Count] = {}
+        self._counts: dict[int, Count] = {}
         self._totals: dict[int, int] = {}
         self._bars.start()
 
@@ -142,7 +165,7 @@ class RichProgress:
         """Adds a bar; stored samples count as done."""
         if one_pass.id not in self._ids:
             self._ids[one_pass.id] = self._bars.add_task(one_pass.label, total=0, rate="", start=False)
-            self._counts[one_pass.id] = _Count(one_pass.label, str(one_pass.reads))
+            self._counts[one_pass.id] = Count(one_pass.label, str(one_pass.reads))
         self._totals[one_pass.id] = self._totals.get(one_pass.id, 0) + total
         self._counts[one_pass.id].total += to_do
         self._bars.update(self._ids[one_pass.id], total=self._totals[one_pass.id], advance=total - to_do)

@@ -1,0 +1,52 @@
+"""``db.py --merge`` and ``--copy-to``: from one store to another, on SQLite or Postgres."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.console.output import count, print_json, shares
+
+if TYPE_CHECKING:
+    from testbed.db.merge import Merged
+
+
+def merge_into(given: dict[str, Any]) -> int:
+    """Copies what another store has into this one."""
+    from testbed.db.merge import merge
+    from testbed.db.store import Store
+
+    with Store.open(given["merge"]) as source, Store.create(given["db_url"]) as target:
+        _require_two(source, target)
+        merged = merge(source, target, not given["no_outputs"], shares())
+        _print(merged, target.display_url, given["as_json"])
+    return 0
+
+
+def copy_to(given: dict[str, Any]) -> int:
+    """Copies this store to another one, which is made if need be."""
+    from testbed.db.merge import merge
+    from testbed.db.store import Store
+
+    with Store.open(given["db_url"]) as source, Store.create(given["copy_to"]) as target:
+        _require_two(source, target)
+        merged = merge(source, target, not given["no_outputs"], shares())
+        _print(merged, target.display_url, given["as_json"])
+    return 0
+
+
+def _require_two(source: Any, target: Any) -> None:
+    if source.display_url == target.display_url:
+        raise click.UsageError(f"both stores are {source.display_url}")
+
+
+def _print(merged: Merged, where: str, as_json: bool) -> None:
+    if as_json:
+        print_json({"copied": merged.copied, "known": merged.known, "conflicts": merged.conflicts, "store": where})
+        return
+    for line in merged.conflicts:
+        click.echo(f"conflict: {line}")
+    known = f"; {merged.known:,} were there already" if merged.known else ""
+    conflicts = f"; {count(len(merged.conflicts), 'conflict')}" if merged.conflicts else ""
+    click.echo(f"{count(merged.copied, 'evaluation')} copied to {where}{known}{conflicts}")

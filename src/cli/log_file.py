@@ -1,0 +1,128 @@
+"""The log file of a run (``eval.py --log-file FILE``): one JSON object on each line, for other programs to read."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from testbed import __version__
+from testbed.errors import TestbedError
+from testbed.runner.progress import LINE_SECONDS, Count, Progress
+
+if TYPE_CHECKING:
+    from testbed.graph.passes import Pass
+    from testbed.runner.report import Report
+
+
+class LogFile(Progress):
+    """Writes what happens to a file.
+
+    Each line has a time (UTC) and an event: ``begun``, ``pass``, ``progress``, ``note``, ``cell`` or ``ended``. A disk
+    that is full ends the log, not the run.
+
+    Args:
+        file: Open to append.
+        name: Of the file, for people.
+    """
+
+    def __init__(self, file: IO[str], name: str) -> None:
+        self._file = file
+        self._name = name
+        self._passes: dict[int, Count] = {}
+        self._lock = threading.Lock()  # cells are finished in a thread of their own
+        self._broken = False
+        self._ended: dict[str, Any] = {"outcome": "failed"}
+
+    def write(self, event: str, **fields: Any) -> None:
+        """Writes a line."""
+        line = json.dumps({"time": datetime.now(UTC).isoformat(), "event": event, **fields}, ensure_ascii=False)
+        with self._lock:
+            if self._broken:
+                return
+            try:
+                self._file.write(line.encode("utf-8", "backslashreplace").decode() + "\n")
+                self._file.flush()
+            except OSError as error:
+                self._broken = True
+                click.echo(f"the log file {self._name} ends here: {error.strerror or error}", err=True)
+
+    def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
+        """A pass begins, or becomes longer."""
+        known = self._passes.setdefault(one_pass.id, Count(one_pass.label, str(one_pass.reads)))
+        known.total += to_do
+        self.write("pass", **{"pass": one_pass.id}, label=known.label, unit=known.unit, to_do=known.total)
+
+    def advance(self, pass_id: int, images: int) -> None:
+        """A line every ten seconds, and when a pass ends."""
+        known = self._passes[pass_id]
+        known.advance(images)
+        if known.done >= known.total or time.monotonic() - known.told >= LINE_SECONDS:
+            known.told = time.monotonic()
+            rate = known.rate()
+            per_second = None if rate is None else round(rate, 1)
+            self.write("progress", **{"pass": pass_id}, done=known.done, of=known.total, per_second=per_second)
+
+    def note(self, text: str) -> None:
+        """A message."""
+        self.write("note", text=text)
+
+    def ended(self, model: str, setting: str, status: str, reason: str) -> None:
+        """A cell has ended."""
+        self.write("cell", model=model, eval_setting=setting, status=status, reason=reason or None)
+
+    def report(self, report: Report) -> None:
+        """How the run ended; written when the file is closed."""
+        outcome = "interrupted" if report.interrupted else "complete" if report.ok else "incomplete"
+        self._ended = {"outcome": outcome, "cells": dict(Counter(each.status for each in report.outcomes))}
+
+    def close_with(self, error: BaseException | None) -> None:
+        """Writes the last line.
+
+        Args:
+            error: What ended the program, if anything did.
+        """
+        if error is not None and not isinstance(error, SystemExit):
+            self._ended["error"] = str(error) or type(error).__name__
+        self.write("ended", **self._ended)
+
+
+@contextmanager
+def log_file(path: Path | None, models: Sequence[str], settings: Sequence[str]) -> Iterator[LogFile | None]:
+    """Opens the log file of a run, and ends it whatever happens.
+
+    Args:
+        path: The file; None for a run without one.
+        models: The models that the run is about.
+        settings: The eval settings.
+
+    Raises:
+        TestbedError: If it cannot be written.
+    """
+    if path is None:
+        yield None
+        return
+    try:
+        file = path.open("a", encoding="utf-8")
+    except OSError as error:
+        raise TestbedError(f"--log-file {path} cannot be written: {error.strerror or error}") from error
+    with file:
+        log = LogFile(file, str(path))
+        about = {"machine": platform.node(), "process": os.getpid(), "testbed": __version__}
+        log.write("begun", models=list(models), eval_settings=list(settings), **about)
+        try:
+            yield log
+        except BaseException as error:
+            log.close_with(error)
+            raise
+        log.close_with(None)
