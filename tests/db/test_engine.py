@@ -27,7 +27,15 @@ from testbed.db.sqlite_file import file_system_of
 from testbed.db.store import Store, upgrade
 from testbed.db.urls import display_url, full_url, resolve_url
 from testbed.entities import Chunk
-from testbed.errors import MissingExtraError, ReadOnlyStoreError, SchemaError, StoreError, StoreFullError
+from testbed.errors import (
+    MissingExtraError,
+    ReadOnlyStoreError,
+    SchemaError,
+    StoreConflictError,
+    StoreError,
+    StoreFullError,
+    StoreUnreachableError,
+)
 
 OPENINGS: dict[str, Callable[[str], Any]] = {
     "open to read": lambda url: Store.open(url),
@@ -882,12 +890,12 @@ class OperationalError(Exception):
         ("53100", StoreFullError),
         ("25006", ReadOnlyStoreError),
         ("42501", ReadOnlyStoreError),
-        ("08006", StoreError),
+        ("08006", StoreUnreachableError),
         ("28P01", StoreError),
         ("3D000", StoreError),
-        ("57P01", StoreError),
-        ("40P01", StoreError),
-        (None, StoreError),
+        ("57P01", StoreUnreachableError),
+        ("40P01", StoreConflictError),
+        (None, StoreUnreachableError),
     ],
 )
 def test_codes_of_postgres_that_a_user_can_do_something_about_are_explained(sqlstate: str, expected: Any) -> None:
