@@ -1,4 +1,4 @@
-"""Copies what one store has and another lacks: from a colleague's file to the lab's store, from SQLite to Postgres and back.
+"""Copies what one store has and another lacks, on SQLite or Postgres.
 
 An evaluation with the same identity is the same evaluation. Nothing that is complete is overwritten. Each evaluation is
 one transaction, so that a copy that was stopped goes on where it was.
@@ -141,13 +141,19 @@ class _Merge:
     # Evaluations --------------------------------------------------------------------------------------------------
 
     def _copy_evaluation(self, row: dict[str, Any]) -> None:
-        names = {name: row.pop(name) for name in ("model_name", "model_type", "parameters", "setting_name", "parent", "task")}
+        names = {
+            name: row.pop(name) for name in ("model_name", "model_type", "parameters", "setting_name", "parent", "task")
+        }
         source_id = row.pop("id")
         row["dataset_id"] = self._dataset(row["dataset_id"])
         if row["derived_from_id"] is not None:
             row["derived_from_id"] = self._evaluations.get(row["derived_from_id"])
         if not self.outputs and row["status"] == "complete" and row["origin"] != "imported":
-            row |= {"origin": "imported", "source": f"{self.source.display_url}, without outputs", "derived_from_id": None}
+            row |= {
+                "origin": "imported",
+                "source": f"{self.source.display_url}, without outputs",
+                "derived_from_id": None,
+            }
         row["run_id"] = None
         with self.target.writing() as session:
             model = ensure_row(session, "model", names["model_name"], model_type=names["model_type"])

@@ -32,11 +32,11 @@ class LogFile(Progress):
     that is full ends the log, not the run.
 
     Args:
-        file: Open to append.
+        file: Open to append bytes, without a buffer.
         name: Of the file, for people.
     """
 
-    def __init__(self, file: IO[str], name: str) -> None:
+    def __init__(self, file: IO[bytes], name: str) -> None:
         self._file = file
         self._name = name
         self._passes: dict[int, Count] = {}
@@ -51,8 +51,7 @@ class LogFile(Progress):
             if self._broken:
                 return
             try:
-                self._file.write(line.encode("utf-8", "backslashreplace").decode() + "\n")
-                self._file.flush()
+                self._file.write(f"{line}\n".encode("utf-8", "backslashreplace"))
             except OSError as error:
                 self._broken = True
                 click.echo(f"the log file {self._name} ends here: {error.strerror or error}", err=True)
@@ -113,7 +112,7 @@ def log_file(path: Path | None, models: Sequence[str], settings: Sequence[str]) 
         yield None
         return
     try:
-        file = path.open("a", encoding="utf-8")
+        file = path.open("ab", buffering=0)
     except OSError as error:
         raise TestbedError(f"--log-file {path} cannot be written: {error.strerror or error}") from error
     with file:

@@ -48,6 +48,21 @@ _OPTIONS = (
         help="Copy what can be read of a damaged SQLite store to a new one, and repair that.",
     ),
     click.option(
+        "--merge",
+        metavar="STORE",
+        help="Copy what another store (a path or a URL) has into this one; what is complete here stays.",
+    ),
+    click.option(
+        "--copy-to",
+        metavar="STORE",
+        help="Copy this store to another one, also from SQLite to Postgres and back; again: copy what is new.",
+    ),
+    click.option(
+        "--no-outputs",
+        is_flag=True,
+        help="With --merge and --copy-to: leave out outputs; results count as imported and cannot be scored again.",
+    ),
+    click.option(
         "--upgrade",
         is_flag=True,
         help="Upgrade the store to this version's schema; make one in an empty Postgres database.",

@@ -35,7 +35,9 @@ def test_a_second_run_is_appended_and_failures_have_their_reason(program: Callab
         "from testbed.registry import registry\n"
         "from testbed.models.model_base import Model, StandardTransform\n"
         "def broken():\n    raise ValueError('no such weights')\n"
-        "registry.add_model(Model(name='bad', transform=StandardTransform(8, 8), classifier_loader=broken, weights='1'))\n"
+        "registry.add_model(\n"
+        "    Model(name='bad', transform=StandardTransform(8, 8), classifier_loader=broken,\n"
+        "          eval_batch_size=4, weights='1'))\n"
     )
     words = ("--plugin", "bad.py", "--models", "bad", "--limit", "9", "--log-file", "run.jsonl")
     program("eval.py", *RUN, *words, code=1)
