@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.db.base import insert_new
+from testbed.db.evaluations import UNIDENTIFIED
 from testbed.db.leases import is_shared
 from testbed.db.names import ensure_row
 from testbed.db.store import Store
@@ -37,7 +38,6 @@ from testbed.db.tables import (
 
 AT_ONCE = 200  # rows read at a time; of outputs, which are large, fewer
 OUTPUTS_AT_ONCE = 4
-UNIDENTIFIED = "unidentified"
 SAME_VALUE = 1e-6
 
 # What belongs to an evaluation besides its outputs, and what is found by its content: table → key.

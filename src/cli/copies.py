@@ -14,22 +14,19 @@ if TYPE_CHECKING:
 
 def merge_into(given: dict[str, Any]) -> int:
     """Copies what another store has into this one."""
-    from testbed.db.merge import merge
-    from testbed.db.store import Store
-
-    with Store.open(given["merge"]) as source, Store.create(given["db_url"]) as target:
-        _require_two(source, target)
-        merged = merge(source, target, not given["no_outputs"], shares())
-        _print(merged, target.display_url, given["as_json"])
-    return 0
+    return _copy(given["merge"], given["db_url"], given)
 
 
 def copy_to(given: dict[str, Any]) -> int:
     """Copies this store to another one, which is made if need be."""
+    return _copy(given["db_url"], given["copy_to"], given)
+
+
+def _copy(source_url: str | None, target_url: str | None, given: dict[str, Any]) -> int:
     from testbed.db.merge import merge
     from testbed.db.store import Store
 
-    with Store.open(given["db_url"]) as source, Store.create(given["copy_to"]) as target:
+    with Store.open(source_url) as source, Store.create(target_url) as target:
         _require_two(source, target)
         merged = merge(source, target, not given["no_outputs"], shares())
         _print(merged, target.display_url, given["as_json"])
