@@ -91,8 +91,9 @@ def explain(error: BaseException | None, url: URL) -> StoreError | None:
             f"another program changed the same rows of {where} at the same moment. {_KEEPS} Run the command again."
         )
     lost = state is None and type(error).__name__ in ("OperationalError", "InterfaceError")
-    if lost or isinstance(error, OSError) or (state or "").startswith((*_GONE, *_REFUSED)):
-        kind = StoreError if (state or "").startswith(_REFUSED) else StoreUnreachableError
+    gone = lost or (state or "").startswith(_GONE) or isinstance(error, ConnectionError | TimeoutError)
+    if gone or isinstance(error, OSError) or (state or "").startswith(_REFUSED):
+        kind = StoreUnreachableError if gone else StoreError
         return kind(f"the store {where} cannot be reached: {_first_line(text)}")
     return None
 

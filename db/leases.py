@@ -185,6 +185,12 @@ class Leases(StoreBase):
                 own = (LeaseRow.run_id == self.run_id, LeaseRow.evaluation_id.in_(part))
                 session.execute(sa.delete(LeaseRow).where(*own))
 
+    def release_all(self) -> None:
+        """Gives up all leases: of what is stored by now, and of what has failed."""
+        with self.writing() as session:
+            for table in (LeaseRow, ItemLeaseRow):
+                session.execute(sa.delete(table).where(table.run_id == self.run_id))
+
     def others_at(self, evaluation_ids: Iterable[int]) -> dict[int, Ranges]:
         """The ranges of evaluations that other runs, which are alive, have leased, merged and in order."""
         found: dict[int, Ranges] = {}

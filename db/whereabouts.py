@@ -38,7 +38,8 @@ def has_ended(process: Whereabouts) -> bool:
     """Whether a process has ended; False where this cannot be seen from here."""
     if process.place != _place():
         return False
-    return _start_of(process.process) != process.process_start
+    start = _start_of(process.process)
+    return start is None or (start != process.process_start and "" not in (start, process.process_start))
 
 
 @cache
@@ -52,25 +53,24 @@ def _place() -> str:
 
 
 def _start_of(process: int) -> str | None:
-    """When a process of this place started, in a form that only serves to be compared; None if there is none."""
+    """When a process of this place started, in a form that only serves to be compared; None if there is none.
+
+    An empty text where that cannot be read: on a system without /proc, or of another user's process where these are
+    hidden.
+    """
     try:
         stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        if Path("/proc/self/stat").exists():
-            return None
-        return _is_there(process)
     except OSError:
-        return None
+        return "" if _is_there(process) else None
     fields = stat.rpartition(")")[2].split()  # after the program's name, which may contain anything
     return None if fields[0] in "ZX" else fields[19]
 
 
-def _is_there(process: int) -> str | None:
-    """The same on a system without /proc, where the start cannot be read."""
+def _is_there(process: int) -> bool:
     try:
         os.kill(process, 0)
     except ProcessLookupError:
-        return None
-    except OSError:
-        pass
-    return ""
+        return False
+    except OSError:  # it is another user's
+        return True
+    return True

@@ -19,6 +19,7 @@ from testbed.cli.download_option import download_missing, download_option
 from testbed.cli.dry_run import dry_run as show_plan
 from testbed.cli.log_file import log_file
 from testbed.cli.preprocessing_options import preprocessing, preprocessing_options, require_checkpoints
+from testbed.cli.run_files import write_heads, write_logdir
 from testbed.cli.run_report import FINISHED, not_finite, print_report
 from testbed.cli.scorer_options import as_scored, scorer_options
 from testbed.cli.task_options import as_captioners, as_tasks, given_files, task_options
@@ -39,8 +40,7 @@ from testbed.console.options import (
     store_options,
     use,
 )
-from testbed.console.output import count, print_json
-from testbed.errors import TestbedError
+from testbed.console.output import print_json
 from testbed.inputs import MAX_MEGAPIXELS, Inputs
 from testbed.registry.folders import settings_of_folders
 
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from testbed.cli.log_file import LogFile
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
-    from testbed.runner.report import Report
 
 POSITIVE = click.IntRange(min=1)
 
@@ -343,9 +342,9 @@ def _run(
         unreadable = store.unreadable(finished)
         broken = {each.evaluation_id for each in not_finite(results)}
         if logdir is not None:
-            _write_logdir(store, report, logdir)
+            write_logdir(store, report, logdir)
         if heads is not None:
-            _write_heads(store, finished, heads)
+            write_heads(store, finished, heads)
         if as_json:
             print_json(
                 {
@@ -388,27 +387,6 @@ def _progress(options: RunOptions) -> Any:
     from rich.console import Console
 
     return RichProgress(Console(stderr=True))
-
-
-def _write_heads(store: Any, finished: Sequence[int], folder: Path) -> None:
-    from testbed.tasks.parts.head_files import save_heads
-
-    try:
-        files = save_heads(store, [store.evaluation(each) for each in finished], folder)
-    except OSError as error:
-        raise TestbedError(f"--save-clf {folder} cannot be written: {error}") from error
-    click.echo(f"Wrote {count(len(files), 'zero-shot head')} to {folder}", err=True)
-
-
-def _write_logdir(store: Any, report: Report, logdir: Path) -> None:
-    from testbed.exchange.export import write_run
-
-    finished = [each.evaluation_id for each in report.of(*FINISHED) if each.evaluation_id]
-    try:
-        files = write_run(store, finished, logdir)
-    except OSError as error:
-        raise TestbedError(f"--logdir {logdir} cannot be written: {error}") from error
-    click.echo(f"Wrote metrics.json and {count(files, 'file')} of outputs to {logdir}", err=True)
 
 
 def main() -> None:

@@ -219,10 +219,14 @@ class Scheduler:
         return given_up
 
     @property
+    def idle(self) -> bool:
+        """Whether no shard is waiting or in progress."""
+        return not self._under_way and not any(self._prune(shards) for shards in self._waiting.values())
+
+    @property
     def finished(self) -> bool:
         """Whether no shard is waiting, held or in progress."""
-        waiting = any(self._prune(shards) for shards in self._waiting.values())
-        return not (self._under_way or waiting or self.held)
+        return self.idle and not self.held
 
     def fresh_id(self) -> int:
         """A new shard id."""

@@ -51,6 +51,8 @@ class Sharing:
         Returns:
             Whether there were any, and the evaluations without remaining shards.
         """
+        if self.scheduler.idle:
+            self.store.release_all()  # else two runs could wait for what has failed in the other one
         held = self.scheduler.held
         cells = {each for shard in held if not self._of_items(shard) for each in shard.cells}
         others = self.store.others_at(cells)  # before what is stored: what is let go meanwhile is stored already

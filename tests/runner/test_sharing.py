@@ -78,7 +78,7 @@ class Questioned(Captioning):
 add_task(Questioned())
 
 
-def note_runs(url: str) -> list[Any]:
+def runs_on(url: str) -> list[Any]:
     with Store.open(url) as store:
         return store.runs()
 
@@ -175,7 +175,7 @@ def test_no_image_goes_through_a_network_twice(together: Together, alone: Togeth
     assert work["images through networks"] == WORK["images through networks"]
     for setting in ("all", "part"):
         np.testing.assert_array_equal(together.outputs(setting), alone.outputs(setting))
-    assert [each.outcome for each in note_runs(together.url)] == ["complete"] * 3
+    assert [each.outcome for each in runs_on(together.url)] == ["complete"] * 3
     assert together.leases_left() == [0, 0]
 
 
@@ -236,7 +236,7 @@ def test_what_a_killed_run_had_leased_is_computed_by_the_one_that_waits(together
     os.kill(first.pid, signal.SIGKILL)
     together.work()
     assert together.outputs("toy-all").shape == (1500, 10)
-    assert [each.outcome for each in note_runs(together.url)] == ["lost", "complete"]
+    assert [each.outcome for each in runs_on(together.url)] == ["lost", "complete"]
     assert together.leases_left() == [0, 0]
 
 
@@ -272,7 +272,7 @@ def test_a_machine_that_was_not_heard_of_for_long_holds_nothing(
     run_id = elsewhere(together.url, timedelta(seconds=2))
     assert together.run(made, ["toy"], ["toy-all"], trust=True).ok
     assert WORK["images through networks"] == 600
-    assert next(each for each in note_runs(together.url) if each.id == run_id).outcome == "lost"
+    assert next(each for each in runs_on(together.url) if each.id == run_id).outcome == "lost"
 
 
 def test_a_run_waits_for_another_machine_and_takes_what_that_gives_up(
@@ -287,9 +287,20 @@ def test_a_run_waits_for_another_machine_and_takes_what_that_gives_up(
     progress = SilentProgress()
     monkeypatch.setattr(progress, "note", notes.append, raising=False)
     options = RunOptions(db_url=on_sqlite.url, executor="inline", trust=True)
+    held: list[set[tuple[int, int]]] = []
+
+    def look() -> None:
+        time.sleep(2)
+        with Store.open(on_sqlite.url) as store, store.reading() as session:
+            held.append({(row.start, row.stop) for row in session.scalars(sa.select(LeaseRow))})
+
+    looking = threading.Thread(target=look)
+    looking.start()
     began = time.monotonic()
     assert run(made, options, ["toy"], ["toy-all"], progress).ok
     assert time.monotonic() - began > 3
+    looking.join()
+    assert held == [{(0, 256)}]  # the other machine's: who only waits holds nothing
     assert WORK["images through networks"] == 600
     assert [each for each in notes if "node7" in each] == [
         "process 4711 on node7 computes some of the same; each part is computed once"
