@@ -149,7 +149,13 @@ POSITIVE = click.IntRange(min=1)
     metavar="NAME",
     default="processes",
     show_default=True,
-    help="Where cells are computed: in 'processes', 'inline' in this one (for debuggers), or by an installed executor.",
+    help="Where cells are computed: in 'processes', 'inline' in this one (for debuggers), on a 'ray' cluster, or by an"
+    " installed executor.",
+)
+@click.option(
+    "--ray-address",
+    metavar="HOST:PORT",
+    help="The Ray cluster for --executor ray.  [default: $RAY_ADDRESS, else this machine's, else a new one]",
 )
 @click.option(
     "--thumbnails",
@@ -296,6 +302,7 @@ def _options(given: dict[str, Any], inputs: Inputs, verbose: bool) -> RunOptions
         verify=given["verify"],
         override=given["override"],
         executor=given["executor"],
+        ray_address=given["ray_address"],
         verbose=verbose,
         inputs=inputs,
     )

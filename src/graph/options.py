@@ -32,7 +32,9 @@ class RunOptions:
             as ``"1%"``; None for none.
         override: Whether to run again what is stored already; the stored evaluations are set aside.
         verbose: Whether workers tell where errors come from.
-        executor: Where cells are computed: ``"processes"``, ``"inline"`` (in this process), or an installed one.
+        executor: Where cells are computed: ``"processes"``, ``"inline"`` (in this process), ``"ray"``, or an installed
+            one.
+        ray_address: The Ray cluster, such as ``"10.0.0.1:6379"``; None: the one of this machine, else a new one.
         clear_cache_interval: After how many texts a scorer gives unused memory back to the GPU; None never.
         progress_interval: After how many samples or texts of a pass a line is told; None after ten seconds.
         inputs: What is read besides definitions: the data root, class names, zero-shot heads and the like; None takes
@@ -56,6 +58,7 @@ class RunOptions:
     verify: str | None = None
     override: bool = False
     executor: str = "processes"
+    ray_address: str | None = None
     verbose: bool = False
     clear_cache_interval: int | None = None
     progress_interval: int | None = None

@@ -28,7 +28,6 @@ from testbed.runner.plan import Plan
 from testbed.runner.progress import Progress
 from testbed.runner.records import Records
 from testbed.runner.report import Report
-from testbed.runner.resources import choose_resources
 from testbed.runner.scheduler import Scheduler
 from testbed.runner.sharing import Sharing
 
@@ -59,8 +58,8 @@ class Computation:
         self.store = store
         self.progress = progress
         self.records = Records(store, Today(catalog.plugins))
-        self.resources = choose_resources(options)
-        self.executor = make_executor(options.executor, self.resources.devices)
+        self.executor = make_executor(options)
+        self.resources = self.executor.resources
         self.report = Report(Plan(), dtype=options.dtype)
         self.outcomes = Outcomes(store, catalog, self.records, self.report, progress, self.check is None)
         self.environment = environment(self.resources, options.batch_size)
@@ -252,7 +251,7 @@ class Computation:
         """The values of a shard are stored: some cells may be complete."""
         assert self._scheduler is not None
         self.report.stored_bytes += stored_bytes
-        cells = self._scheduler.cells_of(shard_id)
+        cells = self._scheduler.in_progress(shard_id).cells
         done = self._scheduler.shard_done(shard_id)
         # For a run that is killed; who is complete gets its record then.
         self.records.begin({each: self._evaluations[each] for each in cells if each not in done})

@@ -22,7 +22,7 @@ def environment(resources: Resources, batch_size: int | None) -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "libraries": {name: version for name in LIBRARIES if (version := _version(name))},
         "devices": list(resources.devices),
-        "device_names": device_names(resources.devices),
+        "device_names": list(resources.names) or device_names(resources.devices),
         "batch_size": batch_size,
         "data_workers": resources.data_workers,
         "threads": resources.threads,

@@ -1,7 +1,7 @@
 """Executors by name: where a run's workers are.
 
-An executor is a class that takes the devices and has the methods of `Executor`. Installed packages add theirs through
-the entry-point group ``testbed.executors``.
+An executor is a class that takes the options of a run and has the methods of `Executor`. Installed packages add theirs
+through the entry-point group ``testbed.executors``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from typing import Protocol
 
 from testbed.db.store import Store
 from testbed.errors import RunError
+from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job
 from testbed.registry.catalog import Catalog
 from testbed.runner.pool import Events
 from testbed.runner.progress import Progress
+from testbed.runner.resources import Resources
 from testbed.runner.scheduler import Scheduler
 
 ENTRY_POINT_GROUP = "testbed.executors"
@@ -24,14 +26,25 @@ ENTRY_POINT_GROUP = "testbed.executors"
 BUILT_IN = {
     "processes": "testbed.runner.processes:ProcessExecutor",
     "inline": "testbed.runner.inline:InlineExecutor",
+    "ray": "testbed.runner.ray_executor:RayExecutor",
 }
 
 
 class Executor(Protocol):
-    """Runs a job on the workers of a run."""
+    """Runs a job on the workers of a run.
 
-    def __init__(self, devices: list[str]) -> None:
-        """Notes the devices; one worker works on each."""
+    Attributes:
+        resources: What the workers have; one works on each device.
+    """
+
+    resources: Resources
+
+    def __init__(self, options: RunOptions) -> None:
+        """Chooses the resources.
+
+        Raises:
+            RunError: If what the options ask for is not there.
+        """
         ...
 
     def start_ahead(self) -> None:
@@ -55,19 +68,20 @@ def executor_names() -> list[str]:
     return [*BUILT_IN, *sorted(each.name for each in _installed() if each.name not in BUILT_IN)]
 
 
-def make_executor(name: str, devices: list[str]) -> Executor:
-    """An executor.
+def make_executor(options: RunOptions) -> Executor:
+    """The executor of a run.
 
     Raises:
-        RunError: If there is none of that name.
+        RunError: If there is none of that name, or it lacks what the options ask for.
     """
+    name = options.executor
     if name in BUILT_IN:
         module, _, kind = BUILT_IN[name].partition(":")
-        made: Executor = getattr(importlib.import_module(module), kind)(devices)
+        made: Executor = getattr(importlib.import_module(module), kind)(options)
         return made
     for each in _installed():
         if each.name == name:
-            made = each.load()(devices)
+            made = each.load()(options)
             return made
     raise RunError(f"there is no executor {name!r}; there are {', '.join(executor_names())}")
 

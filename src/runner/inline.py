@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable, Mapping
 
 from testbed.db.store import Store
 from testbed.errors import RunError
+from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job, Shard
 from testbed.reading import Read
 from testbed.registry.catalog import Catalog
 from testbed.runner.pool import LOOK_SECONDS, Events
 from testbed.runner.progress import Progress
+from testbed.runner.resources import choose_resources
 from testbed.runner.scheduler import Scheduler, Wait
 from testbed.work.worker import Worker
 
@@ -78,14 +81,11 @@ class InlineChannel:
 
 
 class InlineExecutor:
-    """Runs a job in this process.
+    """Runs a job in this process, on the first device."""
 
-    Args:
-        devices: The first one is used.
-    """
-
-    def __init__(self, devices: list[str]) -> None:
-        self.device = devices[0]
+    def __init__(self, options: RunOptions) -> None:
+        self.resources = choose_resources(options)
+        self.device = self.resources.devices[0]
 
     def start_ahead(self) -> None:
         """Nothing: there is nothing to start."""
@@ -100,10 +100,12 @@ class InlineExecutor:
 
         settle(self.device, job.threads)
         channel = InlineChannel(scheduler, events, progress)
-        while not scheduler.finished:
-            before = scheduler.shards_done
-            with torch.no_grad():
-                Worker(job, catalog, store, channel, self.device).run()
-            channel.settle()  # the last values are stored only now, and may turn out not to be all
-            if scheduler.shards_done == before and not scheduler.finished:
-                raise RunError("the run ended before all was done")
+        with contextlib.ExitStack() as stack:
+            checked = stack.enter_context(Store.open(job.check.db_url)) if job.check is not None else None
+            stack.enter_context(torch.no_grad())
+            while not scheduler.finished:
+                before = scheduler.shards_done
+                Worker(job, catalog, store, channel, self.device, checked).run()
+                channel.settle()  # the last values are stored only now, and may turn out not to be all
+                if scheduler.shards_done == before and not scheduler.finished:
+                    raise RunError("the run ended before all was done")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -79,9 +80,11 @@ class Transport(Protocol):
 
     Attributes:
         devices: Such as ``"cuda:0"`` or ``"cpu"``; `NETWORK` for a slot whose worker asks served models.
+        printed: Where to find what workers print.
     """
 
     devices: list[str]
+    printed: str
 
     def start(self, slot: int) -> None:
         """Starts a worker in a slot."""
@@ -126,7 +129,9 @@ class Pool:
         self._needed = {each.resource for each in job.passes}
         self._working: set[int] = set()
         self._waiting: set[int] = set()
+        self._silent: set[int] = set()  # workers that have said nothing as yet: there may be no room for them
         self._deaths = dict.fromkeys(range(len(transport.devices)), 0)
+        self._counted: Counter[tuple[int, int]] = Counter()  # slot, pass → samples computed and not stored as yet
         self._looked = time.monotonic()
         self._stopping = False
         self._fatal: str | None = None
@@ -158,7 +163,7 @@ class Pool:
         for slot, device in enumerate(self.transport.devices):
             if _resource(device) in self._needed:
                 self._start(slot)
-        while self._working:
+        while self._working and not (self.scheduler.finished and self._working <= self._silent):
             self._serve(min(self._look(), HEED_SECONDS))
             interrupts.heed()
 
@@ -168,6 +173,7 @@ class Pool:
             if isinstance(message, Ended):
                 self._ended(message)
             elif message.slot in self._working:
+                self._silent.discard(message.slot)
                 handler: Callable[..., None] = getattr(self, f"_on_{message.kind}")
                 handler(message.slot, *message.arguments)
 
@@ -194,6 +200,7 @@ class Pool:
     def _start(self, slot: int) -> None:
         self._working.add(slot)
         self._waiting.discard(slot)
+        self._silent.add(slot)
         self.transport.start(slot)
 
     # Messages of workers ------------------------------------------------------------------------------------------
@@ -219,10 +226,13 @@ class Pool:
 
     def _on_shard_done(self, slot: int, shard_id: int, stored_bytes: int) -> None:
         self._deaths[slot] = 0
+        shard = self.scheduler.in_progress(shard_id)
+        self._counted[slot, shard.pass_id] -= shard.count
         self.events.shard_done(shard_id, stored_bytes)
         self._wake()
 
     def _on_progress(self, slot: int, pass_id: int, images: int) -> None:
+        self._counted[slot, pass_id] += images
         self.progress.advance(pass_id, images)
 
     def _on_cell_failed(self, slot: int, evaluation_id: int, reason: str) -> None:
@@ -249,7 +259,8 @@ class Pool:
             return f"{self._broken}; -v shows where it comes from"
         if "SIGKILL" in self._lost:
             return f"the last one by {self._lost} Try a smaller --batch-size, fewer --cpu-processes or fewer --workers"
-        return f"the last one with {self._lost or 'no message'}; what it printed is above, -v shows more"
+        printed = f"what it printed is {self.transport.printed}"
+        return f"the last one with {self._lost or 'no message'}; {printed}, -v shows more"
 
     def _on_broken(self, slot: int, reason: str) -> None:
         self._broken = reason
@@ -271,6 +282,7 @@ class Pool:
             return
         self._deaths[slot] += 1 if self.scheduler.computes(slot) else IDLE_DEATH
         self._lost = cause
+        self._uncount(slot)
         for given_up in self.scheduler.worker_lost(slot):
             self.events.cell_failed(given_up.evaluation_id, f"{given_up.reason} ({cause})")
         again = self._deaths[slot] < MAX_DEATHS and not self.scheduler.finished
@@ -281,6 +293,12 @@ class Pool:
         if again:
             self._start(slot)
         self._wake()
+
+    def _uncount(self, slot: int) -> None:
+        """Takes back what was counted of shards that are computed again."""
+        for pass_id in {one_pass for each, one_pass in self._counted if each == slot}:
+            if (images := self._counted.pop((slot, pass_id))) > 0:
+                self.progress.advance(pass_id, -images)
 
 
 def _resource(device: str) -> str:

@@ -12,12 +12,14 @@ from typing import Any
 
 from testbed.db.store import Store
 from testbed.errors import RunError
+from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job
 from testbed.models.base.capability import NETWORK
 from testbed.processes import begin, process_context, start_server, without_main
 from testbed.registry.catalog import Catalog
 from testbed.runner.pool import Ended, Events, Pool, Told
 from testbed.runner.progress import Progress
+from testbed.runner.resources import choose_resources
 from testbed.runner.scheduler import Scheduler
 from testbed.work.channel import PipeChannel
 
@@ -29,8 +31,8 @@ END_SECONDS = 10.0  # how long a process may take to exit after closing its pipe
 class ProcessExecutor:
     """Runs a job in processes of this machine, one for each device."""
 
-    def __init__(self, devices: list[str]) -> None:
-        self.devices = devices
+    def __init__(self, options: RunOptions) -> None:
+        self.resources = choose_resources(options)
 
     def start_ahead(self) -> None:
         """Has what the processes need imported before there is a job for them."""
@@ -41,7 +43,9 @@ class ProcessExecutor:
     ) -> None:
         """See `testbed.runner.executors.Executor`."""
         served = any(each.resource == NETWORK for each in job.passes)
-        Pool(job, Processes([*self.devices, *([NETWORK] if served else [])]), scheduler, events, progress).run()
+        Pool(
+            job, Processes([*self.resources.devices, *([NETWORK] if served else [])]), scheduler, events, progress
+        ).run()
 
 
 class Processes:
@@ -50,6 +54,8 @@ class Processes:
     Args:
         devices: One process is started per device.
     """
+
+    printed = "above"
 
     def __init__(self, devices: list[str]) -> None:
         self.devices = devices

@@ -21,11 +21,13 @@ class Resources:
         devices: One per evaluation process.
         data_workers: Data-loading processes for each of them.
         threads: Threads of torch in each of them.
+        names: The names of the processors or GPUs, where they are not those of this machine.
     """
 
     devices: list[str]
     data_workers: int
     threads: int
+    names: tuple[str, ...] = ()
 
 
 def choose_resources(options: RunOptions) -> Resources:

@@ -65,13 +65,14 @@ def _where_known(
     own |= {name for name in catalog.eval_settings.in_main() if any(each.startswith(name) for each in settings)}
     if not own:
         return options
-    if options.executor == "processes":
+    others = options.executor in ("processes", "ray")
+    if others:
         more = f" and {len(own) - 1} more are" if len(own) > 1 else " is"
         progress.note(
             f"{min(own)}{more} defined in this program only, so this process computes everything; definitions in a"
             " file that is given as a plug-in can use several GPUs"
         )
-    return replace(options, executor="inline" if options.executor == "processes" else options.executor, data_workers=0)
+    return replace(options, executor="inline" if others else options.executor, data_workers=0)
 
 
 def _run(computation: Computation, models: Sequence[str], settings: Sequence[str]) -> Report:

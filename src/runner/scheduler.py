@@ -120,9 +120,9 @@ class Scheduler:
         """Whether a worker has begun a shard whose outputs are not stored yet."""
         return self._under_way.get(self._begun.get(worker, -1), (None,))[0] == worker
 
-    def cells_of(self, shard_id: int) -> tuple[int, ...]:
-        """The evaluations that a shard in progress belongs to."""
-        return self._under_way[shard_id][1].cells
+    def in_progress(self, shard_id: int) -> Shard:
+        """A shard in progress."""
+        return self._under_way[shard_id][1]
 
     def shard_done(self, shard_id: int) -> list[int]:
         """Marks a shard as stored; returns the evaluations without remaining shards."""

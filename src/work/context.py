@@ -34,6 +34,7 @@ class Context:
         store: The results store, also for cached artifacts.
         channel: The connection to the run.
         device: Such as ``"cpu"`` or ``"cuda:0"``.
+        checked: The store that a check compares with, if any.
 
     Attributes:
         again: For a check, how many classes of a stored zero-shot head are recomputed; else 0.
@@ -41,7 +42,9 @@ class Context:
         found: Model → the number of answers that were stored already.
     """
 
-    def __init__(self, job: Job, catalog: Catalog, store: Store, channel: Channel, device: str) -> None:
+    def __init__(
+        self, job: Job, catalog: Catalog, store: Store, channel: Channel, device: str, checked: Store | None
+    ) -> None:
         self.job = job
         self.options = job.options
         self.catalog = catalog
@@ -49,16 +52,11 @@ class Context:
         self.device = device
         self.again = job.check.classes if job.check is not None else 0
         self._channel = channel
-        self._checked = Store.open(job.check.db_url) if job.check is not None else None
+        self._checked = checked
         self._made: set[str] = set()  # fingerprints of artifacts computed by this worker
         self._loaded: dict[str, Any] = {}
         self.asked: set[tuple[str, str]] = set()
         self.found: Counter[str] = Counter()
-
-    def close(self) -> None:
-        """Closes the store that a check compares with, if any."""
-        if self._checked is not None:
-            self._checked.close()
 
     def stopping(self) -> bool:
         """Whether the run is being stopped."""

@@ -2,28 +2,52 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from testbed.errors import TestbedError
 from testbed.graph.passes import Job
 from testbed.inputs import using
 from testbed.work.channel import RemoteChannel
 
+if TYPE_CHECKING:
+    from testbed.db.engine import Mode
+    from testbed.db.store import Store
+
 log = logging.getLogger("testbed")
 
 
-def work(channel: RemoteChannel, device: str) -> bool:
+# Opens a store; see `Store.open`.
+OpenStore = Callable[[str, "Mode", str | None], "Store"]
+
+
+def open_store(url: str, mode: Mode, payload_url: str | None) -> Store:
+    """Opens a store as soon as it answers."""
+    from testbed.db.steady import patiently
+    from testbed.db.store import Store
+
+    return patiently(lambda: Store.open(url, mode, payload_url))
+
+
+def work(channel: RemoteChannel, device: str, opener: OpenStore = open_store) -> bool:
     """Requests the job and does it; returns whether it succeeded.
 
     Known errors (a full disk, a broken plug-in) end the run; unexpected ones only end this worker.
+
+    Args:
+        channel: The connection to the run.
+        device: Such as ``"cpu"`` or ``"cuda:0"``.
+        opener: Opens the stores of the job.
     """
     try:
         import testbed.work.worker  # noqa: F401 -- takes seconds, while the run may still be planning
 
         job = channel.job()
         with using(job.inputs):
-            _work(channel, job, device)
+            _work(channel, job, device, opener)
     except (BrokenPipeError, EOFError, ConnectionResetError):
         raise
     except TestbedError as error:
@@ -35,11 +59,9 @@ def work(channel: RemoteChannel, device: str) -> bool:
     return True
 
 
-def _work(channel: RemoteChannel, job: Job, device: str) -> None:
+def _work(channel: RemoteChannel, job: Job, device: str, opener: OpenStore) -> None:
     import torch
 
-    from testbed.db.steady import patiently
-    from testbed.db.store import Store
     from testbed.registry import registry
     from testbed.work.worker import Worker
 
@@ -48,8 +70,11 @@ def _work(channel: RemoteChannel, job: Job, device: str) -> None:
         log.setLevel(logging.DEBUG)
     settle(device, job.threads)
     registry.load(job.options.plugins)
-    with patiently(lambda: Store.open(job.db_url, "write", job.options.payload_url)) as store, torch.no_grad():
-        Worker(job, registry, store, channel, device).run()
+    with contextlib.ExitStack() as stack:
+        store = stack.enter_context(opener(job.db_url, "write", job.options.payload_url))
+        checked = stack.enter_context(opener(job.check.db_url, "read", None)) if job.check is not None else None
+        stack.enter_context(torch.no_grad())
+        Worker(job, registry, store, channel, device, checked).run()
 
 
 class _ToRun(logging.Handler):

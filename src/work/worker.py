@@ -38,11 +38,20 @@ class Worker:
         store: The results store.
         channel: The connection to the run.
         device: Such as ``"cpu"`` or ``"cuda:0"``.
+        checked: The store that a check compares with.
     """
 
-    def __init__(self, job: Job, catalog: Catalog, store: Store, channel: Channel, device: str) -> None:
+    def __init__(
+        self,
+        job: Job,
+        catalog: Catalog,
+        store: Store,
+        channel: Channel,
+        device: str,
+        checked: Store | None = None,
+    ) -> None:
         self.channel = channel
-        self.context = Context(job, catalog, store, channel, device)
+        self.context = Context(job, catalog, store, channel, device, checked)
         self.writer = Writer(store, channel)
         self.passes = {each.id: each for each in job.passes}
 
@@ -59,7 +68,6 @@ class Worker:
                     self._work_on(self.passes[pass_id])
         finally:
             self.writer.close()
-            self.context.close()
 
     def _work_on(self, one_pass: Pass) -> None:
         kernel = KERNELS[one_pass.reads](self.context, one_pass)

@@ -30,6 +30,8 @@ OF_OTHERS = {
     "docs/clip-cc-bench.md",
     "docs/vlmevalkit.md",
     "docs/docker.md",
+    "docs/kubernetes.md",
+    "docs/ray.md",
     "docs/slurm.md",
     "docs/troubleshooting.md",
 }

@@ -16,6 +16,7 @@ from warm_python import WarmPython
 
 from testbed.cli.db import command as db_command
 from testbed.cli.eval import command as eval_command
+from testbed.runner.executors import executor_names
 
 COMMANDS = {"eval": eval_command, "db": db_command}
 
@@ -112,7 +113,7 @@ def test_the_example_of_a_model_and_a_setting_runs(root, world, warm_python):
 
 def test_the_scripts_among_the_examples_are_valid(root):
     scripts = [root / "examples" / "run_all.sh", *(root / "examples" / "slurm").iterdir()]
-    assert len(scripts) == 3
+    assert len(scripts) == 4
     for script in scripts:
         done = subprocess.run(["bash", "-n", str(script)], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
@@ -122,3 +123,16 @@ def test_the_scripts_among_the_examples_are_valid(root):
         for program, words in used:
             known = {name for option in COMMANDS[program].params for name in option.opts}
             assert set(re.findall(r"--[a-z-]+", words)) <= known, words
+
+
+def test_the_manifests_among_the_examples_run_a_command_that_is_understood(root):
+    yaml = pytest.importorskip("yaml")
+    manifests = {path.stem: yaml.safe_load(path.read_text()) for path in (root / "examples/kubernetes").iterdir()}
+    (container,) = manifests["job"]["spec"]["template"]["spec"]["containers"]
+    program, *words = [*container["command"], *container["args"]]
+    assert program == "testbed-eval"
+    commands = [words, manifests["rayjob"]["spec"]["entrypoint"].split()[1:]]
+    for words in commands:
+        given = COMMANDS["eval"].make_context("eval.py", words).params
+        assert given["models"] == ("resnet50", "densenet121")
+        assert given["executor"] in executor_names()

@@ -38,11 +38,11 @@ def test_an_executor_of_an_installed_package_runs_cells(lab: Any, installed: Non
     report = run(toy_catalog(toy_model(), toy_setting()), options, ["toy"], ["toy-all"])
     assert report.ok
     assert RAN == ["cpu"]
-    assert executors.executor_names() == ["processes", "inline", "mine"]
+    assert executors.executor_names() == ["processes", "inline", "ray", "mine"]
 
 
 def test_an_unknown_executor_is_refused_before_anything_is_done(lab: Any, work: Any) -> None:
     options = RunOptions(db_url=lab.url, executor="clouds")
-    with pytest.raises(RunError, match="there is no executor 'clouds'; there are processes, inline"):
+    with pytest.raises(RunError, match="there is no executor 'clouds'; there are processes, inline, ray"):
         run(toy_catalog(toy_model(), toy_setting()), options, ["toy"], ["toy-all"])
     assert not work

@@ -1,0 +1,158 @@
+"""Runs on a Ray cluster of two nodes: the same numbers as on one machine, and no loss when a node is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import postgres_server
+import pytest
+from ray_nodes import RayNodes, ray_nodes
+
+from testbed.db.store import Store
+from testbed.errors import StoreError
+from testbed.record import Today
+from testbed.runner.ray_cluster import survey_node
+
+pytest.importorskip("ray", reason="testbed[ray] is not here")
+
+PLUGIN = Path(__file__).parent.parent / "plugins" / "world.py"
+COUNT, CHUNK = 1100, 256
+CELLS = [("world-slow", "world"), ("world-slow", "world-dark"), ("world-other", "world")]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[RayNodes]:
+    with ray_nodes(1, 1, WORLD_MARKS=str(tmp_path), OMP_NUM_THREADS="1") as nodes:
+        yield nodes
+
+
+class Command:
+    """eval.py, on a cluster or here."""
+
+    def __init__(self, root: Path, cluster: RayNodes) -> None:
+        self.script, self.cluster, self.marks = root / "eval.py", cluster, Path(cluster.environment["WORLD_MARKS"])
+
+    def words(self, url: str, *more: str, models: tuple[str, ...] = ("world-slow", "world-other")) -> list[str]:
+        words = ["--models", *models, "--eval-settings", "world", "world-dark", "--plugin", str(PLUGIN)]
+        return [sys.executable, str(self.script), *words, "--db-url", url, *more]
+
+    def on_cluster(self, url: str, *more: str, **names: Any) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.words(url, "--executor", "ray", "--ray-address", self.cluster.address, *more, **names),
+            env=dict(self.cluster.environment),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def here(self, url: str) -> None:
+        subprocess.run(self.words(url, "--executor", "inline"), env=self.cluster.environment, check=True)
+
+    def set_pace(self, seconds: float) -> None:
+        (self.marks / "pace").touch()
+        os.utime(self.marks / "pace", (seconds, seconds))
+
+    def computed(self) -> int:
+        return sum(int(line) for line in (self.marks / "batches").read_text().split())
+
+
+@pytest.fixture
+def command(root: Path, cluster: RayNodes) -> Command:
+    return Command(root, cluster)
+
+
+def stored(url: str) -> int:
+    with contextlib.suppress(StoreError), Store.open(url) as store:  # it may not have been made yet
+        ids = [each.id for each in store.evaluations(["world-slow"])]
+        return sum(stop - start for found in store.stored_ranges(ids, "logits").values() for start, stop in found)
+    return 0
+
+
+def logits(url: str) -> list[np.ndarray]:
+    with Store.open(url) as store:
+        found = [store.evaluations([model], [setting])[0] for model, setting in CELLS]
+        return [np.array(store.read_outputs(each.id, "logits")) for each in found]
+
+
+@pytest.mark.slow
+def test_a_run_outlasts_the_loss_of_a_node_and_is_bit_equal_to_one_of_a_single_process(
+    command: Command, cluster: RayNodes, tmp_path: Path
+) -> None:
+    url = str(tmp_path / "ray.db")
+    command.set_pace(1.5)
+    process = command.on_cluster(url)
+    end = time.monotonic() + 90
+    while stored(url) < 2 * CHUNK:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    cluster.kill("127.0.0.3")
+    before = stored(url)
+    command.set_pace(0)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert "4 cells: 4 complete" in out
+    assert re.search(
+        r"a worker on cpu died \(process \d+ on .* was lost: .*\); restarted; its shard will be retried", err
+    ), err
+    # At most what the lost worker computed and what it had in its writer is computed again, for both cells.
+    assert before > 0
+    assert 2 * COUNT <= command.computed() <= 2 * COUNT + 3 * 2 * CHUNK
+    quiet = str(tmp_path / "quiet.db")
+    command.here(quiet)
+    for lost, undisturbed in zip(logits(url), logits(quiet), strict=True):
+        np.testing.assert_array_equal(lost, undisturbed)
+
+
+@pytest.mark.long
+def test_workers_write_to_a_server_themselves_and_a_check_reads_through_the_run(
+    command: Command, tmp_path: Path, postgres_url: str
+) -> None:
+    url = str(tmp_path / "ray.db")
+    command.here(url)
+    with postgres_server.database(postgres_url) as server:
+        _, err = (direct := command.on_cluster(server)).communicate(timeout=120)
+        assert direct.returncode == 0, err
+        for there, here in zip(logits(server), logits(url), strict=True):
+            np.testing.assert_array_equal(there, here)
+    out, err = (verified := command.on_cluster(url, "--verify", "5")).communicate(timeout=120)
+    assert verified.returncode == 0, err
+    assert re.search(r"Checked 4 stored evaluations on \d+ samples: 4 equal, 0 differ", out), out
+
+
+def test_a_node_with_other_versions_or_without_a_plug_in_is_refused(tmp_path: Path) -> None:
+    plugin = tmp_path / "mine.py"
+    plugin.write_text("x = 1\n")
+    record = Today([plugin]).record_of((), ())
+    assert survey_node(record, [str(plugin)])[0] == []
+    record["libraries"]["torch"] = "1.0"
+    assert re.match(r"torch 1.0 → ", survey_node(record, [str(plugin)])[0][0])
+    plugin.write_text("x = 2\n")
+    assert "the plug-in mine.py changed" in survey_node(record, [str(plugin)])[0]
+    plugin.unlink()
+    assert survey_node(record, [str(plugin)])[0] == [f"there is no file {plugin}"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--ray-address", "127.0.0.1:9"), r"no Ray cluster answers at 127.0.0.1:9 .*--ray-address HOST:PORT"),
+        (("--gpus", "0"), "--gpus names GPUs of this machine"),
+    ],
+)
+def test_what_cannot_work_is_said_at_once(root: Path, tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+    arguments = ["--models", "world-plain", "--eval-settings", "world", "--plugin", str(PLUGIN), "--executor", "ray"]
+    arguments += ["--db-url", str(tmp_path / "x.db"), *words]
+    done = subprocess.run([sys.executable, str(root / "eval.py"), *arguments], text=True, capture_output=True)
+    assert done.returncode != 0
+    assert re.search(told, done.stderr)
+    assert "Traceback" not in done.stderr
