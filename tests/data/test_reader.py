@@ -381,6 +381,7 @@ registry.add_model(
 """
 
 
+@pytest.mark.long
 def test_lambdas_of_a_plugin_are_found_again_in_a_spawned_process(tmp_path):
     plugin = tmp_path / "travelling.py"
     plugin.write_text(PLUGIN)

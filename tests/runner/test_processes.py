@@ -203,7 +203,7 @@ def test_a_cell_that_kills_every_worker_is_given_up_and_the_others_complete(benc
         assert (failed.status, "worker died" in failed.error) == ("failed", True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_served_model_works_beside_the_device_in_a_process_of_its_own(bench, monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "PLUGIN", PLUGIN.parent / "served_world.py")
     said = ("--eval-settings", "said-digits", "shown-digits", "--limit", "100", "--cpu-processes", "1")
