@@ -14,10 +14,12 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
+from testbed.db import payloads
 from testbed.db.base import insert_new
 from testbed.db.evaluations import UNIDENTIFIED
 from testbed.db.leases import is_shared
 from testbed.db.names import ensure_row
+from testbed.db.outputs import payload_owner
 from testbed.db.store import Store
 from testbed.db.tables import (
     ArtifactRow,
@@ -35,6 +37,7 @@ from testbed.db.tables import (
     SampleRow,
     ScoreRow,
 )
+from testbed.errors import CorruptOutputError
 
 AT_ONCE = 200  # rows read at a time; of outputs, which are large, fewer
 OUTPUTS_AT_ONCE = 4
@@ -57,11 +60,13 @@ class Merged:
         copied: Evaluations that are new.
         known: Evaluations that were there already.
         conflicts: Lines about evaluations that both stores have with different metrics; the target keeps its own.
+        unreadable: Lines about evaluations whose outputs cannot be read; they are not copied.
     """
 
     copied: int = 0
     known: int = 0
     conflicts: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
 
 
 def merge(
@@ -69,14 +74,14 @@ def merge(
 ) -> Merged:
     """Copies the visible evaluations of a store, and all that belongs to them, to another one.
 
+    Outputs go to where the target stores outputs, wherever the source has them.
+
     Args:
         source: Open to read.
         target: Open to write.
         outputs: Whether to copy outputs. Without them, results are copied as imported ones: they can be shown and
             compared, but not scored again.
         tell: Told what is being copied, and the share of it that is done.
-
-    Outputs at URLs are not copied; both stores name the same URL then.
     """
     return _Merge(source, target, outputs, tell).run()
 
@@ -96,7 +101,15 @@ class _Merge:
         rows.sort(key=lambda row: (row["derived_from_id"] is not None, row["id"]))
         for number, row in enumerate(rows):
             self.tell("copying evaluations", number / len(rows))
-            self._copy_evaluation(row)
+            name = f"{row['model_name']} on {row['setting_name']}"
+            if row["derived_from_id"] is not None and row["derived_from_id"] not in self._evaluations:
+                self.merged.unreadable.append(f"{name}: the evaluation whose outputs it takes was not copied")
+                continue
+            try:
+                self._copy_evaluation(row)
+            except CorruptOutputError as error:
+                self._evaluations.pop(row["id"], None)
+                self.merged.unreadable.append(f"{name}: {error}")
         return self.merged
 
     # What is found by content -------------------------------------------------------------------------------------
@@ -144,10 +157,11 @@ class _Merge:
         names = {
             name: row.pop(name) for name in ("model_name", "model_type", "parameters", "setting_name", "parent", "task")
         }
-        source_id = row.pop("id")
+        source_id = row["id"]
+        row = {name: value for name, value in row.items() if name != "id"}
         row["dataset_id"] = self._dataset(row["dataset_id"])
         if row["derived_from_id"] is not None:
-            row["derived_from_id"] = self._evaluations.get(row["derived_from_id"])
+            row["derived_from_id"] = self._evaluations[row["derived_from_id"]]
         if not self.outputs and row["status"] == "complete" and row["origin"] != "imported":
             row |= {
                 "origin": "imported",
@@ -178,7 +192,7 @@ class _Merge:
                     session.execute(sa.delete(table).where(table.evaluation_id == known.id))
             session.flush()
             self._evaluations[source_id] = known.id
-            self._copy_parts(session, source_id, known.id)
+            self._copy_parts(session, source_id, known)
         self.merged.copied += 1
 
     def _known(self, session: Session, row: dict[str, Any]) -> EvaluationRow | None:
@@ -195,16 +209,35 @@ class _Merge:
                 return done
         return session.scalars(sa.select(own).where(*same, own.fingerprint == row["fingerprint"])).first()
 
-    def _copy_parts(self, session: Session, source_id: int, made: int) -> None:
+    def _copy_parts(self, session: Session, source_id: int, made: EvaluationRow) -> None:
         with self.source.reading() as reading:
             for table in (*_PARTS, OutputChunkRow) if self.outputs else _PARTS:
                 size = OUTPUTS_AT_ONCE if table is OutputChunkRow else AT_ONCE
                 rows = _rows(reading, table, table.evaluation_id == source_id, size)
                 for part in _in_batches(rows, size):
-                    new = [{**each, "evaluation_id": made} for each in part]
+                    new = [{**each, "evaluation_id": made.id} for each in part]
+                    for each in new if table is OutputChunkRow else ():
+                        self._move(each, made)
                     for each in new if table is CertificateRow else ():
                         del each["id"]
                     insert_new(session, table, new)
+
+    def _move(self, chunk: dict[str, Any], made: EvaluationRow) -> None:
+        """Puts outputs where the target stores outputs.
+
+        Raises:
+            CorruptOutputError: If they cannot be read.
+        """
+        if self.target.external is None and not chunk["uri"]:
+            return
+        where = f"{chunk['kind']}, samples from {chunk['start']}"
+        data = payloads.read_uri(chunk["uri"]) if chunk["uri"] else chunk["payload"]
+        payloads.verify(data, chunk["checksum"], where)
+        chunk |= {"uri": None, "payload": data}
+        if self.target.external is not None:
+            whole = payloads.Payload(data, chunk["dtype"], chunk["count"], tuple(chunk["shape"]), chunk["checksum"])
+            uri = self.target.external.write(payload_owner(made), chunk["kind"], chunk["start"], whole)
+            chunk |= {"uri": uri, "payload": None}
 
     def _note_known(self, session: Session, source_id: int, known: EvaluationRow, names: dict[str, Any]) -> None:
         self.merged.known += 1

@@ -51,8 +51,7 @@ class Outputs(StoreBase):
         uri = None
         if self.external is not None:
             with self.reading() as session:
-                row = evaluation_row(session, chunk.evaluation_id)
-                owner = f"{row.fingerprint}-{digest([row.id, row.created_at.isoformat()])[:8]}"
+                owner = payload_owner(evaluation_row(session, chunk.evaluation_id))
             uri = self.external.write(owner, chunk.kind, chunk.start, payload)
         return {
             "evaluation_id": chunk.evaluation_id,
@@ -278,6 +277,11 @@ def evaluation_row(session: Session, evaluation_id: int) -> EvaluationRow:
     if row is None:
         raise StoreError(f"the store has no evaluation {evaluation_id}")
     return row
+
+
+def payload_owner(row: EvaluationRow) -> str:
+    """The folder of an evaluation's outputs outside the database: no other evaluation of any store has it."""
+    return f"{row.fingerprint}-{digest([row.id, row.created_at.isoformat()])[:8]}"
 
 
 def source_positions(session: Session, dataset_id: int | None, source_id: int | None) -> list[int]:

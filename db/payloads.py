@@ -6,6 +6,8 @@ Generated text is stored as JSON: a chunk is a list with one value for each samp
 from __future__ import annotations
 
 import json
+import os
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 BFLOAT16 = "bfloat16"  # numpy has no such type: stored as uint16, and converted exactly to float32 when read
 REPAIR = "python db.py --repair drops it, and says what computes it again"
+PART = ".part"  # ends the names of files that are being written
+WRITTEN_AT_ONCE = 2**26
 JSON = "json"  # a list of JSON values; an array of objects when read
 
 
@@ -141,7 +145,7 @@ class External:
     """Payloads outside the database, below an fsspec URL such as ``s3://bucket/outputs`` or ``file:///mnt/lab``."""
 
     def __init__(self, base: str) -> None:
-        self.base = _absolute(base).rstrip("/")
+        self.base = absolute_url(base)
 
     def write(self, owner: str, kind: str, start: int, payload: Payload) -> str:
         """Stores a payload of an evaluation and returns its URI.
@@ -155,15 +159,39 @@ class External:
         """
         uri = f"{self.base}/{owner}/{kind}-{start}-{payload.checksum}.bin"
         try:
-            with _open(uri, "wb") as file:
-                file.write(payload.data)
+            if is_local(uri):
+                _publish(Path(uri.removeprefix("file://")), payload.data)
+            else:  # object stores show a file when it is whole
+                with _open(uri, "wb") as file:
+                    file.write(payload.data)
         except (OSError, ImportError, ValueError) as error:
             raise StoreError(f"outputs cannot be written to {uri}: {error}") from error
         return uri
 
 
-def _absolute(base: str) -> str:
-    """Makes a path or file URL absolute; other URLs are not changed."""
+def is_local(uri: str) -> bool:
+    """Whether a URI is a path of this machine, or a file URL."""
+    return uri.startswith(("file:", "/"))
+
+
+def _publish(path: Path, data: bytes | memoryview) -> None:
+    """Writes a file that is there whole or not at all, and outlasts a power failure as a commit does."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}{PART}")
+    try:
+        with part.open("xb", buffering=0) as file:
+            for start in range(0, len(data), WRITTEN_AT_ONCE):  # one call takes at most 2 GiB
+                file.write(data[start : start + WRITTEN_AT_ONCE])
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def absolute_url(base: str) -> str:
+    """Makes a path or file URL absolute; other URLs are not changed. Without a slash at its end."""
+    base = base.rstrip("/")
     scheme, separator, path = base.partition("://")
     if separator and scheme != "file":
         return base
@@ -204,4 +232,4 @@ def delete_uri(uri: str) -> None:
 def _open(uri: str, mode: str) -> Any:
     import fsspec
 
-    return fsspec.open(uri, mode, auto_mkdir=True) if uri.startswith(("file:", "/")) else fsspec.open(uri, mode)
+    return fsspec.open(uri, mode)

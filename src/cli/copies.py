@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,11 +27,11 @@ def _copy(source_url: str | None, target_url: str | None, given: dict[str, Any])
     from testbed.db.merge import merge
     from testbed.db.store import Store
 
-    with Store.open(source_url) as source, Store.create(target_url) as target:
+    with Store.open(source_url) as source, Store.create(target_url, given["payload_url"]) as target:
         _require_two(source, target)
         merged = merge(source, target, not given["no_outputs"], shares())
         _print(merged, target.display_url, given["as_json"])
-    return 0
+    return 1 if merged.unreadable else 0
 
 
 def _require_two(source: Any, target: Any) -> None:
@@ -40,10 +41,12 @@ def _require_two(source: Any, target: Any) -> None:
 
 def _print(merged: Merged, where: str, as_json: bool) -> None:
     if as_json:
-        print_json({"copied": merged.copied, "known": merged.known, "conflicts": merged.conflicts, "store": where})
+        print_json({**asdict(merged), "store": where})
         return
     for line in merged.conflicts:
         click.echo(f"conflict: {line}")
+    for line in merged.unreadable:
+        click.echo(f"not copied: {line}")
     known = f"; {merged.known:,} were there already" if merged.known else ""
     conflicts = f"; {count(len(merged.conflicts), 'conflict')}" if merged.conflicts else ""
     click.echo(f"{count(merged.copied, 'evaluation')} copied to {where}{known}{conflicts}")

@@ -63,6 +63,17 @@ _OPTIONS = (
         help="With --merge and --copy-to: leave out outputs; results count as imported and cannot be scored again.",
     ),
     click.option(
+        "--payload-url",
+        metavar="URL",
+        help="With --merge and --copy-to: where outputs are stored, as for eval.py. With --gc: look there too.",
+    ),
+    click.option(
+        "--gc",
+        is_flag=True,
+        help="Delete files of outputs that no row of the store names; with --override also those in folders that this"
+        " store does not know.",
+    ),
+    click.option(
         "--upgrade",
         is_flag=True,
         help="Upgrade the store to this version's schema; make one in an empty Postgres database.",
@@ -99,6 +110,33 @@ def repair(given: dict[str, Any]) -> int:
 
     with Store.open(given["db_url"], "write") as store:
         return _repair(store, given)
+
+
+def collect_garbage(given: dict[str, Any]) -> int:
+    """Deletes files of outputs that no row names."""
+    from testbed.db.garbage import garbage
+    from testbed.db.payloads import delete_uri
+    from testbed.db.store import Store
+
+    with Store.open(given["db_url"], "write") as store:
+        found = garbage(store, [given["payload_url"]] if given["payload_url"] else [])
+    deleted = {**found.own, **(found.others if given["override"] else {})}
+    for uri in deleted:
+        delete_uri(uri)
+    left = {} if given["override"] else found.others
+    if given["as_json"]:
+        print_json({"deleted": sorted(deleted), "unknown": sorted(left), "young": found.young})
+        return 0
+    click.echo(f"{count(len(deleted), 'file')} deleted, {sum(deleted.values()):,} bytes")
+    if left:
+        what = f"{count(len(left), 'file')} ({sum(left.values()):,} bytes)"
+        click.echo(
+            f"{what} left in folders that this store does not know: of evaluations that were purged, or of another"
+            " store. If no other store has its outputs there, add --override"
+        )
+    if found.young:
+        click.echo(f"{count(found.young, 'file')} left: less than an hour old, so a run may be about to store the rows")
+    return 0
 
 
 def salvage(given: dict[str, Any]) -> int:
@@ -208,4 +246,11 @@ def _options(evaluation: Evaluation) -> list[str]:
     return [*words, "--random-weights"] if evaluation.random_weights else words
 
 
-ACTIONS = {"merge": merge_into, "copy_to": copy_to, "backup": backup, "repair": repair, "check": check}
+ACTIONS = {
+    "merge": merge_into,
+    "copy_to": copy_to,
+    "gc": collect_garbage,
+    "backup": backup,
+    "repair": repair,
+    "check": check,
+}

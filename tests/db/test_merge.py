@@ -161,3 +161,35 @@ def test_hidden_evaluations_stay_behind_but_for_the_outputs_of_others(store: Sto
     np.testing.assert_array_equal(store.read_outputs(found.id, "logits"), saying([0, 1, 2, 3]))
     assert [each.model for each in store.evaluations(hidden=True)] == ["net"]
     assert merge(other, store).copied == 0
+
+
+@pytest.mark.parametrize("outside", [False, True], ids=["into the database", "to a URL"])
+def test_outputs_at_a_url_are_copied_along(tmp_path: Path, store_url: str, outside: bool) -> None:
+    """Else a purge in one store would take them from the other."""
+    place = str(tmp_path / "theirs")
+    with Store.create(str(tmp_path / "source.db"), place) as source:
+        put(source, "net", "shown", SAMPLES, saying([0, 1, 2, 3]))
+        ours = str(tmp_path / "ours") if outside else ""
+        with Store.open(store_url, "write", ours) as target:
+            assert merge(source, target).copied == 1
+            shutil.rmtree(place)
+            (evaluation,) = target.evaluations()
+            assert target.read_outputs(evaluation.id, "logits").argmax(1).tolist() == [0, 1, 2, 3]
+    assert len(list((tmp_path / "ours").rglob("*.bin"))) == (1 if outside else 0)
+
+
+def test_what_cannot_be_read_is_left_out_and_told_and_the_rest_is_copied(tmp_path: Path, store: Store) -> None:
+    place = tmp_path / "theirs"
+    with Store.create(str(tmp_path / "source.db"), str(place)) as source:
+        put(source, "gone", "shown", SAMPLES, saying([0, 1, 2, 3]))
+        put(source, "cut", "shown", SAMPLES, saying([0, 1, 2, 3]))
+        gone, cut = sorted(place.rglob("*.bin"), key=lambda path: path.stat().st_mtime_ns)
+        gone.unlink()
+        cut.write_bytes(cut.read_bytes()[:-1])
+        put(source, "whole", "shown", SAMPLES, saying([0, 1, 2, 3]))
+        merged = merge(source, store)
+    assert (merged.copied, [each.partition(":")[0] for each in merged.unreadable]) == (
+        1,
+        ["gone on shown", "cut on shown"],
+    )
+    assert [each.model for each in store.evaluations()] == ["whole"]

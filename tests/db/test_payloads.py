@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,7 @@ import sqlalchemy as sa
 import torch
 
 from testbed.db import payloads
+from testbed.db.garbage import Garbage, garbage
 from testbed.db.payloads import decode, encode, result_dtype, widen_bfloat16
 from testbed.db.store import Store
 from testbed.entities import Chunk
@@ -340,6 +343,43 @@ def test_purging_leaves_the_files_of_another_store(
         outside.hide_evaluations("net", "val")
         outside.purge_hidden()
         assert other.read_outputs(theirs.id, "logits").tobytes() == values.tobytes()
+
+
+def test_a_file_that_cannot_be_written_to_its_end_is_not_there(
+    store: Store, builder: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with Store.open(store.full_url, "write", str(tmp_path / "outputs")) as outside:
+        evaluation = builder(outside).begin()
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(StoreError, match="No space left"):
+            outside.append([Chunk(evaluation.id, "logits", 0, builder(outside).logits())])
+    assert files(str(tmp_path / "outputs")) == []
+
+
+def test_files_that_no_row_names_are_found_and_those_of_other_stores_told_apart(
+    outside: Store, builder: Any, payload_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = builder(outside).complete()
+    assert garbage(outside, [payload_url]) == Garbage()
+    system, _ = fsspec.core.url_to_fs(payload_url)
+    (named,) = files(payload_url)
+    folder, _, name = named.rpartition("/")
+    orphan, theirs = f"{folder}/logits-4-{'a' * 32}.bin", f"{folder.rpartition('/')[0]}/of-another/{name}"
+    for path in (orphan, theirs, f"{folder.rpartition('/')[0]}/of-another/README.txt"):
+        system.makedirs(path.rpartition("/")[0], exist_ok=True)
+        system.pipe_file(path, b"12345")
+    assert garbage(outside).young == 2
+    monkeypatch.setattr("testbed.db.garbage.AGE_SECONDS", 0.0)
+    found = garbage(outside)
+    assert [(uri.rpartition("/")[2], size) for uri, size in found.own.items()] == [(orphan.rpartition("/")[2], 5)]
+    assert [uri.endswith(f"of-another/{name}") for uri in found.others] == [True]
+    for uri in found.own:
+        payloads.delete_uri(uri)
+    assert not system.exists(orphan)
+    assert len(outside.read_outputs(kept.id, "logits")) == 4
 
 
 # Text -------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,92 @@
+"""Files of outputs that no row names: of runs killed before the row was stored, of purges that were cut off."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from testbed.db.outputs import payload_owner
+from testbed.db.payloads import absolute_url
+from testbed.db.store import Store
+from testbed.db.tables import EvaluationRow, OutputChunkRow
+from testbed.errors import StoreError
+
+AGE_SECONDS = 3600.0  # younger files may belong to a run that is about to store their rows
+
+
+@dataclass
+class Garbage:
+    """Files that no row names.
+
+    Attributes:
+        own: In the folders of this store's evaluations: URI → bytes.
+        others: In other folders: of evaluations that were purged, or of other stores.
+        young: How many were left out since they are less than an hour old.
+    """
+
+    own: dict[str, int] = field(default_factory=dict)
+    others: dict[str, int] = field(default_factory=dict)
+    young: int = 0
+
+
+def garbage(store: Store, bases: Iterable[str] = ()) -> Garbage:
+    """Lists files that no row names, below the URLs that the store's rows name and those given.
+
+    Args:
+        store: The store.
+        bases: Payload URLs.
+
+    Raises:
+        StoreError: If a place cannot be listed.
+    """
+    with store.reading() as session:
+        named = set(session.scalars(sa.select(OutputChunkRow.uri).where(OutputChunkRow.uri.is_not(None))))
+        owners = {payload_owner(row) for row in session.scalars(sa.select(EvaluationRow))}
+    places = {uri.rsplit("/", 2)[0] for uri in named if uri} | {absolute_url(base) for base in bases}
+    found = Garbage()
+    for place in sorted(places):
+        for uri, size, modified in _files(place):
+            owner = uri.removeprefix(f"{place}/").partition("/")[0]
+            if uri in named:
+                continue
+            if time.time() - modified < AGE_SECONDS:
+                found.young += 1
+            else:
+                (found.own if owner in owners else found.others)[uri] = size
+    return found
+
+
+def _files(place: str) -> Iterable[tuple[str, int, float]]:
+    """URI, bytes and time of change of the payloads below a URL."""
+    import fsspec
+
+    try:
+        filesystem, root = fsspec.core.url_to_fs(place)
+        listed = filesystem.find(root, maxdepth=2, detail=True) if filesystem.exists(root) else {}
+    except (OSError, ImportError, ValueError) as error:
+        raise StoreError(f"the files at {place} cannot be listed: {error}") from error
+    for path, about in sorted(listed.items()):
+        inner = path.removeprefix(root).strip("/")
+        if inner.count("/") == 1 and ".bin" in inner.rpartition("/")[2]:  # nothing that we have not written
+            yield f"{place}/{inner}", int(about.get("size") or 0), _time(about)
+
+
+def _time(about: dict[str, Any]) -> float:
+    """When a file was changed, as its file system tells it; now if it does not, so that it is left alone."""
+    for key in ("mtime", "LastModified", "last_modified", "updated", "created"):
+        value = about.get(key)
+        if isinstance(value, datetime):
+            return value.timestamp()
+        if isinstance(value, int | float):
+            return float(value)
+        if isinstance(value, str):
+            try:
+                return datetime.fromisoformat(value).timestamp()
+            except ValueError:
+                continue
+    return time.time()
