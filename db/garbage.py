@@ -10,7 +10,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from testbed.db.outputs import payload_owner
 from testbed.db.payloads import absolute_url
 from testbed.db.store import Store
 from testbed.db.tables import EvaluationRow, OutputChunkRow
@@ -46,7 +45,8 @@ def garbage(store: Store, bases: Iterable[str] = ()) -> Garbage:
     """
     with store.reading() as session:
         named = set(session.scalars(sa.select(OutputChunkRow.uri).where(OutputChunkRow.uri.is_not(None))))
-        owners = {payload_owner(row) for row in session.scalars(sa.select(EvaluationRow))}
+        owners = {store.payload_owner(row) for row in session.scalars(sa.select(EvaluationRow))}
+    owners |= {uri.rsplit("/", 2)[1] for uri in named if uri}
     places = {uri.rsplit("/", 2)[0] for uri in named if uri} | {absolute_url(base) for base in bases}
     found = Garbage()
     for place in sorted(places):

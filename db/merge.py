@@ -19,7 +19,6 @@ from testbed.db.base import insert_new
 from testbed.db.evaluations import UNIDENTIFIED
 from testbed.db.leases import is_shared
 from testbed.db.names import ensure_row
-from testbed.db.outputs import payload_owner
 from testbed.db.store import Store
 from testbed.db.tables import (
     ArtifactRow,
@@ -236,7 +235,7 @@ class _Merge:
         chunk |= {"uri": None, "payload": data}
         if self.target.external is not None:
             whole = payloads.Payload(data, chunk["dtype"], chunk["count"], tuple(chunk["shape"]), chunk["checksum"])
-            uri = self.target.external.write(payload_owner(made), chunk["kind"], chunk["start"], whole)
+            uri = self.target.external.write(self.target.payload_owner(made), chunk["kind"], chunk["start"], whole)
             chunk |= {"uri": uri, "payload": None}
 
     def _note_known(self, session: Session, source_id: int, known: EvaluationRow, names: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from testbed.db import payloads
 from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
 from testbed.db.ranges import Ranges, merged, ranges_of
 from testbed.db.tables import ArtifactRow, EvaluationRow, OutputChunkRow, SampleErrorRow, SampleRow, ScoreRow, now
+from testbed.db.urls import display_url
 from testbed.entities import Chunk
 from testbed.errors import StoreError
 from testbed.identity import digest
@@ -46,12 +47,16 @@ class Outputs(StoreBase):
             insert_new(session, SampleErrorRow, failed)
         return sum(row["size_bytes"] for row in rows)
 
+    def payload_owner(self, row: EvaluationRow) -> str:
+        """The folder for an evaluation's outputs outside the database: no other evaluation of any store has it."""
+        return f"{row.fingerprint}-{digest([display_url(self.url), row.id, row.created_at.isoformat()])[:8]}"
+
     def _chunk_row(self, chunk: Chunk) -> dict[str, Any]:
         payload = payloads.encode(chunk.values)
         uri = None
         if self.external is not None:
             with self.reading() as session:
-                owner = payload_owner(evaluation_row(session, chunk.evaluation_id))
+                owner = self.payload_owner(evaluation_row(session, chunk.evaluation_id))
             uri = self.external.write(owner, chunk.kind, chunk.start, payload)
         return {
             "evaluation_id": chunk.evaluation_id,
@@ -277,11 +282,6 @@ def evaluation_row(session: Session, evaluation_id: int) -> EvaluationRow:
     if row is None:
         raise StoreError(f"the store has no evaluation {evaluation_id}")
     return row
-
-
-def payload_owner(row: EvaluationRow) -> str:
-    """The folder of an evaluation's outputs outside the database: no other evaluation of any store has it."""
-    return f"{row.fingerprint}-{digest([row.id, row.created_at.isoformat()])[:8]}"
 
 
 def source_positions(session: Session, dataset_id: int | None, source_id: int | None) -> list[int]:
