@@ -18,6 +18,7 @@ from testbed.cli.clip_cc import ClipCcRun, clip_cc_options, export_run, translat
 from testbed.cli.download_option import download_missing, download_option
 from testbed.cli.dry_run import dry_run as show_plan
 from testbed.cli.log_file import log_file
+from testbed.cli.machine_options import machine_choices, machine_options
 from testbed.cli.preprocessing_options import preprocessing, preprocessing_options, require_checkpoints
 from testbed.cli.run_files import write_heads, write_logdir
 from testbed.cli.run_report import FINISHED, not_finite, print_report
@@ -72,9 +73,6 @@ POSITIVE = click.IntRange(min=1)
     help="Eval settings: names, patterns ('digits-c.*'), collections (demo), folders of images (one folder per class),"
     " or a text file of these.",
 )
-@click.option(
-    "--gpus", cls=ManyWords, type=click.IntRange(min=0), metavar="ID", help="GPUs to use.  [default: all, else the CPU]"
-)
 @click.option("--db/--no-db", default=True, help="Whether to store the results.  [default: --db]")
 @click.option(
     "--logdir",
@@ -100,6 +98,7 @@ POSITIVE = click.IntRange(min=1)
 @preprocessing_options
 @task_options
 @scorer_options
+@machine_options
 @click.option("--dry-run", is_flag=True, help="Print the plan and do nothing.")
 @click.option("--limit", type=POSITIVE, metavar="N", help="At most N samples of each setting, evenly spread.")
 @click.option(
@@ -108,10 +107,6 @@ POSITIVE = click.IntRange(min=1)
     metavar="N",
     help="Batch size (attacks and vLLM use the model's own).  [default: each model's own]",
 )
-@click.option(
-    "--workers", type=click.IntRange(min=0), metavar="N", help="Data-loading processes for each evaluation process."
-)
-@click.option("--cpu-processes", type=POSITIVE, metavar="N", help="Evaluation processes on the CPU.  [default: 1]")
 @click.option(
     "--dtype",
     type=click.Choice(["float32", "bfloat16", "float16"]),
@@ -144,19 +139,6 @@ POSITIVE = click.IntRange(min=1)
     help="Recompute N samples (or P percent) of each stored result, compare, and store the outcome.",
 )
 @click.option("--override", is_flag=True, help="Run stored cells again; the stored evaluations are hidden.")
-@click.option(
-    "--executor",
-    metavar="NAME",
-    default="processes",
-    show_default=True,
-    help="Where cells are computed: in 'processes', 'inline' in this one (for debuggers), on a 'ray' cluster, or by an"
-    " installed executor.",
-)
-@click.option(
-    "--ray-address",
-    metavar="HOST:PORT",
-    help="The Ray cluster for --executor ray.  [default: $RAY_ADDRESS, else this machine's, else a new one]",
-)
 @click.option(
     "--thumbnails",
     is_flag=True,
@@ -290,9 +272,6 @@ def _options(given: dict[str, Any], inputs: Inputs, verbose: bool) -> RunOptions
         plugins=tuple(str(Path(plugin).expanduser().resolve()) for plugin in given["plugins"]),
         limit=given["limit"],
         batch_size=given["batch_size"],
-        data_workers=given["workers"],
-        gpus=tuple(given["gpus"]) or None,
-        cpu_processes=given["cpu_processes"],
         dtype=given["dtype"],
         seed=given["seed"],
         random_weights=given["random_weights"],
@@ -301,10 +280,9 @@ def _options(given: dict[str, Any], inputs: Inputs, verbose: bool) -> RunOptions
         trust=given["trust"],
         verify=given["verify"],
         override=given["override"],
-        executor=given["executor"],
-        ray_address=given["ray_address"],
         verbose=verbose,
         inputs=inputs,
+        **machine_choices(given),
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from testbed import reading
+from testbed.data.decoded import DecodedImages
 from testbed.data.perturbation import sample_seed
 from testbed.data.source import ImageSource
 from testbed.errors import RunError, SampleError
@@ -114,6 +115,8 @@ class Reader:
         perturbations: The CPU perturbations of the pass.
         plain: Whether any cell needs the image without CPU perturbation.
         seed: The run's ``--seed``.
+        decoded: A cache of the transformed images, by their content.
+        digests: The content of each sample of the evaluation, for the cache.
     """
 
     def __init__(
@@ -125,6 +128,8 @@ class Reader:
         perturbations: Sequence[CpuPerturbation],
         plain: bool,
         seed: int,
+        decoded: DecodedImages | None = None,
+        digests: Sequence[str] = (),
     ) -> None:
         self.source = source
         self.positions = positions
@@ -133,6 +138,8 @@ class Reader:
         self.perturbations = list(perturbations)
         self.plain = plain
         self.seed = seed
+        self.decoded = decoded
+        self.digests = digests
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -147,22 +154,33 @@ class Reader:
 
     def _read(self, item: Item) -> None:
         position = self.positions[item.index]
-        try:
-            with reading.watch(None):  # the content of samples is already part of the identity
-                picture = self.source.image(position)
-        except SampleError as error:
-            item.error = str(error)
-            return
+        image = None
+        if self.decoded is not None:
+            image = self.decoded.get(self.digests[item.index])
+        if image is None:
+            try:
+                image = self._transformed(position)
+            except SampleError as error:
+                item.error = str(error)
+                return
+            if self.decoded is not None:
+                self.decoded.put(self.digests[item.index], image)
+        item.image = image if self.plain else None
+        for place, perturbation in enumerate(self.perturbations):
+            with reading.watch(reading.setting(perturbation.setting)):
+                self._perturb(item, place, perturbation, image, self.source.ids[position])
+
+    def _transformed(self, position: int) -> torch.Tensor:
+        """An image of the source, decoded and transformed."""
+        with reading.watch(None):  # the content of samples is already part of the identity
+            picture = self.source.image(position)
         if self.setting_transform is not None:
             picture = self._resolved("setting_transform")(picture)
         image = self._resolved("transform")(picture)
         if not isinstance(image, torch.Tensor) or image.ndim != 3 or len(image) != 3 or not image.is_floating_point():
             found = f"{image.dtype} {tuple(image.shape)}" if isinstance(image, torch.Tensor) else type(image).__name__
             raise RunError(f"the transform must return a float tensor [3, H, W] in [0, 1]; it returned {found}")
-        item.image = image if self.plain else None
-        for place, perturbation in enumerate(self.perturbations):
-            with reading.watch(reading.setting(perturbation.setting)):
-                self._perturb(item, place, perturbation, image, self.source.ids[position])
+        return image
 
     def _perturb(
         self, item: Item, place: int, perturbation: CpuPerturbation, image: torch.Tensor, sample_id: str

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from testbed.graph.cells import Cell, ItemNode, OpenedModel, OpenedSetting
+from testbed.graph.decoding import pixels_key
 from testbed.graph.nodes import Reads, Rows
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import ROUNDS, Pass, PassCell, chunk_size
@@ -70,7 +71,7 @@ def make_passes(members: Sequence[Member], scored: Sequence[Cell], options: RunO
         options: The run's.
     """
     seeing = [each for each in members if each.rows.reads is Reads.IMAGES]
-    passes = group(seeing, options.batch_size, options.share_passes)
+    passes = group(seeing, options.batch_size, options.share_passes, options.decoded_cache > 0)
     for each in members:
         if each.rows.reads is Reads.MESSAGES:
             passes.append(generation_pass(len(passes), each, options.batch_size))
@@ -85,13 +86,14 @@ def make_passes(members: Sequence[Member], scored: Sequence[Cell], options: RunO
     return passes + [item_pass(number, each, options) for number, each in enumerate(nodes.values(), len(passes))]
 
 
-def group(members: Sequence[Member], batch_size: int | None, share: bool) -> list[Pass]:
+def group(members: Sequence[Member], batch_size: int | None, share: bool, cached: bool = False) -> list[Pass]:
     """Groups cells that read the same pixels in batches of the same size into passes.
 
     Args:
         members: The cells.
         batch_size: Images at once; None takes each model's own number.
         share: Whether to group at all; else each cell gets a pass to itself.
+        cached: Whether decoded images are cached.
 
     Returns:
         The passes, in the order of their first cells.
@@ -102,7 +104,7 @@ def group(members: Sequence[Member], batch_size: int | None, share: bool) -> lis
         groups[key].append(member)
     numbers = count()
     return [
-        _image_pass(next(numbers), part, _batch_size(part[0], batch_size))
+        _image_pass(next(numbers), part, _batch_size(part[0], batch_size), cached)
         for together in groups.values()
         for part in _pack(together)
     ]
@@ -151,8 +153,9 @@ def _pass_cell(member: Member) -> PassCell:
     )
 
 
-def _image_pass(number: int, members: Sequence[Member], batch_size: int) -> Pass:
+def _image_pass(number: int, members: Sequence[Member], batch_size: int, cached: bool) -> Pass:
     opened = members[0].opened
+    pixels = pixels_key(members[0].model.definition.transform, opened.setting.transform) if cached else None
     return Pass(
         id=number,
         cells=tuple(_pass_cell(each) for each in members),
@@ -162,6 +165,8 @@ def _image_pass(number: int, members: Sequence[Member], batch_size: int) -> Pass
         batch_size=batch_size,
         chunk=chunk_size(batch_size, MIN_CHUNK),
         alone=any(each.lacks_ones for each in members),
+        pixels=pixels or "",
+        digests=[sample.digest for sample in opened.dataset.samples] if pixels else (),
     )
 
 

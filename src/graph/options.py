@@ -31,6 +31,7 @@ class RunOptions:
         verify: How much of each stored evaluation is computed again and compared: a number of samples, or a share such
             as ``"1%"``; None for none.
         override: Whether to run again what is stored already; the stored evaluations are set aside.
+        decoded_cache: Bytes of disk for decoded and transformed images, in the cache folder of each machine; 0: none.
         verbose: Whether workers tell where errors come from.
         executor: Where cells are computed: ``"processes"``, ``"inline"`` (in this process), ``"ray"``, or an installed
             one.
@@ -59,6 +60,7 @@ class RunOptions:
     override: bool = False
     executor: str = "processes"
     ray_address: str | None = None
+    decoded_cache: int = 0
     verbose: bool = False
     clear_cache_interval: int | None = None
     progress_interval: int | None = None

@@ -58,6 +58,8 @@ class Pass:
         node: The name under which its items are stored.
         resource: What it takes: a device, or only a network.
         alone: Whether its first shard is computed before workers take others: it makes a head or a probe that all need.
+        pixels: The name of the cache of its decoded images; see `testbed.graph.decoding`. Empty for none.
+        digests: The content of each sample, where there is such a cache.
     """
 
     id: int
@@ -72,6 +74,8 @@ class Pass:
     node: str = ""
     resource: str = DEVICE
     alone: bool = False
+    pixels: str = ""
+    digests: Sequence[str] = ()
 
     @property
     def of_items(self) -> bool:

@@ -15,6 +15,7 @@ import torch
 
 from testbed import reading
 from testbed.calls import reason_of
+from testbed.data.decoded import DecodedImages
 from testbed.data.reader import Batch, ByName, CpuPerturbation, Item, Reader, collate, portable
 from testbed.data.source import ImageSource
 from testbed.entities import Chunk
@@ -110,6 +111,7 @@ class ImageKernel(Kernel):
     # Reading ------------------------------------------------------------------------------------------------------
 
     def _reader(self) -> Reader:
+        one_pass = self.one_pass
         settings = {cell.setting.name: cell.setting for cell in self.ready.values()}
         travels = self.context.job.data_workers > 0
         plugins = self.options.plugins
@@ -125,12 +127,14 @@ class ImageKernel(Kernel):
         ]
         return Reader(
             self.source,
-            self.one_pass.positions,
+            one_pass.positions,
             portable(first.model.transform, ByName("model", first.model.name, "transform", plugins), travels),
             portable(first.setting.transform, ByName("setting", first.setting.name, "transform", plugins), travels),
             perturbations,
             plain=any(setting.perturbation_fn_cpu is None for setting in settings.values()),
             seed=self.options.seed,
+            decoded=DecodedImages(one_pass.pixels, self.options.decoded_cache) if one_pass.pixels else None,
+            digests=one_pass.digests,
         )
 
     def _batches(self) -> Iterator[Batch]:
