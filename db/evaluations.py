@@ -115,6 +115,13 @@ class Evaluations(Outputs, Leases):
             delete_uri(uri)
         return begun
 
+    def note_times(self, evaluation_ids: Sequence[int], times: Mapping[str, Any]) -> None:
+        """Adds where the time of a run went to the environment of evaluations, as one of a list ``times``."""
+        with self.writing() as session:
+            for row in session.scalars(sa.select(EvaluationRow).where(EvaluationRow.id.in_(evaluation_ids))):
+                environment = dict(row.environment or {})
+                row.environment = {**environment, "times": [*environment.get("times", ()), times]}
+
     def record_failure(
         self,
         record: CellRecord,

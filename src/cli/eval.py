@@ -346,6 +346,7 @@ def _run(
                     "results": [asdict(result) for result in results],
                     "disagreements": report.disagreements,
                     "checks": [check_as_object(each) for each in report.checks],
+                    "times": [each.as_object() for _, each in sorted(report.times.items())],
                     "store": store.display_url if kept else None,
                 }
             )

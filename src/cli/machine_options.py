@@ -67,6 +67,11 @@ _OPTIONS = (
         help="Keep decoded and transformed images in the cache folder, up to this size (such as 20G), so that the next"
         " model with the same transform decodes nothing.  [default: none]",
     ),
+    click.option(
+        "--profile",
+        is_flag=True,
+        help="Print, and store with the results, where time goes: reading, decoding, forward, …",
+    ),
 )
 
 
@@ -86,4 +91,5 @@ def machine_choices(given: dict[str, Any]) -> dict[str, Any]:
         "executor": given["executor"],
         "ray_address": given["ray_address"],
         "decoded_cache": given["decoded_cache"],
+        "profile": given["profile"],
     }

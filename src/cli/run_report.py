@@ -11,6 +11,7 @@ import click
 
 from testbed.analyses.main_scores import main_metric
 from testbed.cli.checks import print_checks
+from testbed.cli.times import print_times
 from testbed.console.called import as_called
 from testbed.console.model_lines import print_chance, print_models
 from testbed.console.output import count, grid, metric_value, percent
@@ -54,6 +55,7 @@ def print_report(
     _print_uncovered(results)
     _print_disagreements(report)
     print_checks(report.checks)
+    print_times(report.times)
     _print_summary(report, override, where)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from testbed.errors import DataError, SampleError
 from testbed.inputs import ENV_MAX_MEGAPIXELS, active
+from testbed.stopwatch import stage
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -37,7 +38,8 @@ def decode_file(path: Path) -> Image.Image:
         DataError: If the machine cannot read files at the moment (too many open files, a disconnected network folder).
     """
     try:
-        data = path.read_bytes()
+        with stage("read"):
+            data = path.read_bytes()
     except OSError as error:
         if error.errno in _FAULTS_OF_THE_MACHINE:
             raise DataError(f"{path} cannot be read at the moment: {error.strerror}; the file may be intact") from error

@@ -6,6 +6,7 @@ Readers are pickled for data workers. What cannot be pickled (a lambda in a defi
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from multiprocessing.reduction import ForkingPickler
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from testbed import reading
+from testbed import reading, stopwatch
 from testbed.data.decoded import DecodedImages
 from testbed.data.perturbation import sample_seed
 from testbed.data.source import ImageSource
@@ -70,6 +71,7 @@ class Item:
     error: str | None = None
     faults: dict[str, str] = field(default_factory=dict)
     reads: set[reading.Read] = field(default_factory=set)
+    seconds: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -85,6 +87,7 @@ class Batch:
         errors: Place → why that sample could not be read.
         faults: Setting → why its ``perturbation_fn_cpu`` failed.
         reads: Files and variables that the code read for the first time.
+        seconds: How long a data worker took, by stage, if that is measured.
     """
 
     shard: int
@@ -95,6 +98,7 @@ class Batch:
     errors: dict[int, str]
     faults: dict[str, str]
     reads: set[reading.Read] = field(default_factory=set)
+    seconds: dict[str, float] = field(default_factory=dict)
 
     def pin_memory(self) -> Batch:
         """Moves the images to pinned memory; called by torch's DataLoader."""
@@ -150,13 +154,15 @@ class Reader:
             self._read(item)
         if torch.utils.data.get_worker_info() is not None:  # in another process: return its reads with the batch
             item.reads = reading.fresh()
+            item.seconds = stopwatch.take()
         return item
 
     def _read(self, item: Item) -> None:
         position = self.positions[item.index]
         image = None
         if self.decoded is not None:
-            image = self.decoded.get(self.digests[item.index])
+            with stopwatch.stage("read"):
+                image = self.decoded.get(self.digests[item.index])
         if image is None:
             try:
                 image = self._transformed(position)
@@ -167,16 +173,18 @@ class Reader:
                 self.decoded.put(self.digests[item.index], image)
         item.image = image if self.plain else None
         for place, perturbation in enumerate(self.perturbations):
-            with reading.watch(reading.setting(perturbation.setting)):
+            with reading.watch(reading.setting(perturbation.setting)), stopwatch.stage("perturb"):
                 self._perturb(item, place, perturbation, image, self.source.ids[position])
 
     def _transformed(self, position: int) -> torch.Tensor:
         """An image of the source, decoded and transformed."""
-        with reading.watch(None):  # the content of samples is already part of the identity
+        # The content of samples is already part of the identity.
+        with reading.watch(None), stopwatch.stage("decode"):
             picture = self.source.image(position)
-        if self.setting_transform is not None:
-            picture = self._resolved("setting_transform")(picture)
-        image = self._resolved("transform")(picture)
+        with stopwatch.stage("transform"):
+            if self.setting_transform is not None:
+                picture = self._resolved("setting_transform")(picture)
+            image = self._resolved("transform")(picture)
         if not isinstance(image, torch.Tensor) or image.ndim != 3 or len(image) != 3 or not image.is_floating_point():
             found = f"{image.dtype} {tuple(image.shape)}" if isinstance(image, torch.Tensor) else type(image).__name__
             raise RunError(f"the transform must return a float tensor [3, H, W] in [0, 1]; it returned {found}")
@@ -237,6 +245,7 @@ def collate(items: Sequence[Item]) -> Batch:
         errors={item.index: item.error for item in items if item.error is not None},
         faults=faults,
         reads={read for item in items for read in item.reads},
+        seconds=dict(sum((Counter(item.seconds) for item in items), Counter())),
     )
 
 

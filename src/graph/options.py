@@ -32,6 +32,7 @@ class RunOptions:
             as ``"1%"``; None for none.
         override: Whether to run again what is stored already; the stored evaluations are set aside.
         decoded_cache: Bytes of disk for decoded and transformed images, in the cache folder of each machine; 0: none.
+        profile: Whether to measure where time goes; stored with the evaluations.
         verbose: Whether workers tell where errors come from.
         executor: Where cells are computed: ``"processes"``, ``"inline"`` (in this process), ``"ray"``, or an installed
             one.
@@ -61,6 +62,7 @@ class RunOptions:
     executor: str = "processes"
     ray_address: str | None = None
     decoded_cache: int = 0
+    profile: bool = False
     verbose: bool = False
     clear_cache_interval: int | None = None
     progress_interval: int | None = None

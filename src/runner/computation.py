@@ -27,7 +27,7 @@ from testbed.runner.outcomes import Outcomes
 from testbed.runner.plan import Plan
 from testbed.runner.progress import Progress
 from testbed.runner.records import Records
-from testbed.runner.report import Report
+from testbed.runner.report import Report, Times
 from testbed.runner.scheduler import Scheduler
 from testbed.runner.sharing import Sharing
 
@@ -135,6 +135,9 @@ class Computation:
             finally:
                 self._record_open(members)
         self.outcomes.wait()
+        for pass_id, times in self.report.times.items():
+            cells = [each.evaluation_id for each in self._passes[pass_id].cells if each.evaluation_id]
+            self.store.note_times(cells, times.as_object())
         if self._sharing is not None:
             self.report.reused += self._sharing.elsewhere
         for cell in self._derived:
@@ -279,6 +282,10 @@ class Computation:
     def read(self, reads: Iterable[Read]) -> None:
         """Files and variables that users' code has read for the first time."""
         reading.note(reads)
+
+    def spent(self, pass_id: int, seconds: Mapping[str, float]) -> None:
+        """How long a worker took for its part of a pass, by stage."""
+        self.report.times.setdefault(pass_id, Times(self._passes[pass_id].label)).add(seconds)
 
     def cell_failed(self, evaluation_id: int, reason: str, status: str = "failed") -> None:
         """A cell cannot be finished, at least not by this run."""

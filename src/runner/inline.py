@@ -71,6 +71,10 @@ class InlineChannel:
         """Files and variables that users' code has read for the first time."""
         self._events.read(reads)
 
+    def spent(self, pass_id: int, seconds: Mapping[str, float]) -> None:
+        """How long a pass took, by stage."""
+        self._events.spent(pass_id, seconds)
+
     def note(self, text: str) -> None:
         """Something the user should know."""
         self._progress.note(text)

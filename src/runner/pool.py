@@ -53,6 +53,10 @@ class Events(Protocol):
         """Files and variables that users' code has read for the first time."""
         ...
 
+    def spent(self, pass_id: int, seconds: Mapping[str, float]) -> None:
+        """How long a worker took for its part of a pass, by stage."""
+        ...
+
 
 @dataclass(frozen=True)
 class Told:
@@ -243,6 +247,9 @@ class Pool:
 
     def _on_read(self, slot: int, reads: Iterable[Read]) -> None:
         self.events.read(reads)
+
+    def _on_spent(self, slot: int, pass_id: int, seconds: Mapping[str, float]) -> None:
+        self.events.spent(pass_id, seconds)
 
     def _on_note(self, slot: int, text: str) -> None:
         self.progress.note(text)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from testbed.entities import Certificate
 from testbed.runner.plan import Plan
@@ -47,6 +50,31 @@ class Checked:
 
 
 @dataclass
+class Times:
+    """Where the time of a pass went.
+
+    Attributes:
+        label: What the pass is about.
+        workers: How many took part.
+        seconds: Stage → seconds of all workers; see `testbed.stopwatch`.
+    """
+
+    label: str
+    workers: int = 0
+    seconds: Counter[str] = field(default_factory=Counter)
+
+    def add(self, seconds: Mapping[str, float]) -> None:
+        """Adds what a worker has measured."""
+        self.workers += 1
+        self.seconds.update(seconds)
+
+    def as_object(self) -> dict[str, Any]:
+        """For JSON."""
+        seconds = {name: round(value, 4) for name, value in sorted(self.seconds.items())}
+        return {"pass": self.label, "workers": self.workers, "seconds": seconds}
+
+
+@dataclass
 class Report:
     """The outcome of a run.
 
@@ -56,6 +84,7 @@ class Report:
         disagreements: Lines about numbers of this run that differ from published ones.
         checks: The outcomes of checks of stored evaluations.
         dtype: The precision of the models.
+        times: Pass → where its time went, with ``--profile``.
     """
 
     plan: Plan
@@ -67,6 +96,7 @@ class Report:
     checks: list[Checked] = field(default_factory=list)
     interrupted: bool = False
     dtype: str = "float32"
+    times: dict[int, Times] = field(default_factory=dict)
 
     def of(self, *statuses: str) -> list[Outcome]:
         """The outcomes with one of these statuses."""

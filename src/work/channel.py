@@ -47,6 +47,10 @@ class Channel(Protocol):
         """Files and variables that users' code has read for the first time."""
         ...
 
+    def spent(self, pass_id: int, seconds: Mapping[str, float]) -> None:
+        """How long this worker took for its part of a pass, by stage."""
+        ...
+
     def note(self, text: str) -> None:
         """Something the user should know."""
         ...
@@ -109,6 +113,10 @@ class RemoteChannel(ABC):
     def read(self, reads: Iterable[Read]) -> None:
         """Files and variables that users' code has read for the first time."""
         self.tell("read", sorted(reads))
+
+    def spent(self, pass_id: int, seconds: Mapping[str, float]) -> None:
+        """How long this worker took for its part of a pass, by stage."""
+        self.tell("spent", pass_id, dict(seconds))
 
     def note(self, text: str) -> None:
         """Something the user should know."""

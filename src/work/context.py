@@ -19,6 +19,7 @@ from testbed.graph.passes import Job, PassCell
 from testbed.models.base.parameters import parameters_of
 from testbed.models.model_base import LoadOptions
 from testbed.registry.catalog import Catalog
+from testbed.stopwatch import stage
 from testbed.tasks.task_base import get_task
 from testbed.work.channel import Channel
 
@@ -93,6 +94,10 @@ class Context:
 
     def ones(self, cell: PassCell, rows: Rows, loaded: Any, given: Given) -> dict[str, torch.Tensor]:
         """The heads and probes of a cell, by role: stored ones, or made now and stored."""
+        with stage("load", on_device=True):
+            return self._ones(cell, rows, loaded, given)
+
+    def _ones(self, cell: PassCell, rows: Rows, loaded: Any, given: Given) -> dict[str, torch.Tensor]:
         return {role: self._one(cell, one, loaded, given) for role, one in rows.ones.items()}
 
     def _one(self, cell: PassCell, one: One, loaded: Any, given: Given) -> torch.Tensor:
@@ -136,6 +141,10 @@ class Context:
 
     def load(self, names: Sequence[str]) -> dict[str, Any]:
         """Loads models and unloads all others; a model that cannot be loaded is replaced by its error."""
+        with stage("load", on_device=True):
+            return self._load(names)
+
+    def _load(self, names: Sequence[str]) -> dict[str, Any]:
         for name in list(self._loaded):
             if name not in names:
                 del self._loaded[name]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from testbed import reading
+from testbed import reading, stopwatch
 from testbed.calls import reason_of
 from testbed.data.decoded import DecodedImages
 from testbed.data.reader import Batch, ByName, CpuPerturbation, Item, Reader, collate, portable
@@ -149,12 +149,14 @@ class ImageKernel(Kernel):
             collate_fn=collate,
             pin_memory=self.context.device.startswith("cuda"),
             multiprocessing_context=process_context(["testbed.data.reader"]) if workers else None,
-            worker_init_fn=partial(_begin_data_worker, dict(os.environ)),
+            worker_init_fn=partial(_begin_data_worker, dict(os.environ), self.options.profile),
         )
-        iterator = iter(loader)
+        with stopwatch.stage("wait"):
+            iterator = iter(loader)  # starts the data workers
         while True:
             try:
-                batch = next(iterator, None)
+                with stopwatch.stage("wait"):
+                    batch = next(iterator, None)
             except Exception as error:  # errors of transforms are raised by the loader
                 # From a data worker, the message is a traceback as text; its last line is the error.
                 if "DataLoader worker" in str(error):  # killed, maybe by the system: a new worker may succeed
@@ -182,6 +184,7 @@ class ImageKernel(Kernel):
     def _compute(self, variants: Variants, batch: Batch) -> Iterator[Event]:
         buffer = self.buffers[batch.shard]
         reading.note(batch.reads)
+        stopwatch.note(batch.seconds, stopwatch.DATA_WORKERS)
         if batch.errors and self.options.strict:
             raise StrictError(f"{next(iter(batch.errors.values()))} (--strict stops the run)")
         cells = [
@@ -293,6 +296,8 @@ class Travelling(torch.utils.data.Dataset[Item]):
         return {"reader": Parcel(self.reader, self.plugins), "plugins": self.plugins, "inputs": self.inputs}
 
 
-def _begin_data_worker(environment: Mapping[str, str], number: int) -> None:
+def _begin_data_worker(environment: Mapping[str, str], profile: bool, number: int) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # which ends it
     begin(environment)
+    if profile:
+        stopwatch.start()

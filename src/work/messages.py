@@ -13,6 +13,7 @@ from testbed.graph.message_ops import TEXT, MessageOp
 from testbed.graph.passes import Pass, PassCell, Shard
 from testbed.inputs import active, use_in_this_thread
 from testbed.models.base.capability import NETWORK, Message
+from testbed.stopwatch import stage
 from testbed.work.answering import Answerer, Output, answered
 from testbed.work.asked_once import AskedOnce
 from testbed.work.context import Context
@@ -56,7 +57,9 @@ class MessageKernel(ShardKernel):
         for size, places, conversations in self._batches(shard, errors):
             if errors and self.context.options.strict:
                 raise StrictError(f"{next(iter(errors.values()))} (--strict stops the run)")
-            for place, output in zip(places, self._answers(loaded, conversations), strict=True):
+            with stage("forward", on_device=True):
+                outputs = self._answers(loaded, conversations)
+            for place, output in zip(places, outputs, strict=True):
                 if isinstance(output, UnreachedError):
                     unreached[place] = str(output)
                 else:
@@ -126,7 +129,9 @@ class MessageKernel(ShardKernel):
             places, conversations = [], []
             for place, future in zip(part, now, strict=True):
                 try:
-                    conversations.append(self._turns(place, future.result()))
+                    with stage("wait"):
+                        content = future.result()
+                    conversations.append(self._turns(place, content))
                     places.append(place)
                 except SampleError as error:
                     errors[place] = str(error)

@@ -10,6 +10,7 @@ from testbed.entities import Chunk, SampleInfo
 from testbed.graph.nodes import IMAGES, Given, Steps
 from testbed.graph.passes import Pass, Shard
 from testbed.graph.values import RowValues
+from testbed.stopwatch import stage
 from testbed.tasks.image_embedding import KIND
 from testbed.work.context import Context
 from testbed.work.kernel import Counted, Done, ShardKernel
@@ -30,7 +31,7 @@ class RowKernel(ShardKernel):
         steps = self._load()
         images = self._rows(IMAGES)
         features = torch.from_numpy(images.values[shard.start : shard.stop]).to(self.context.device)
-        with torch.no_grad():
+        with torch.no_grad(), stage("forward", on_device=True):
             outputs = steps.outputs(features).to("cpu")
         errors = {position: why for position, why in images.errors.items() if shard.start <= position < shard.stop}
         chunk = Chunk(self.cell.evaluation_id, self._kind, shard.start, outputs)
@@ -52,6 +53,7 @@ class RowKernel(ShardKernel):
     def _rows(self, role: str) -> RowValues:
         if role not in self._embedded:
             evaluation_id, dataset_id = self.cell.inputs[role]
-            values, errors = self.context.store.read_values(dataset_id, [evaluation_id], KIND)
+            with stage("read"):
+                values, errors = self.context.store.read_values(dataset_id, [evaluation_id], KIND)
             self._embedded[role] = RowValues(values, self._samples(role), errors)
         return self._embedded[role]

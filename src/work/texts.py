@@ -13,6 +13,7 @@ from testbed.graph.ops import TextEmbeddings
 from testbed.graph.passes import Pass, Shard
 from testbed.graph.texts import embed_texts
 from testbed.metrics.cut_texts import CutTexts, cut_texts
+from testbed.stopwatch import stage
 from testbed.work.context import Context
 from testbed.work.kernel import Counted, Done, Event, ItemValues, ShardKernel
 
@@ -51,7 +52,7 @@ class TextKernel(ShardKernel):
         done = 0
         while done < len(texts) and not (parts and self.context.stopping()):
             piece = texts[done : done + size]
-            with torch.no_grad(), reading.watch(reading.model(self.model)):
+            with torch.no_grad(), reading.watch(reading.model(self.model)), stage("forward", on_device=True):
                 values = embed_texts(loaded, piece, self.language).to("cpu")
             if values.ndim != 2 or len(values) != len(piece):
                 raise ValueError(f"embeddings [{len(piece)}, D] were expected, got {list(values.shape)}")

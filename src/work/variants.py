@@ -21,6 +21,7 @@ from testbed.graph.nodes import Steps
 from testbed.graph.passes import PassCell
 from testbed.memory import DeviceError, InPieces, is_device_error, is_out_of_memory
 from testbed.models.model_base import ModelDefinition
+from testbed.stopwatch import stage
 
 log = logging.getLogger("testbed")
 
@@ -162,10 +163,12 @@ class Variants:
             return features_of(self._piece(images, piece)).detach()
 
         # a classify function that handles attacks needs gradients
-        with torch.set_grad_enabled(handles), reading.watch(reading.model(first.cell.model)):
+        watched = reading.watch(reading.model(first.cell.model))
+        with torch.set_grad_enabled(handles), watched, stage("forward", on_device=True):
             features = first.pieces(len(images), piece_features)
-        for cell in group:
-            self._guard([cell], fail, partial(_deliver_outputs, cell, features, deliver))
+        with stage("forward", on_device=True):
+            for cell in group:
+                self._guard([cell], fail, partial(_deliver_outputs, cell, features, deliver))
 
     def _attack(self, cell: ReadyCell, images: torch.Tensor, batch: Batch, deliver: Deliver) -> None:
         """Computes a perturbation that takes the model, and the outputs on the perturbed images."""
@@ -175,7 +178,7 @@ class Variants:
 
         def piece_outputs(piece: slice) -> torch.Tensor:
             perturbed = self._perturb(cell, self._piece(images, piece), batch.good[piece], model)
-            with torch.no_grad():
+            with torch.no_grad(), stage("forward", on_device=True):
                 return cell.steps.outputs(features_of(perturbed))
 
         deliver(cell, cell.pieces(len(images), piece_outputs).to("cpu"))
@@ -204,7 +207,7 @@ class Variants:
             else None,
         }
         gradients = torch.set_grad_enabled(setting.adversarial_attack is not None)
-        with gradients, reading.watch(reading.setting(setting.name)):
+        with gradients, reading.watch(reading.setting(setting.name)), stage("perturb", on_device=True):
             perturbed = call.make(function, offered)
         if not isinstance(perturbed, torch.Tensor) or perturbed.shape != images.shape:
             found = tuple(perturbed.shape) if isinstance(perturbed, torch.Tensor) else type(perturbed).__name__

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 
-from testbed import reading
+import torch
+
+from testbed import reading, stopwatch
 from testbed.db.store import Store
 from testbed.graph.nodes import Reads
 from testbed.graph.passes import Job, Pass, Shard
@@ -53,6 +56,8 @@ class Worker:
         self.channel = channel
         self.context = Context(job, catalog, store, channel, device, checked)
         self.writer = Writer(store, channel)
+        if job.options.profile:
+            stopwatch.start(torch.cuda.synchronize if device.startswith("cuda") else None)
         self.passes = {each.id: each for each in job.passes}
 
     def run(self) -> None:
@@ -64,8 +69,11 @@ class Worker:
         """
         try:
             while not self.channel.stopping() and (pass_id := self.channel.next_pass()) is not None:
+                began = time.perf_counter()
                 with reading.watch(reading.SHARED):
                     self._work_on(self.passes[pass_id])
+                if self.context.options.profile:
+                    self._tell_times(pass_id, began)
         finally:
             self.writer.close()
 
@@ -83,6 +91,13 @@ class Worker:
                     case Done():
                         self.writer.store(event)
         self.context.tell_usage()
+
+    def _tell_times(self, pass_id: int, began: float) -> None:
+        """Tells how long a pass took, by stage; what is not in a stage is ``other``."""
+        self.writer.drain()
+        total, seconds = time.perf_counter() - began, stopwatch.take()
+        own = sum(value for name, value in seconds.items() if name in stopwatch.STAGES)
+        self.channel.spent(pass_id, {**seconds, "other": max(0.0, total - own)})
 
     def _shards(self, one_pass: Pass) -> Iterator[Shard]:
         """The shards that the run assigns, requested one by one."""

@@ -7,6 +7,7 @@ import threading
 
 from testbed import reading
 from testbed.db.store import Store
+from testbed.stopwatch import WRITER, stage
 from testbed.work.channel import Channel
 from testbed.work.kernel import Done
 
@@ -27,7 +28,7 @@ class Writer:
         self._channel = channel
         self._queue: queue.Queue[Done | None] = queue.Queue(WAITING)
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=WRITER, daemon=True)
         self._thread.start()
 
     def submit(self, done: Done) -> None:
@@ -38,19 +39,27 @@ class Writer:
         """
         self.check()
         self._tell_reads()  # before the shard is reported as done
-        self._queue.put(done)
+        with stage("store"):
+            self._queue.put(done)
 
     def store(self, done: Done) -> int:
         """Stores values immediately; returns the number of bytes of outputs."""
-        if done.items is not None:
-            each = done.items
-            self._store.put_texts(each.node, each.requests, each.values, replace=each.replace)
-        return self._store.append(done.chunks, done.errors)
+        with stage("store"):
+            if done.items is not None:
+                each = done.items
+                self._store.put_texts(each.node, each.requests, each.values, replace=each.replace)
+            return self._store.append(done.chunks, done.errors)
 
     def check(self) -> None:
         """Raises the error of the thread, if any."""
         if self._error is not None:
             raise self._error
+
+    def drain(self) -> None:
+        """Waits until what is queued is stored."""
+        with stage("store"):
+            self._queue.join()
+        self.check()
 
     def close(self) -> None:
         """Stores what is queued and ends the thread.
@@ -69,9 +78,10 @@ class Writer:
 
     def _run(self) -> None:
         while (done := self._queue.get()) is not None:
-            if self._error is not None:
-                continue  # drain the queue, so that nobody blocks forever
             try:
-                self._channel.shard_done(done.shard.id, self.store(done))
+                if self._error is None:  # else only drain the queue, so that nobody blocks forever
+                    self._channel.shard_done(done.shard.id, self.store(done))
             except BaseException as error:
                 self._error = error
+            finally:
+                self._queue.task_done()

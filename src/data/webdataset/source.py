@@ -19,6 +19,7 @@ from testbed.data.webdataset.format import (
 )
 from testbed.data.webdataset.index import ShardIndex, index_shards
 from testbed.errors import DataError
+from testbed.stopwatch import stage
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -66,7 +67,9 @@ class WebDataset(ImageSource):
 
     def image(self, position: int) -> Image.Image:
         """The decoded RGB image at a position."""
-        return decode_bytes(self.image_bytes(position), f"{self.ids[position]} in {self._path(position)}")
+        with stage("read"):
+            data = self.image_bytes(position)
+        return decode_bytes(data, f"{self.ids[position]} in {self._path(position)}")
 
     def image_bytes(self, position: int) -> bytes:
         """The encoded image at a position.
