@@ -1,6 +1,6 @@
 """The store against plain files: logits of a whole ImageNet validation run, written in chunks and read back.
 
-    python benchmarks/bench_store.py [--samples 50000] [--classes 1000] [--db-url postgresql://…]
+    python benchmarks/bench_store.py [--samples 50000] [--classes 1000] [--db-url postgresql://…] [--outside]
 
 The bare way is a `.npy` file for each chunk, flushed to the disk as a commit is, and no checksums.
 """
@@ -27,7 +27,8 @@ CHUNK = 2048
 @click.option("--classes", default=1000, show_default=True)
 @click.option("--repeats", default=3, show_default=True)
 @click.option("--db-url", help="An empty database; default: a SQLite file.")
-def main(samples: int, classes: int, repeats: int, db_url: str | None) -> None:
+@click.option("--outside", is_flag=True, help="Outputs in files outside of the database (--payload-url).")
+def main(samples: int, classes: int, repeats: int, db_url: str | None, outside: bool) -> None:
     """Prints the ratios of writing and of reading."""
     click.echo(machine())
     logits = np.random.default_rng(0).standard_normal((samples, classes)).astype(np.float32)
@@ -37,7 +38,11 @@ def main(samples: int, classes: int, repeats: int, db_url: str | None) -> None:
     last: list[int] = []
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
-        with Store.create(db_url or str(root / "store.db")) as store:
+        url = db_url or str(root / "store.db")
+        with (
+            Store.create(url, str(root / "outputs") if outside else "") as store,
+            Store.open(url) as reading,
+        ):
             dataset = store.ensure_dataset(DatasetInfo("bench", "bench", infos))
 
             def write() -> None:
@@ -56,7 +61,7 @@ def main(samples: int, classes: int, repeats: int, db_url: str | None) -> None:
                         os.fsync(file.fileno())
 
             def read() -> None:
-                assert (store.read_outputs(last[0], "logits")[-1] == logits[-1]).all()
+                assert (reading.read_outputs(last[0], "logits")[-1] == logits[-1]).all()
 
             def read_files() -> None:
                 whole = np.concatenate([np.load(root / f"{start}.npy") for start in range(0, samples, CHUNK)])

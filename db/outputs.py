@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+VERIFIERS = 2  # threads that compute checksums
+
+
 class Outputs(StoreBase):
     """What models said, sample by sample."""
 
@@ -36,7 +41,11 @@ class Outputs(StoreBase):
         """
         # In one order, as every writer has it: else two runs of the same cells could wait for each other.
         chunks = sorted(chunks, key=lambda chunk: (chunk.evaluation_id, chunk.kind, chunk.start))
-        rows = [self._chunk_row(chunk) for chunk in chunks]
+        encoded = [payloads.encode(chunk.values) for chunk in chunks]
+        if self.external is None and len(encoded) > 1:
+            with ThreadPoolExecutor(VERIFIERS) as threads:
+                list(threads.map(lambda each: each.checksum, encoded))
+        rows = [self._chunk_row(chunk, payload) for chunk, payload in zip(chunks, encoded, strict=True)]
         failed = [
             {"evaluation_id": evaluation_id, "position": position, "error": error}
             for evaluation_id, positions in sorted((errors or {}).items())
@@ -51,8 +60,7 @@ class Outputs(StoreBase):
         """The folder for an evaluation's outputs outside the database: no other evaluation of any store has it."""
         return f"{row.fingerprint}-{digest([display_url(self.url), row.id, row.created_at.isoformat()])[:8]}"
 
-    def _chunk_row(self, chunk: Chunk) -> dict[str, Any]:
-        payload = payloads.encode(chunk.values)
+    def _chunk_row(self, chunk: Chunk, payload: payloads.Payload) -> dict[str, Any]:
         uri = None
         if self.external is not None:
             with self.reading() as session:
@@ -68,7 +76,7 @@ class Outputs(StoreBase):
             "checksum": payload.checksum,
             "size_bytes": len(payload.data),
             "uri": uri,
-            "payload": None if uri else bytes(payload.data),
+            "payload": None if uri else payload.data,
         }
 
     def stored_ranges(self, evaluation_ids: Iterable[int], kind: str | None = None) -> dict[int, Ranges]:
@@ -164,7 +172,9 @@ class Outputs(StoreBase):
         if session.get_bind().dialect.name == "postgresql":
             # psycopg's text format would send every byte as two hexadecimal digits: four times slower.
             driver: Any = session.connection().connection.driver_connection
-            with driver.cursor(binary=True) as cursor:
+            # One row at a time: the server need not have made all of them before the first one is sent.
+            with driver.cursor(name="chunks", binary=True) as cursor:
+                cursor.itersize = 1
                 cursor.execute(
                     'SELECT start, "count", dtype, shape, checksum, uri, payload FROM output_chunks'
                     " WHERE evaluation_id = %s AND kind = %s ORDER BY start",
@@ -185,7 +195,7 @@ class Outputs(StoreBase):
             sa.select(*columns)
             .where(OutputChunkRow.evaluation_id == evaluation_id, OutputChunkRow.kind == kind)
             .order_by(OutputChunkRow.start)
-            .execution_options(yield_per=16)
+            .execution_options(yield_per=1)  # the memory of one is used for the next
         )
 
     def sample_errors(self, evaluation_id: int) -> dict[int, str]:
@@ -321,16 +331,43 @@ def source_positions(session: Session, dataset_id: int | None, source_id: int | 
     return positions
 
 
+def _bytes_of(chunks: Iterable[Any]) -> Iterator[tuple[Any, int, int, str, Any]]:
+    """The bytes of chunks, each with its start, count, dtype and shape."""
+    for start, count, dtype, shape, _, uri, payload in chunks:
+        yield payloads.read_uri(uri) if uri else payload, start, count, dtype, shape
+
+
+def _verified(chunks: Iterator[Any], what: str) -> Iterator[tuple[Any, int, int, str, Any]]:
+    """The same, compared with their checksums while the next ones are read: hashing releases the GIL."""
+    checksums: list[str] = []
+
+    def noting() -> Iterator[Any]:
+        for chunk in chunks:
+            checksums.append(chunk[4])
+            yield chunk
+
+    with ThreadPoolExecutor(VERIFIERS) as threads:
+        pending: deque[tuple[Future[None], Any]] = deque()
+        for each in _bytes_of(noting()):
+            data, start, count = each[:3]
+            where = f"{what}, samples {start} to {start + count - 1}"
+            pending.append((threads.submit(payloads.verify, data, checksums[-1], where), each))
+            if len(pending) > VERIFIERS:
+                future, first = pending.popleft()
+                future.result()
+                yield first
+        for future, each in pending:
+            future.result()
+            yield each
+
+
 def _assemble(chunks: Iterator[Any], size: int, unreadable: Ranges, what: str, verify: bool) -> np.ndarray[Any, Any]:
     """Copies chunks into one array, each once; the rows of unreadable samples are NaN."""
     import numpy as np
 
     whole: np.ndarray[Any, Any] | None = None
     covered: Ranges = []
-    for start, count, dtype, shape, checksum, uri, payload in chunks:
-        data = payloads.read_uri(uri) if uri else payload
-        if verify:
-            payloads.verify(data, checksum, f"{what}, samples {start} to {start + count - 1}")
+    for data, start, count, dtype, shape in _verified(chunks, what) if verify else _bytes_of(chunks):
         if start + count > size:
             raise StoreError(f"{what}: outputs of {size} samples were expected, some reach to {start + count}")
         if whole is None:

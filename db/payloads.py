@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,13 +31,22 @@ JSON = "json"  # a list of JSON values; an array of objects when read
 
 @dataclass(frozen=True)
 class Payload:
-    """An encoded array: its bytes, and what is needed to decode it."""
+    """An encoded array: its bytes, and what is needed to decode it.
+
+    Attributes:
+        given_checksum: That of the bytes, if it is known.
+    """
 
     data: bytes | memoryview
     dtype: str
     count: int
     shape: tuple[int, ...]
-    checksum: str
+    given_checksum: str = ""
+
+    @cached_property
+    def checksum(self) -> str:
+        """The checksum of the bytes, computed when it is first asked for."""
+        return self.given_checksum or digest_bytes(self.data)
 
 
 def encode(values: Any) -> Payload:
@@ -51,7 +62,7 @@ def encode(values: Any) -> Payload:
     if array.dtype.kind not in "biufc":
         raise StoreError(f"outputs and scores must be arrays of numbers; this one has the type {array.dtype}")
     data = array.data.cast("B") if array.size else memoryview(b"")
-    return Payload(data, dtype, len(array), array.shape[1:], digest_bytes(data))
+    return Payload(data, dtype, len(array), array.shape[1:])
 
 
 def decode(data: bytes | memoryview, dtype: str, count: int, shape: Sequence[int]) -> np.ndarray[Any, Any]:
@@ -125,7 +136,7 @@ def _json(values: list[Any]) -> Payload:
         data = json.dumps(values, allow_nan=False, separators=(",", ":")).encode("ascii")
     except (TypeError, ValueError) as error:
         raise StoreError(f"outputs other than numbers must be JSON values; these are not: {error}") from error
-    return Payload(data, JSON, len(values), (), digest_bytes(data))
+    return Payload(data, JSON, len(values), ())
 
 
 def _as_numpy(values: Any) -> tuple[str, np.ndarray[Any, Any]]:
@@ -157,15 +168,15 @@ class External:
             start: The first sample.
             payload: The payload.
         """
-        uri = f"{self.base}/{owner}/{kind}-{start}-{payload.checksum}.bin"
+        folder = f"{self.base}/{owner}"
         try:
-            if is_local(uri):
-                _publish(Path(uri.removeprefix("file://")), payload.data)
-            else:  # object stores show a file when it is whole
-                with _open(uri, "wb") as file:
-                    file.write(payload.data)
+            if is_local(folder):
+                return f"{folder}/{_publish(Path(folder.removeprefix('file://')), f'{kind}-{start}', payload)}"
+            uri = f"{folder}/{kind}-{start}-{payload.checksum}.bin"
+            with _open(uri, "wb") as file:  # object stores show a file when it is whole
+                file.write(payload.data)
         except (OSError, ImportError, ValueError) as error:
-            raise StoreError(f"outputs cannot be written to {uri}: {error}") from error
+            raise StoreError(f"outputs cannot be written to {folder}: {error}") from error
         return uri
 
 
@@ -174,19 +185,30 @@ def is_local(uri: str) -> bool:
     return uri.startswith(("file:", "/"))
 
 
-def _publish(path: Path, data: bytes | memoryview) -> None:
-    """Writes a file that is there whole or not at all, and outlasts a power failure as a commit does."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}{PART}")
+def _publish(folder: Path, name: str, payload: Payload) -> str:
+    """Writes a file that is there whole or not at all, and outlasts a power failure as a commit does.
+
+    Returns:
+        The file's name; it ends with the checksum, which is computed meanwhile.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f"{name}.bin.{os.getpid()}-{secrets.token_hex(4)}{PART}"
+    hashing = threading.Thread(target=lambda: payload.checksum, name="checksum")
+    hashing.start()
     try:
         with part.open("xb", buffering=0) as file:
-            for start in range(0, len(data), WRITTEN_AT_ONCE):  # one call takes at most 2 GiB
-                file.write(data[start : start + WRITTEN_AT_ONCE])
+            for start in range(0, len(payload.data), WRITTEN_AT_ONCE):  # one call takes at most 2 GiB
+                file.write(payload.data[start : start + WRITTEN_AT_ONCE])
             os.fsync(file.fileno())
-        part.replace(path)
+        hashing.join()
+        whole = f"{name}-{payload.checksum}.bin"
+        part.replace(folder / whole)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+    finally:
+        hashing.join()
+    return whole
 
 
 def absolute_url(base: str) -> str:
@@ -230,6 +252,9 @@ def delete_uri(uri: str) -> None:
 
 
 def _open(uri: str, mode: str) -> Any:
+    if is_local(uri):
+        return Path(uri.removeprefix("file://")).open(mode, buffering=0)
+
     import fsspec
 
     return fsspec.open(uri, mode)

@@ -700,10 +700,10 @@ def test_a_store_that_reached_its_limit_says_so_and_keeps_what_it_has(sqlite_sto
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 600 kB."""
+    """A file system of 2.4 MB."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    if os.geteuid() != 0 or not run("mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", folder):
+    if os.geteuid() != 0 or not run("mount", "-t", "tmpfs", "-o", "size=2400k", "tmpfs", folder):
         pytest.skip("mounting takes root's rights")
     yield folder
     run("umount", "-l", folder)
@@ -725,7 +725,7 @@ def use_up(folder: Path) -> Path:
 def test_a_full_disk_is_said_and_what_was_stored_stays_readable(small_disk: Path, builder: Any) -> None:
     url = str(small_disk / "store.db")
     with Store.create(url) as store:
-        evaluation = builder(store).begin(size=8000, dataset=builder(store).dataset(4))
+        evaluation = builder(store).begin(size=32000, dataset=builder(store).dataset(4))
         stored = fill_up(store, evaluation.id)
         assert stored > 0
         assert store.stored_ranges([evaluation.id]) == {evaluation.id: [(0, stored)]}
@@ -738,9 +738,9 @@ def test_a_full_disk_is_said_and_what_was_stored_stays_readable(small_disk: Path
 def test_a_run_goes_on_when_there_is_space_again(small_disk: Path, builder: Any) -> None:
     url = str(small_disk / "store.db")
     ballast = small_disk / "ballast"
-    ballast.write_bytes(b"x" * 150_000)
+    ballast.write_bytes(b"x" * 600_000)
     with Store.create(url) as store:
-        evaluation = builder(store).begin(size=8000, dataset=builder(store).dataset(4))
+        evaluation = builder(store).begin(size=32000, dataset=builder(store).dataset(4))
         stored = fill_up(store, evaluation.id)
         ballast.unlink()
         more = fill_up(store, evaluation.id, stored)
