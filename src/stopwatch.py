@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
@@ -18,7 +18,7 @@ DATA_WORKERS, WRITER = "data workers", "writer"  # who else works meanwhile; the
 _NOTHING = nullcontext()
 _on = False
 _synchronize: Callable[[], None] | None = None
-_sums: Counter[str] = Counter()
+_sums: defaultdict[str, float] = defaultdict(float)
 _lock = threading.Lock()
 _threads = threading.local()
 

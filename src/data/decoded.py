@@ -100,9 +100,10 @@ class DecodedImages:
             self._useless = True
             return
         offset = os.fstat(pixels).st_size
-        _write(pixels, levels.tobytes(), offset)
+        data = levels.tobytes()
+        _write(pixels, data, offset)
         os.ftruncate(index, self._read)  # a record that was cut off
-        _write(index, _RECORD.pack(content, offset, *levels.shape, zlib.crc32(levels)), self._read)
+        _write(index, _RECORD.pack(content, offset, *levels.shape, zlib.crc32(data)), self._read)
         self._learn(index)
 
     def _make_room(self, needed: int) -> bool:

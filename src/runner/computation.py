@@ -136,8 +136,8 @@ class Computation:
                 self._record_open(members)
         self.outcomes.wait()
         for pass_id, times in self.report.times.items():
-            cells = [each.evaluation_id for each in self._passes[pass_id].cells if each.evaluation_id]
-            self.store.note_times(cells, times.as_object())
+            evaluations = [each.evaluation_id for each in self._passes[pass_id].cells if each.evaluation_id]
+            self.store.note_times(evaluations, times.as_object())
         if self._sharing is not None:
             self.report.reused += self._sharing.elsewhere
         for cell in self._derived:
