@@ -45,7 +45,9 @@ class Benchmark:
 
 
 ALL = {
-    "runner": Benchmark(["bench_runner.py", "--images", "200", "--repeats", "3"], "the loop that one would write", (1.05, None, 1.0)),
+    "runner": Benchmark(
+        ["bench_runner.py", "--images", "200", "--repeats", "3"], "the loop that one would write", (1.05, None, 1.0)
+    ),
     "store": Benchmark(["bench_store.py", "--repeats", "5"], "`.npy` files, flushed", (4.0, 2.0)),
     "store-outside": Benchmark(
         ["bench_store.py", "--repeats", "5", "--outside"], "`.npy` files, flushed", (1.25, 1.25)
