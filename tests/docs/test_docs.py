@@ -29,6 +29,7 @@ OF_OTHERS = {
     "docs/clip-benchmark.md",
     "docs/clip-cc-bench.md",
     "docs/vlmevalkit.md",
+    "docs/benchmarks.md",
     "docs/docker.md",
     "docs/kubernetes.md",
     "docs/ray.md",
