@@ -172,7 +172,7 @@ def test_a_database_that_cannot_be_written(program, tmp_path):
 
 @needs_root
 def test_a_full_disk(program, tmp_path):
-    with tmpfs(tmp_path / "disk", "600k") as folder:
+    with tmpfs(tmp_path / "disk", "2400k") as folder:
         url = str(folder / "results.db")
         eval_inline(program, "--db-url", url)
         words = ("--plugin", WORLD, "--models", "world-plain", "world-other", "--eval-settings", "world", "world-dark")
