@@ -52,6 +52,10 @@ class DecodedImages:
         self._read = 0  # bytes of the index that have been read
         self._useless = False  # nothing can be stored: no room, or images that are no bytes
 
+    def __del__(self) -> None:  # each pass has one of these
+        for file in self._files or ():
+            os.close(file)
+
     def __getstate__(self) -> dict[str, Any]:
         return {"key": self.key, "limit": self.limit, "_began": self._began}
 
@@ -141,10 +145,9 @@ class DecodedImages:
         whole = os.fstat(index).st_size // _RECORD.size * _RECORD.size
         while self._read < whole:
             data = os.pread(index, whole - self._read, self._read)
-            for content, offset, *shape, checksum in _RECORD.iter_unpack(
-                data[: len(data) // _RECORD.size * _RECORD.size]
-            ):
-                self._known[content] = offset, (shape[0], shape[1], shape[2]), checksum
+            data = data[: len(data) // _RECORD.size * _RECORD.size]
+            for content, offset, channels, height, width, checksum in _RECORD.iter_unpack(data):
+                self._known[content] = offset, (channels, height, width), checksum
             self._read += len(data)
 
 

@@ -81,6 +81,7 @@ class RayWorkers:
         actor.begin.remote("cpu" if served else self.devices[slot])
         self._actors[slot] = actor
         self._asked[slot] = time.monotonic()
+        self._where.pop(slot, None)
         self._fetch(slot)
 
     def wait(self, seconds: float | None = None) -> Iterator[Told | Ended]:

@@ -76,6 +76,8 @@ class Worker:
                     self._tell_times(pass_id, began)
         finally:
             self.writer.close()
+            if self.context.options.profile:
+                stopwatch.stop()  # this process may do something else next
 
     def _work_on(self, one_pass: Pass) -> None:
         kernel = KERNELS[one_pass.reads](self.context, one_pass)

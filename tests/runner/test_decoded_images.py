@@ -146,3 +146,10 @@ def test_the_name_of_pixels_is_that_of_the_transform(tmp_path: Path) -> None:
     others = [pixels_key(StandardTransform(9, 8), None), pixels_key(StandardTransform(8, 8), StandardTransform(9, 9))]
     assert len({one, *others}) == 3
     assert pixels_key(lambda image: image, None) is None  # it may depend on more than its text
+
+
+def test_its_files_are_closed_with_it() -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        DecodedImages("a", GIB).put(digest(1), image(1))
+    assert len(os.listdir("/proc/self/fd")) <= before + 1
