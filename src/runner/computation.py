@@ -255,10 +255,9 @@ class Computation:
         assert self._scheduler is not None
         self.report.stored_bytes += stored_bytes
         cells = self._scheduler.in_progress(shard_id).cells
-        done = self._scheduler.shard_done(shard_id)
-        # For a run that is killed; who is complete gets its record then.
-        self.records.begin({each: self._evaluations[each] for each in cells if each not in done})
-        self._close(done)
+        # At once: this run may be killed, and others take up what is stored.
+        self.records.begin({each: self._evaluations[each] for each in cells})
+        self._close(self._scheduler.shard_done(shard_id))
 
     def _close(self, done: Iterable[int]) -> None:
         """Goes on with evaluations none of whose shards are left."""

@@ -97,9 +97,12 @@ class Trust:
 
     def _doubts(self, plan: Plan) -> list[Doubt]:
         found = self._find(plan)
-        while self._awaits_record(found):
+        while begun := [each.evaluation.id for each in found if _has_no_record_yet(each)]:
+            others = self.store.others_at(begun)
+            found = self._find(plan)  # after the leases: a run stores records before it gives these up
+            if not others:
+                break
             time.sleep(_RECORD_SECONDS)
-            found = self._find(plan)
         for doubt in [each for each in found if _costs_money(each.cell)]:
             self._settled.add(doubt.evaluation.id)
             self._add(doubt, "not checked", reason="running the model again costs money; --verify does so")
@@ -108,11 +111,6 @@ class Trust:
     def _find(self, plan: Plan) -> list[Doubt]:
         known = self.records
         return find_doubts(plan, self.store, known.today, self._settled, known.valid, known.judged)
-
-    def _awaits_record(self, doubts: Sequence[Doubt]) -> bool:
-        """Whether another run computes an evaluation, and will soon have stored from what."""
-        begun = {each.evaluation.id for each in doubts if each.record is None and each.evaluation.status == "running"}
-        return bool(begun and self.store.others_at(begun))
 
     def _bring_back(self, doubts: Sequence[Doubt]) -> bool:
         """Restores evaluations that were set aside but match today's files, as after going back a version."""
@@ -249,6 +247,11 @@ def _metrics_in_doubt(doubt: Doubt) -> bool:
         or opened.setting.metrics_fn is not None
         or not all(each.own for each in doubt.differences)
     )
+
+
+def _has_no_record_yet(doubt: Doubt) -> bool:
+    """Whether an evaluation is not complete and has no record, which a run that computes it will soon store."""
+    return doubt.record is None and doubt.evaluation.status == "running"
 
 
 def _costs_money(cell: Cell) -> bool:
