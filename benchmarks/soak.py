@@ -1,12 +1,13 @@
 """Faults on purpose: runs that share a store, and processes that are killed at random moments; prints what was counted.
 
-    python benchmarks/soak.py together [--runs 8] [--rounds 3] [--server postgresql://USER@HOST/postgres]
-    python benchmarks/soak.py kills [--kills 200] [--runs 2] [--server …]
+    python benchmarks/soak.py together [--runs 8] [--rounds 3] [--server postgresql://USER@HOST/postgres] [--ray]
+    python benchmarks/soak.py kills [--kills 200] [--runs 2] [--server …] [--ray]
 
 ``together`` starts runs of overlapping requests at once and counts the images that go through networks: each must go
 once. ``kills`` kills -9 drivers, workers and data workers until each request is complete, and compares all outputs with
-those of an undisturbed run, bit by bit. On SQLite, or on databases of their own on a Postgres server. Nothing is
-timed. Ends with 1 if anything is not as it should be.
+those of an undisturbed run, bit by bit. On SQLite, or on databases of their own on a Postgres server; in processes of
+this machine, or on a Ray cluster of two nodes on its loopback addresses. Nothing is timed. Ends with 1 if anything is
+not as it should be. A run whose workers are killed again and again gives up and says so: that is counted, not an error.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -23,35 +25,51 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 
 from testbed.db.store import Store
 
-EVAL = Path(__file__).parent.parent / "eval.py"
+ROOT = Path(__file__).resolve().parent.parent
+EVAL = ROOT / "eval.py"
 WORLD = Path(__file__).parent / "soak_world.py"
 COUNT, MODELS, SETTINGS = 2048, ("soak-a", "soak-b", "soak-c"), ("soak", "soak-dark", "soak-half")
 END_SECONDS = 5.0  # after which no process may be left
+GAVE_UP = re.compile(r"all workers ended before the work was done|the worker died \d+ times")
+NOISE = re.compile(r"^\s|^Traceback|^KeyError: '/mp-|resource_tracker")  # of a killed tracker of multiprocessing
 
 
 class Round:
-    """One store, and the runs on it."""
+    """One store, and the runs on it.
 
-    def __init__(self, folder: Path, url: str) -> None:
-        folder.mkdir()
+    Args:
+        folder: To make, for logs and counts.
+        url: Of the store.
+        cluster: The Ray cluster that works for this round alone (`ray_nodes.RayNodes`); None: processes.
+    """
+
+    def __init__(self, folder: Path, url: str, cluster: Any = None) -> None:
+        folder.mkdir(exist_ok=True)
         self.folder = folder
         self.url = url
+        self.cluster = cluster
         self.name = uuid.uuid4().hex
         self.errors: list[str] = []
+        self.gave_up: list[str] = []
         self._logs: dict[int, Path] = {}  # by process
 
     def start(self, models: list[str], settings: list[str], batch_size: int = 64) -> subprocess.Popen[bytes]:
         """Starts a run, with two workers that have a data worker each."""
         words = [sys.executable, str(EVAL), "--plugin", str(WORLD), "--models", *models, "--eval-settings", *settings]
-        words += ["--db-url", self.url, "--cpu-processes", "2", "--workers", "1", "--batch-size", str(batch_size)]
-        variables = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "SOAK_FOLDER": str(self.folder)}
-        environment = {**os.environ, **variables, "SOAK_ROUND": self.name}
+        words += ["--db-url", self.url, "--workers", "1", "--batch-size", str(batch_size)]
+        if self.cluster is None:
+            words += ["--cpu-processes", "2"]
+        else:
+            words += ["--executor", "ray", "--ray-address", self.cluster.address]
+        base = os.environ if self.cluster is None else self.cluster.environment
+        environment = {**base, **variables(self.folder), "SOAK_ROUND": self.name}
         log = self.folder / f"log-{uuid.uuid4().hex[:8]}"
         with log.open("wb") as file:
             process = subprocess.Popen(words, env=environment, stdout=file, stderr=file, start_new_session=True)
@@ -61,16 +79,31 @@ class Round:
     def note_end(self, process: subprocess.Popen[bytes]) -> None:
         """Notes a run that ended with an error of its own, and its last words."""
         if process.wait() > 0:
-            words = self._logs[process.pid].read_text(errors="replace").strip().splitlines()[-3:]
-            self.errors.append(f"a run ended with {process.returncode}: {' | '.join(words)}")
+            text = self._logs[process.pid].read_text(errors="replace")
+            lines = [line for line in text.splitlines() if line and not NOISE.search(line)]
+            notes = self.gave_up if GAVE_UP.search(text) else self.errors
+            notes.append(f"a run ended with {process.returncode}: {' | '.join(lines[-6:])}")
 
     def processes(self) -> list[int]:
-        """All processes of this round's runs, whoever started them."""
+        """All processes of this round's runs, whoever started them; of a cluster those that work for a run."""
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 if f"SOAK_ROUND={self.name}".encode() in (folder / "environ").read_bytes():
                     found.append(int(folder.name))
+        return found + self._actors()
+
+    def _actors(self) -> list[int]:
+        if self.cluster is None:
+            return []
+        from ray_nodes import descendants
+
+        found = []
+        for node in self.cluster.nodes.values():
+            for actor in descendants(node.pid):
+                with contextlib.suppress(OSError):
+                    if (Path("/proc") / str(actor) / "cmdline").read_bytes().startswith(b"ray::RemoteWorker"):
+                        found += [actor, *descendants(actor)]
         return found
 
     def images(self) -> int:
@@ -102,6 +135,26 @@ class Round:
             self.errors.append(f"process {process} is left")
             with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGKILL)
+
+
+def variables(folder: Path) -> dict[str, str]:
+    """The environment of all processes of a round."""
+    return {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "SOAK_FOLDER": str(folder)}
+
+
+@contextlib.contextmanager
+def new_round(folder: Path, server: str | None, ray: bool) -> Iterator[Round]:
+    """A round on a new store, and on a Ray cluster of its own if asked for."""
+    folder.mkdir()
+    with contextlib.ExitStack() as stack:
+        url = stack.enter_context(database(server, folder))
+        cluster = None
+        if ray:
+            sys.path.insert(0, str(ROOT / "tests"))
+            from ray_nodes import ray_nodes
+
+            cluster = stack.enter_context(ray_nodes(1, 1, **variables(folder)))
+        yield Round(folder, url, cluster)
 
 
 @contextlib.contextmanager
@@ -143,16 +196,16 @@ def main() -> None:
 @click.option("--runs", default=8, show_default=True)
 @click.option("--rounds", default=3, show_default=True)
 @click.option("--server", help="A Postgres server on which databases may be made.")
+@click.option("--ray", is_flag=True, help="On a Ray cluster of two nodes.")
 @click.option("--seed", default=0, show_default=True)
-def together(runs: int, rounds: int, server: str | None, seed: int) -> None:
+def together(runs: int, rounds: int, server: str | None, ray: bool, seed: int) -> None:
     """Runs of overlapping requests at once."""
     draw, errors = random.Random(seed), []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         expected = quiet(folder)
         for number in range(rounds):
-            with database(server, folder) as url:
-                one = Round(folder / f"round-{number}", url)
+            with new_round(folder / f"round-{number}", server, ray) as one:
                 requests = [(draw.sample(MODELS, draw.randint(1, 3)), draw.sample(SETTINGS, 2)) for _ in range(runs)]
                 processes = [one.start(*each, draw.choice([64, 96])) for each in requests]
                 for process in processes:
@@ -177,19 +230,20 @@ def together(runs: int, rounds: int, server: str | None, seed: int) -> None:
 @click.option("--kills", default=200, show_default=True)
 @click.option("--runs", default=2, show_default=True, help="Runs of the same request at once.")
 @click.option("--server", help="A Postgres server on which databases may be made.")
+@click.option("--ray", is_flag=True, help="On a Ray cluster of two nodes.")
 @click.option("--seed", default=0, show_default=True)
-def kills(kills: int, runs: int, server: str | None, seed: int) -> None:
+def kills(kills: int, runs: int, server: str | None, ray: bool, seed: int) -> None:
     """Kills processes at random moments."""
     draw, errors = random.Random(seed), []
     killed: Counter[str] = Counter()
     rounds = again = 0
+    gave_up: list[str] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         expected = quiet(folder)
         while killed.total() < kills:
             rounds += 1
-            with database(server, folder) as url:
-                one = Round(folder / f"round-{rounds}", url)
+            with new_round(folder / f"round-{rounds}", server, ray) as one:
                 drivers: list[subprocess.Popen[bytes]] = []
                 while not any(each.poll() == 0 for each in drivers):
                     gone = [each for each in drivers if each.poll() is not None]
@@ -212,11 +266,14 @@ def kills(kills: int, runs: int, server: str | None, seed: int) -> None:
                 one.errors += [f"{key} is missing" for key in expected.keys() - found.keys()]
                 again += one.images() - COUNT * len(expected)
                 errors += one.errors
+                gave_up += one.gave_up
                 click.echo(f"round {rounds}: {killed.total()} kills so far, {len(one.errors)} errors")
     click.echo(
         f"{killed.total()} kills ({killed['driver']} drivers, {killed['worker']} workers and data workers) in {rounds}"
-        f" rounds of {COUNT * len(expected):,} images; {again:,} images computed again"
+        f" rounds of {COUNT * len(expected):,} images; {again:,} images computed again; {len(gave_up)} runs gave up"
     )
+    for each in gave_up:
+        click.echo(f"gave up: {each}")
     _end(errors)
 
 

@@ -60,7 +60,7 @@ class RayWorkers:
         if job.check is not None and _is_file(job.check.db_url):
             self._streamed[job.check.db_url] = self._stores.enter_context(Store.open(job.check.db_url))
         self._actors: dict[int, Any] = {}
-        self._fetches: dict[Any, int] = {}  # what a worker says next → its slot
+        self._fetches: dict[Any, tuple[int, Any]] = {}  # what a worker says next → its slot, and the actor
         self._where: dict[int, str] = {}
         self._asked: dict[int, float] = {}  # slots without a worker as yet → when Ray was asked for one
 
@@ -91,7 +91,9 @@ class RayWorkers:
             return
         ready, _ = self._ray.wait(list(self._fetches), num_returns=1, timeout=seconds)
         for each in ready:
-            slot = self._fetches.pop(each)
+            slot, actor = self._fetches.pop(each)
+            if not self._is_present(slot, actor):
+                continue
             try:
                 messages = self._ray.get(each)
             except self._ray.exceptions.RayError as error:
@@ -108,7 +110,7 @@ class RayWorkers:
                     yield self._ended(slot, *arguments)
                 else:
                     yield Told(slot, kind, tuple(arguments))
-            if slot in self._actors:
+            if self._is_present(slot, actor):  # not a successor, which has a fetch of its own
                 self._fetch(slot)
 
     def send(self, slot: int, answer: Any) -> None:
@@ -126,8 +128,12 @@ class RayWorkers:
         for slot in list(self._actors):
             self._ended(slot, None)
 
+    def _is_present(self, slot: int, actor: Any) -> bool:
+        return self._actors.get(slot) is actor
+
     def _fetch(self, slot: int) -> None:
-        self._fetches[self._actors[slot].fetch.remote()] = slot
+        actor = self._actors[slot]
+        self._fetches[actor.fetch.remote()] = slot, actor
 
     def _operate(self, slot: int, url: str, operation: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Does an operation of a store for a worker, and sends it the value or the error."""
