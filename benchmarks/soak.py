@@ -7,7 +7,8 @@
 once. ``kills`` kills -9 drivers, workers and data workers until each request is complete, and compares all outputs with
 those of an undisturbed run, bit by bit. On SQLite, or on databases of their own on a Postgres server; in processes of
 this machine, or on a Ray cluster of two nodes on its loopback addresses. Nothing is timed. Ends with 1 if anything is
-not as it should be. A run whose workers are killed again and again gives up and says so: that is counted, not an error.
+not as it should be. A run whose workers, or their server, are killed again and again gives up and says so: that is
+counted, not an error.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ EVAL = ROOT / "eval.py"
 WORLD = Path(__file__).parent / "soak_world.py"
 COUNT, MODELS, SETTINGS = 2048, ("soak-a", "soak-b", "soak-c"), ("soak", "soak-dark", "soak-half")
 END_SECONDS = 5.0  # after which no process may be left
-GAVE_UP = re.compile(r"all workers ended before the work was done|the worker died \d+ times")
+GAVE_UP = re.compile(r"all workers ended before the work was done|the worker died \d+ times|no worker process can be")
 NOISE = re.compile(r"^\s|^Traceback|^KeyError: '/mp-|resource_tracker")  # of a killed tracker of multiprocessing
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import partial
@@ -31,6 +32,8 @@ from testbed.work.kernel import Begun, Counted, Done, Event, Kernel, StrictError
 from testbed.work.variants import ReadyCell, Variants
 
 log = logging.getLogger("testbed")
+
+_FROM_DATA_WORKER = "in DataLoader worker process"  # in what torch says of an error of our code or the user's
 
 
 class ImageKernel(Kernel):
@@ -151,18 +154,17 @@ class ImageKernel(Kernel):
             multiprocessing_context=process_context(["testbed.data.reader"]) if workers else None,
             worker_init_fn=partial(_begin_data_worker, dict(os.environ), self.options.profile),
         )
-        with stopwatch.stage("wait"):
-            iterator = iter(loader)  # starts the data workers
+        iterator = None
         while True:
             try:
                 with stopwatch.stage("wait"):
+                    if iterator is None:
+                        iterator = iter(loader)  # starts the data workers
                     batch = next(iterator, None)
-            except Exception as error:  # errors of transforms are raised by the loader
-                # From a data worker, the message is a traceback as text; its last line is the error.
-                if "DataLoader worker" in str(error):  # killed, maybe by the system: a new worker may succeed
-                    raise
-                last = (str(error).strip().splitlines() or [""])[-1]
-                raise RunError(f"reading failed: {type(error).__name__}: {last}") from error
+            except Exception as error:
+                if workers and _FROM_DATA_WORKER not in str(error):  # one was killed, maybe by the system
+                    raise DataWorkerLostError(reason_of(error)) from error
+                raise RunError(f"reading failed: {_told(error)}") from error
             if batch is None:
                 return
             yield batch
@@ -221,6 +223,18 @@ class ImageKernel(Kernel):
             self.failed.add(evaluation_id)
             self.ready.pop(evaluation_id, None)
             self.context.fail(evaluation_id, reason)
+
+
+class DataWorkerLostError(Exception):
+    """A data worker ended, or what it had read could not be fetched; a new worker may succeed."""
+
+
+def _told(error: Exception) -> str:
+    """The error of a transform as its last line; from a data worker, the message is a traceback as text."""
+    if _FROM_DATA_WORKER not in str(error):
+        return reason_of(error)
+    last = str(error).strip().splitlines()[-1]
+    return re.sub(r"^(?:\w+\.)+(?=\w+: )", "", last)
 
 
 def _nothing(role: str) -> Any:

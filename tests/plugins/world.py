@@ -100,9 +100,14 @@ def add(name, network, **options):
     )
 
 
+def picky(image):
+    raise ValueError("no image is good enough")
+
+
 add("world-plain", Network)
 add("world-other", lambda: Network(1))
 add("world-lambda", Network, transform=lambda image: torch.from_numpy(np.asarray(image) / 255).permute(2, 0, 1).float())
+add("world-picky", Network, transform=picky)
 add("world-slow", Slow)
 add("world-deadly", Deadly)
 add("world-stubborn", Stubborn)

@@ -187,6 +187,31 @@ def test_a_worker_that_dies_is_replaced(bench, reference):
         np.testing.assert_allclose(bench.logits(model, "world"), reference.logits(model, "world"), atol=1e-5)
 
 
+def test_a_transform_that_fails_in_a_data_worker_fails_its_cell_alone(bench):
+    out, err = bench.run(
+        *("--models", "world-picky", "world-plain", "--eval-settings", "world", "--json", "--limit", "64"),
+        *("--cpu-processes", "1", "--workers", "1"),
+        code=1,
+    )
+    picky, plain = json.loads(out)["outcomes"]
+    assert (picky["status"], picky["reason"]) == ("failed", "reading failed: ValueError: no image is good enough")
+    assert plain["status"] == "complete"
+    assert "died" not in err
+
+
+@pytest.mark.long
+def test_a_run_goes_on_when_a_data_worker_is_killed(bench, reference):
+    bench.set_pace(0.5)
+    run = bench.start("--models", "world-slow", "--eval-settings", "world", "--cpu-processes", "1", "--workers", "2")
+    wait_until(lambda: bench.stored_samples("world-slow"), process=run)
+    family = _descendants(run.pid)
+    data_worker = max(family, key=lambda pid: (_depth(pid, run.pid), pid))
+    os.kill(data_worker, signal.SIGKILL)
+    _, err = run.communicate(timeout=120)
+    assert run.returncode == 0, err
+    np.testing.assert_array_equal(bench.logits("world-slow", "world"), reference.logits("world-slow", "world"))
+
+
 @pytest.mark.slow
 def test_a_cell_that_kills_every_worker_is_given_up_and_the_others_complete(bench, reference):
     out, _ = bench.run(
@@ -225,6 +250,14 @@ def _children(pid: int) -> list[int]:
             if parent and int(parent[1]) == pid:
                 found.append(int(status.parent.name))
     return found
+
+
+def _depth(pid: int, above: int) -> int:
+    """How many processes are between two, one of which descends from the other."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    parent = re.search(r"PPid:\s+(\d+)", status)
+    assert parent is not None
+    return 0 if int(parent[1]) == above else 1 + _depth(int(parent[1]), above)
 
 
 def _alive(pid: int) -> bool:
