@@ -1,7 +1,7 @@
 """Faults on purpose: runs that share a store, and processes that are killed at random moments; prints what was counted.
 
     python benchmarks/soak.py together [--runs 8] [--rounds 3] [--server postgresql://USER@HOST/postgres] [--ray]
-    python benchmarks/soak.py kills [--kills 200] [--runs 2] [--server …] [--ray]
+    python benchmarks/soak.py kills [--kills 200] [--runs 2] [--server …] [--ray] [--pause 4]
 
 ``together`` starts runs of overlapping requests at once and counts the images that go through networks: each must go
 once. ``kills`` kills -9 drivers, workers and data workers until each request is complete, and compares all outputs with
@@ -232,8 +232,9 @@ def together(runs: int, rounds: int, server: str | None, ray: bool, seed: int) -
 @click.option("--runs", default=2, show_default=True, help="Runs of the same request at once.")
 @click.option("--server", help="A Postgres server on which databases may be made.")
 @click.option("--ray", is_flag=True, help="On a Ray cluster of two nodes.")
+@click.option("--pause", default=4.0, show_default=True, help="The longest time between two kills, in seconds.")
 @click.option("--seed", default=0, show_default=True)
-def kills(kills: int, runs: int, server: str | None, ray: bool, seed: int) -> None:
+def kills(kills: int, runs: int, server: str | None, ray: bool, pause: float, seed: int) -> None:
     """Kills processes at random moments."""
     draw, errors = random.Random(seed), []
     killed: Counter[str] = Counter()
@@ -253,7 +254,7 @@ def kills(kills: int, runs: int, server: str | None, ray: bool, seed: int) -> No
                     drivers = [each for each in drivers if each not in gone]
                     while len(drivers) < runs:
                         drivers.append(one.start(list(MODELS), list(SETTINGS)))
-                    time.sleep(draw.uniform(0.2, 4.0))
+                    time.sleep(draw.uniform(0.2, pause))
                     if killed.total() < kills and (victims := one.processes()):
                         victim = draw.choice(victims)
                         with contextlib.suppress(OSError):

@@ -131,6 +131,6 @@ def _check_texts(table: type[Any], rows: Sequence[dict[str, Any]]) -> None:
 
 def in_parts(values: Iterable[Any]) -> Iterator[list[Any]]:
     """Splits values into lists short enough for one statement."""
-    items = list(values)
+    items = values if isinstance(values, range) else list(values)
     for start in range(0, len(items), MANY):
-        yield items[start : start + MANY]
+        yield list(items[start : start + MANY])

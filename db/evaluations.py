@@ -29,7 +29,7 @@ from testbed.db.tables import (
     ScoreRow,
     now,
 )
-from testbed.entities import CellRecord, DatasetInfo, Evaluation, Metric, SampleInfo, Score, Status
+from testbed.entities import CellRecord, DatasetInfo, Evaluation, Metric, SampleColumns, SampleInfo, Score, Status
 from testbed.errors import StoreError
 
 # The fingerprint of a cell that failed before it could be identified, such as one with missing data.
@@ -56,7 +56,7 @@ class Evaluations(Outputs, Leases):
             row_id = session.scalars(
                 sa.select(DatasetRow.id).where(DatasetRow.fingerprint == dataset.fingerprint)
             ).one()
-            insert_new(session, SampleRow, [sample_row(row_id, *item) for item in enumerate(dataset.samples)])
+            _add_samples(session, row_id, dataset)
             return row_id
 
     def restore_samples(self, datasets: Mapping[str, DatasetInfo]) -> bool:
@@ -76,7 +76,7 @@ class Evaluations(Outputs, Leases):
                 names = list(dataset.class_names) if dataset.class_names is not None else None
                 known = {"name": dataset.name, "size": len(dataset.samples), "class_names": names}
                 session.execute(sa.update(DatasetRow).where(DatasetRow.id == row_id).values(known))
-                insert_new(session, SampleRow, [sample_row(row_id, *item) for item in enumerate(dataset.samples)])
+                _add_samples(session, row_id, dataset)
         return True
 
     def begin(
@@ -287,7 +287,7 @@ class Evaluations(Outputs, Leases):
                 .where(SampleRow.dataset_id == dataset_id)
                 .order_by(SampleRow.position)
             )
-            infos = [SampleInfo(*sample) for sample in samples]
+            infos = SampleColumns.of(SampleInfo(*sample) for sample in samples)
             return DatasetInfo(row.name, row.fingerprint, infos, row.class_names)
 
     # Helpers ------------------------------------------------------------------------------------------------------
@@ -329,6 +329,12 @@ class Evaluations(Outputs, Leases):
                 EvaluationRow.hidden_at.is_(None),
             )
         ).one()
+
+
+def _add_samples(session: Session, dataset_id: int, dataset: DatasetInfo) -> None:
+    for positions in in_parts(range(len(dataset.samples))):
+        rows = [sample_row(dataset_id, position, dataset.samples[position]) for position in positions]
+        insert_new(session, SampleRow, rows)
 
 
 def _forget_unread(session: Session, evaluation_id: int) -> list[str]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from testbed.entities import DatasetInfo, SampleInfo
+from testbed.entities import DatasetInfo, SampleColumns, SampleInfo
 from testbed.errors import DataError
 from testbed.identity import digest_bytes
 
 if TYPE_CHECKING:
     from PIL import Image
+
+_PART = 1000  # samples
 
 
 class Source(ABC):
@@ -45,16 +47,14 @@ class Source(ABC):
 
     def describe_samples(self, positions: Sequence[int]) -> DatasetInfo:
         """The samples at these positions, in order, with a fingerprint of ids, content and targets."""
-        samples = [
-            SampleInfo(
-                id=self.ids[position],
-                digest=own,
-                target=self.targets[position],
-                group=self.groups[position] if self.groups is not None else None,
-                slices=self.slices[position] if self.slices is not None else None,
-            )
-            for position, own in zip(positions, self.digests(positions), strict=True)
-        ]
+        chosen = None if positions == range(len(self)) else positions
+        ids, targets, groups, slices = (
+            column if chosen is None or column is None else [column[position] for position in chosen]
+            for column in (self.ids, self.targets, self.groups, self.slices)
+        )
+        assert ids is not None
+        assert targets is not None
+        samples = SampleColumns(ids, self.digests(positions), targets, groups, slices)
         return dataset_of(self.name, samples, self.class_names)
 
 
@@ -83,6 +83,15 @@ def with_images(source: Source) -> ImageSource:
 
 def dataset_of(name: str, samples: Sequence[SampleInfo], class_names: Sequence[str] | None = None) -> DatasetInfo:
     """Samples as a data set, with a fingerprint of ids, content and targets."""
-    content = [[each.id, each.digest, each.target, each.group, each.slices] for each in samples]
-    fingerprint = digest_bytes(json.dumps(content, separators=(",", ":")).encode())
-    return DatasetInfo(name, fingerprint, samples, class_names)
+    columns = samples if isinstance(samples, SampleColumns) else SampleColumns.of(samples)
+    return DatasetInfo(name, digest_bytes(*_as_json(columns)), columns, class_names)
+
+
+def _as_json(samples: Sequence[SampleInfo]) -> Iterator[bytes]:
+    """A list of all samples, in parts: as one text it would take more memory than the samples."""
+    yield b"["
+    for start in range(0, len(samples), _PART):
+        part = [[each.id, each.digest, each.target, each.group, each.slices] for each in samples[start : start + _PART]]
+        text = json.dumps(part, separators=(",", ":"))[1:-1]
+        yield f"{',' if start else ''}{text}".encode()
+    yield b"]"

@@ -161,7 +161,7 @@ def _image_pass(number: int, members: Sequence[Member], batch_size: int, cached:
         cells=tuple(_pass_cell(each) for each in members),
         source=opened.source,
         positions=opened.positions,
-        targets=[sample.target for sample in opened.dataset.samples],
+        targets=opened.dataset.targets,
         batch_size=batch_size,
         chunk=chunk_size(batch_size, MIN_CHUNK),
         alone=any(each.lacks_ones for each in members),

@@ -31,6 +31,8 @@ class RunOptions:
         verify: How much of each stored evaluation is computed again and compared: a number of samples, or a share such
             as ``"1%"``; None for none.
         override: Whether to run again what is stored already; the stored evaluations are set aside.
+        compile: Whether networks are compiled by torch.compile; recorded with the evaluations.
+        channels_last: Whether images and weights lie in memory with the channels last; recorded likewise.
         decoded_cache: Bytes of disk for decoded and transformed images, in the cache folder of each machine; 0: none.
         profile: Whether to measure where time goes; stored with the evaluations.
         verbose: Whether workers tell where errors come from.
@@ -61,6 +63,8 @@ class RunOptions:
     override: bool = False
     executor: str = "processes"
     ray_address: str | None = None
+    compile: bool = False
+    channels_last: bool = False
     decoded_cache: int = 0
     profile: bool = False
     verbose: bool = False

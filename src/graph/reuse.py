@@ -35,12 +35,12 @@ class StoredOutputs:
 
     def covering(self, cell: Cell, stored: Iterable[Evaluation], ran: Iterable[Cell]) -> Evaluation | Cell | None:
         """The first of some evaluations, or else of some cells, that has all samples of a cell; not its own one."""
-        wanted = self._keys_of(_dataset(cell))
+        own = _dataset(cell)
         for evaluation in stored:
-            if not _is_own(cell, evaluation) and wanted <= self._stored_keys(evaluation):
+            if not _is_own(cell, evaluation) and self._keys_of(own) <= self._stored_keys(evaluation):
                 return evaluation
         for other in ran:
-            if wanted <= self._keys_of(_dataset(other)):
+            if own.fingerprint == _dataset(other).fingerprint or self._keys_of(own) <= self._keys_of(_dataset(other)):
                 return other
         return None
 
@@ -48,8 +48,8 @@ class StoredOutputs:
         """The evaluations that have some samples of a cell; none where outputs depend on the batch of a sample."""
         if depends_on_batch(cell):
             return []
-        wanted = self._keys_of(_dataset(cell))
-        return [each for each in stored if not _is_own(cell, each) and wanted & self._stored_keys(each)]
+        others = [each for each in stored if not _is_own(cell, each)]
+        return [each for each in others if self._keys_of(_dataset(cell)) & self._stored_keys(each)]
 
     def _stored_keys(self, evaluation: Evaluation) -> Keys:
         if self.store is None or evaluation.dataset_id is None:

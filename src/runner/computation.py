@@ -62,7 +62,7 @@ class Computation:
         self.resources = self.executor.resources
         self.report = Report(Plan(), dtype=options.dtype)
         self.outcomes = Outcomes(store, catalog, self.records, self.report, progress, self.check is None)
-        self.environment = environment(self.resources, options.batch_size)
+        self.environment = environment(self.resources, options)
         self._evaluations: dict[int, Cell] = {}  # evaluation id → the cell that is run
         self._ids: dict[int, int] = {}  # id(cell) → the evaluation that has its outputs
         self._scheduler: Scheduler | None = None

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from testbed import __version__
+from testbed.graph.options import RunOptions
 from testbed.runner.resources import Resources
 
 LIBRARIES = ("torch", "torchvision", "timm", "open_clip_torch", "numpy", "pillow", "scikit-learn", "transformers")
 
 
-def environment(resources: Resources, batch_size: int | None) -> dict[str, Any]:
+def environment(resources: Resources, options: RunOptions) -> dict[str, Any]:
     """Versions, hardware and the setup of the run."""
+    faster = {name: True for name in ("compile", "channels_last") if getattr(options, name)}
     return {
         "testbed": __version__,
         "python": platform.python_version(),
@@ -23,10 +25,11 @@ def environment(resources: Resources, batch_size: int | None) -> dict[str, Any]:
         "libraries": {name: version for name in LIBRARIES if (version := _version(name))},
         "devices": list(resources.devices),
         "device_names": list(resources.names) or device_names(resources.devices),
-        "batch_size": batch_size,
+        "batch_size": options.batch_size,
         "data_workers": resources.data_workers,
         "threads": resources.threads,
         "host": platform.node(),
+        **faster,
     }
 
 

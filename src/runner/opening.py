@@ -91,7 +91,7 @@ class Opener:
         positions: Sequence[int] = setting.samples.positions(source, self.options.limit)
         if self._choose is not None:
             positions = self._choose(setting, positions)
-        samples_key = digest([source_key, positions])
+        samples_key = digest([source_key, list(positions)])
         if samples_key not in self._samples:
             self._samples[samples_key] = source.describe_samples(positions)
         dataset = self._samples[samples_key]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
+import shutil
 from dataclasses import dataclass
 
 from testbed.errors import RunError
@@ -34,9 +36,11 @@ def choose_resources(options: RunOptions) -> Resources:
     """Chooses the requested resources, or by default all that are available.
 
     Raises:
-        RunError: If a requested GPU does not exist.
+        RunError: If a requested GPU does not exist, or there is no compiler for ``--compile``.
     """
     devices = choose_devices(options)
+    if options.compile:
+        _require_compiler(devices)
     share = max(1, cores() // len(devices))
     workers = options.data_workers
     if workers is None:  # on the CPU the model keeps all cores busy
@@ -60,6 +64,15 @@ def choose_devices(options: RunOptions) -> list[str]:
     if options.cpu_processes is None and (visible := visible_gpus()):
         return [f"cuda:{gpu}" for gpu in range(visible)]
     return ["cpu"] * (options.cpu_processes or 1)
+
+
+def _require_compiler(devices: list[str]) -> None:
+    """Checks that torch.compile finds what it generates code for, rather than have each network fail."""
+    if devices[0].startswith("cuda"):
+        if importlib.util.find_spec("triton") is None:
+            raise RunError("--compile needs the package triton on a GPU, which is not installed: pip install triton")
+    elif not any(map(shutil.which, (os.environ.get("CXX") or "g++", "clang++"))):
+        raise RunError("--compile needs a C++ compiler on the CPU (g++ or clang++), and none was found; install one")
 
 
 def visible_gpus() -> int:

@@ -150,7 +150,8 @@ class Context:
                 del self._loaded[name]
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
-        options = LoadOptions(self.device, self.options.dtype, self.options.random_seed)
+        run = self.options
+        options = LoadOptions(self.device, run.dtype, run.random_seed, run.compile, run.channels_last)
         for name in names:
             if isinstance(self._loaded.get(name), Exception | None):
                 try:

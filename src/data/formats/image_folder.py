@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,7 +44,7 @@ class ImageFolder(ImageSource):
         targets: list[int] = []
         for target, class_name in enumerate(self.class_names):
             files = sorted(image_files(root / class_name, class_name), key=_walk_order)
-            ids += files
+            ids += map(sys.intern, files)  # ImageNet-C has the same names in 95 folders
             targets += [target] * len(files)
         if not ids:
             found = f"{len(self.class_names)} folders without images" if self.class_names else "no folders"

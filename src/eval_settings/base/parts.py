@@ -52,7 +52,7 @@ class Samples:
             raise DefinitionError(f"eval setting {setting!r}: idx_subsample_list must be a list of numbers from 0")
         return cls(setting, number, [_count(setting, each) for each in other_sizes], positions)
 
-    def positions(self, source: Source, limit: int | None = None) -> list[int]:
+    def positions(self, source: Source, limit: int | None = None) -> Sequence[int]:
         """The positions of the data set that are evaluated, checked against the size.
 
         Args:
@@ -65,7 +65,7 @@ class Samples:
         positions = self._of(source)
         if limit is not None and limit < len(positions):
             positions = [positions[index * len(positions) // limit] for index in range(limit)]
-        return list(dict.fromkeys(positions)) if self.distinct else list(positions)
+        return list(dict.fromkeys(positions)) if self.distinct else positions
 
     def _of(self, source: Source) -> Sequence[int]:
         if self.subset is not None:

@@ -124,7 +124,7 @@ class Model(ModelDefinition):
         from testbed.models.base.runtime import ImageClassifier, settle
 
         options = LoadOptions()
-        network = settle(self._network(options), options.device)
+        network = settle(self._network(options), options)
         return ImageClassifier(
             self, network, options, py_eval_setting.class_sublist, py_eval_setting.adversarial_attack
         )

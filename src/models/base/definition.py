@@ -26,11 +26,15 @@ class LoadOptions:
         device: The device, such as ``"cpu"`` or ``"cuda:0"``.
         dtype: ``"float32"``, or a lower precision for torch.autocast.
         random_seed: None for trained weights; else the seed of an untrained network.
+        compile: Whether networks are compiled by torch.compile.
+        channels_last: Whether images and weights lie in memory with the channels last.
     """
 
     device: str = "cpu"
     dtype: str = "float32"
     random_seed: int | None = None
+    compile: bool = False
+    channels_last: bool = False
 
 
 class ModelDefinition(ABC):

@@ -24,12 +24,25 @@ def autocast(options: LoadOptions) -> contextlib.AbstractContextManager[Any]:
     return torch.autocast(torch.device(options.device).type, dtype=getattr(torch, options.dtype))
 
 
-def settle(network: Any, device: str) -> Any:
-    """Puts a network on its device, in evaluation mode, its weights frozen; leaves other objects alone."""
-    if isinstance(network, nn.Module):
-        network.eval().to(device)
-        for parameter in network.parameters():
-            parameter.requires_grad_(False)
+def settle(network: Any, options: LoadOptions, *compiled: str) -> Any:
+    """Puts a network on its device, in evaluation mode, its weights frozen; leaves other objects alone.
+
+    Args:
+        network: What a loader returned.
+        options: Device, and how it is made faster.
+        *compiled: The methods that are compiled if the options say so; default: calling it.
+    """
+    if not isinstance(network, nn.Module):
+        return network
+    network.eval().to(options.device)
+    for parameter in network.parameters():
+        parameter.requires_grad_(False)
+    if options.channels_last:
+        network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    if options.compile and not compiled:
+        network.compile()
+    for method in compiled if options.compile else ():
+        setattr(network, method, torch.compile(getattr(network, method)))
     return network
 
 
@@ -64,7 +77,7 @@ class ImageClassifier(nn.Module):
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Float images [B, 3, H, W] in [0, 1] to logits [B, C]."""
         model = self.definition
-        images = _normalized(model, images)
+        images = _normalized(model, images, self.options)
         with autocast(self.options):
             logits = self._classify(images)
         if self.class_sublist is not None and not model.handles_class_sublist:
@@ -94,7 +107,7 @@ class LoadedClassifier:
 
     def __init__(self, definition: Model, network: Any, options: LoadOptions) -> None:
         self.definition = definition
-        self.network = settle(network, options.device)
+        self.network = settle(network, options)
         self.options = options
 
     def classifier(
@@ -114,12 +127,12 @@ class LoadedImageEncoder:
 
     def __init__(self, definition: ModelDefinition, network: Any, options: LoadOptions) -> None:
         self.definition = definition
-        self.network = settle(network, options.device)
+        self.network = settle(network, options)
         self.options = options
 
     def embed_image(self, images: torch.Tensor) -> torch.Tensor:
         """Images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
-        images = _normalized(self.definition, images)
+        images = _normalized(self.definition, images, self.options)
         with autocast(self.options):
             embeddings: torch.Tensor = self.network(images)
         return embeddings
@@ -130,13 +143,13 @@ class LoadedDualEncoder:
 
     def __init__(self, definition: DualEncoder, network: Any, tokenizer: Any, options: LoadOptions) -> None:
         self.definition = definition
-        self.network = settle(network, options.device)
+        self.network = settle(network, options, "encode_image", "encode_text")
         self.tokenizer = tokenizer
         self.options = options
 
     def embed_image(self, images: torch.Tensor) -> torch.Tensor:
         """Images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
-        images = _normalized(self.definition, images)
+        images = _normalized(self.definition, images, self.options)
         with autocast(self.options):
             embeddings: torch.Tensor = self.network.encode_image(images)
         return embeddings
@@ -174,12 +187,14 @@ class LoadedDualEncoder:
         return self.tokenizer if code is None or tokenizer_for is None else tokenizer_for(self.tokenizer, code)
 
 
-def _normalized(definition: Any, images: torch.Tensor) -> torch.Tensor:
+def _normalized(definition: Any, images: torch.Tensor, options: LoadOptions) -> torch.Tensor:
     """Images as the network wants them, in memory that nobody else reads: it may work in place."""
     normalization = definition.normalization
     if not isinstance(normalization, StandardNormalization):
         images = images.clone()
-    return images if normalization is None else normalization(images)
+    if normalization is not None:
+        images = normalization(images)
+    return images.contiguous(memory_format=torch.channels_last) if options.channels_last else images
 
 
 class ZeroShotClassifier(nn.Module):

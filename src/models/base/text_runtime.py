@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -69,7 +70,7 @@ class LoadedTextEncoder:
                 )
             encoder.max_seq_length = definition.max_length
         self.definition = definition
-        self.encoder = settle(encoder, options.device)
+        self.encoder = settle(encoder, replace(options, compile=False))
         if isinstance(encoder, nn.Module):
             make_batch_invariant(encoder)
         self.options = options
