@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import click
 import torch
@@ -29,12 +29,16 @@ def compare(what: str, ours: Callable[[], object], bare: Callable[[], object], r
     """
     ours()
     bare()
-    pairs = [(seconds(ours), seconds(bare)) for _ in range(repeats)]
+    return tell(what, [(seconds(ours), seconds(bare)) for _ in range(repeats)])
+
+
+def tell(what: str, pairs: Sequence[tuple[float, float]]) -> float:
+    """Prints the ratio of pairs of times, ours over the other; returns the median."""
     ratios = [mine / other for mine, other in pairs]
     medians = [statistics.median(column) for column in zip(*pairs, strict=True)]
     click.echo(
         f"{what:58}  testbed {medians[0]:7.3f} s  bare {medians[1]:7.3f} s  ratio {statistics.median(ratios):5.2f}"
-        f"  ({min(ratios):.2f} to {max(ratios):.2f}, {repeats} pairs)"
+        f"  ({min(ratios):.2f} to {max(ratios):.2f}, {len(pairs)} pairs)"
     )
     return statistics.median(ratios)
 

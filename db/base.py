@@ -14,6 +14,7 @@ from testbed.db.engine import Mode
 from testbed.db.faults import clear_errors
 from testbed.db.payloads import External
 from testbed.db.urls import display_url
+from testbed.entities import SampleColumns
 from testbed.errors import ReadOnlyStoreError, StoreError, shortened
 
 # SQLite takes at most 32,766 variables in a statement; longer lists of values are queried in parts.
@@ -35,6 +36,7 @@ class StoreBase:
         self.url = url
         self.mode = mode
         self.external = External(payload_url) if payload_url else None
+        self.kept_samples: dict[str, SampleColumns] = {}  # of the data sets that were last read, by fingerprint
 
     @contextmanager
     def reading(self) -> Iterator[Session]:

@@ -34,6 +34,7 @@ from testbed.errors import StoreError
 
 # The fingerprint of a cell that failed before it could be identified, such as one with missing data.
 UNIDENTIFIED = "unidentified"
+KEPT_DATASETS = 4  # whose samples are kept in memory: cells that are scored one after the other are often of the same
 
 
 class Evaluations(Outputs, Leases):
@@ -71,6 +72,7 @@ class Evaluations(Outputs, Leases):
             found = {each.id: datasets[each.fingerprint] for each in rows if each.fingerprint in datasets}
         if not found:
             return False
+        self.kept_samples.clear()
         with self.writing() as session:
             for row_id, dataset in found.items():
                 names = list(dataset.class_names) if dataset.class_names is not None else None
@@ -280,15 +282,13 @@ class Evaluations(Outputs, Leases):
         """A data set with all its samples, in order."""
         with self.reading() as session:
             row = session.get_one(DatasetRow, dataset_id)
-            samples = session.execute(
-                sa.select(
-                    SampleRow.sample_id, SampleRow.digest, SampleRow.target, SampleRow.group_name, SampleRow.slices
-                )
-                .where(SampleRow.dataset_id == dataset_id)
-                .order_by(SampleRow.position)
-            )
-            infos = SampleColumns.of(SampleInfo(*sample) for sample in samples)
-            return DatasetInfo(row.name, row.fingerprint, infos, row.class_names)
+            samples = self.kept_samples.get(row.fingerprint)
+            if samples is None:
+                samples = _samples(session, dataset_id)
+                while len(self.kept_samples) >= KEPT_DATASETS:
+                    self.kept_samples.pop(next(iter(self.kept_samples)), None)
+                self.kept_samples[row.fingerprint] = samples
+            return DatasetInfo(row.name, row.fingerprint, samples, row.class_names)
 
     # Helpers ------------------------------------------------------------------------------------------------------
 
@@ -329,6 +329,13 @@ class Evaluations(Outputs, Leases):
                 EvaluationRow.hidden_at.is_(None),
             )
         ).one()
+
+
+def _samples(session: Session, dataset_id: int) -> SampleColumns:
+    columns = (SampleRow.sample_id, SampleRow.digest, SampleRow.target, SampleRow.group_name, SampleRow.slices)
+    of_one = sa.select(*columns).where(SampleRow.dataset_id == dataset_id)
+    rows = session.execute(of_one.order_by(SampleRow.position))
+    return SampleColumns.of(SampleInfo(*row) for row in rows)
 
 
 def _add_samples(session: Session, dataset_id: int, dataset: DatasetInfo) -> None:

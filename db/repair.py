@@ -56,6 +56,7 @@ class Repair(Soundness):
             if not curable:
                 break
             self._cure(curable)
+            self.kept_samples.clear()
             done += curable
         else:
             found = list((look or self.faults)())

@@ -196,6 +196,11 @@ class SampleColumns(Sequence[SampleInfo]):
         )
 
 
+def targets_of(samples: Sequence[SampleInfo]) -> Sequence[Any]:
+    """The target of each sample."""
+    return samples.targets if isinstance(samples, SampleColumns) else [each.target for each in samples]
+
+
 @dataclass(frozen=True)
 class DatasetInfo:
     """An ordered list of samples and its digest."""
@@ -208,8 +213,7 @@ class DatasetInfo:
     @property
     def targets(self) -> Sequence[Any]:
         """The target of each sample."""
-        samples = self.samples
-        return samples.targets if isinstance(samples, SampleColumns) else [each.target for each in samples]
+        return targets_of(self.samples)
 
 
 @dataclass(frozen=True)

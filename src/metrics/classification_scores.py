@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.entities import Metric, SampleInfo, Score
+from testbed.entities import Metric, SampleInfo, Score, targets_of
 from testbed.errors import DataError
 from testbed.metrics.classification import best_ranks, calibration_gaps, proper_scores, target_ranks, topk_correct
 from testbed.metrics.statistics import mean_and_stderr
@@ -39,16 +39,21 @@ def score_classes(
     Raises:
         DataError: If a target is invalid, or there is no logit for it.
     """
-    labels = [right_classes(sample, logits.shape[1], what) for sample in samples]
+    classes = logits.shape[1]
+    given = targets_of(samples)
+    if given and all(type(each) is int and 0 <= each < classes for each in given):
+        return _one_class_each(logits, np.asarray(given, dtype=np.int64), class_names)
+    labels = [right_classes(sample, classes, what) for sample in samples]
     counted = np.asarray([bool(each) for each in labels], dtype=bool)
-    single = bool(labels) and all(isinstance(sample.target, int) for sample in samples)
-    if not single:
-        ranks = best_ranks(logits[counted], [each for each in labels if each])
-        return _top_k(ranks, counted, logits.shape[1])
-    targets = np.asarray([each[0] for each in labels], dtype=np.int64)
+    return _top_k(best_ranks(logits[counted], [each for each in labels if each]), counted, classes)
+
+
+def _one_class_each(
+    logits: Array, targets: Array, class_names: Sequence[str] | None
+) -> tuple[list[Score], list[Metric]]:
     ranks = target_ranks(logits, targets)
     correct = topk_correct(ranks, 1)
-    scores, metrics = _top_k(ranks, counted, logits.shape[1])
+    scores, metrics = _top_k(ranks, np.ones(len(targets), dtype=bool), logits.shape[1])
     metrics += _probabilities(logits, targets, correct, scores)
     metrics += _per_class(correct, targets, class_names)
     return scores, metrics
@@ -106,7 +111,8 @@ def _spread(values: Array, counted: Array) -> Array:
 def _probabilities(logits: Array, targets: Array, correct: Array, scores: list[Score]) -> list[Metric]:
     """Metrics of the class probabilities; adds their per-sample scores to the given ones."""
     known = np.asarray(np.isfinite(logits).all(axis=1))
-    found = proper_scores(logits[known], targets[known])
+    all_known = bool(known.all())  # then nothing need be copied
+    found = proper_scores(logits if all_known else logits[known], targets[known])
     gaps = calibration_gaps(found.confidence, correct[known])
     metrics = []
     for name, values, unit in (("nll", found.nll, "nats"), ("brier", found.brier, ""), ("ece", gaps, "fraction")):
@@ -119,18 +125,17 @@ def _probabilities(logits: Array, targets: Array, correct: Array, scores: list[S
 
 def _per_class(correct: Array, targets: Array, class_names: Sequence[str] | None) -> list[Metric]:
     """Recall of each class that has samples, and their mean."""
-    present = np.unique(targets)
-    names = slice_names(present.tolist(), class_names)
-    sizes, means, variances, slices = [], [], [], []
-    for label, name in zip(present, names, strict=True):
-        of_class = correct[targets == label]
-        value, stderr = mean_and_stderr(of_class)
-        assert value is not None
-        sizes.append(len(of_class))
-        means.append(value)
-        variances.append((stderr or 0.0) ** 2)
-        slices.append(Metric("top1", value, len(of_class), stderr, slice=name, scorer=SCORER))
-    # The classes are independent, so the variances of their means add up; one sample gives no variance.
+    present, sizes = np.unique(targets, return_counts=True)
+    means = np.bincount(targets, weights=correct)[present] / sizes
+    # As `mean_and_stderr`, for all classes at once; one sample gives no variance.
+    variances = means * (1 - means) / np.maximum(sizes - 1, 1)
+    slices = [
+        Metric("top1", value, size, float(np.sqrt(variance)) if size > 1 else None, slice=name, scorer=SCORER)
+        for name, value, size, variance in zip(
+            slice_names(present.tolist(), class_names), means.tolist(), sizes.tolist(), variances, strict=True
+        )
+    ]
+    # The classes are independent, so the variances of their means add up.
     stderr = float(np.sqrt(np.sum(variances))) / len(means) if min(sizes) > 1 else None
     mean = Metric("mean_per_class_recall", float(np.mean(means)), len(correct), stderr, scorer=SCORER)
     return [mean, *slices]

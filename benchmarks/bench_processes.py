@@ -1,0 +1,44 @@
+"""Two evaluation processes of one thread over one: whole runs, their start included.
+
+python benchmarks/bench_processes.py [--images 1000] [--repeats 3]
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from itertools import count
+from pathlib import Path
+
+import click
+from bench_runner import photos
+from paired import compare, machine
+
+EVAL = Path(__file__).resolve().parent.parent / "eval.py"
+
+
+@click.command()
+@click.option("--images", default=1000, show_default=True)
+@click.option("--repeats", default=3, show_default=True)
+def main(images: int, repeats: int) -> None:
+    """Prints the ratio."""
+    click.echo(machine())
+    numbers = count()
+    with tempfile.TemporaryDirectory() as place:
+        root = Path(place)
+        photos(root / "photos", images)
+        environment = {**os.environ, "TESTBED_CACHE": str(root / "cache"), "OMP_NUM_THREADS": "1"}
+
+        def evaluate(processes: int) -> None:
+            words = [sys.executable, str(EVAL), "--models", "resnet18", "--random-weights"]
+            words += ["--eval-settings", str(root / "photos"), "--cpu-processes", str(processes), "--workers", "0"]
+            words += ["--db-url", str(root / f"{next(numbers)}.db")]
+            subprocess.run(words, env=environment, check=True, capture_output=True)
+
+        compare(f"{images} photos, ResNet-18, 2 processes", lambda: evaluate(2), lambda: evaluate(1), repeats)
+
+
+if __name__ == "__main__":
+    main()
