@@ -92,9 +92,14 @@ class Round:
             with contextlib.suppress(OSError):
                 if f"SOAK_ROUND={self.name}".encode() in (folder / "environ").read_bytes():
                     found.append(int(folder.name))
-        return found + self._actors()
+        return found + self.actors()
 
-    def _actors(self) -> list[int]:
+    def has_workers(self) -> bool:
+        """Whether the runs have come so far that killing them is worth it; starting on Ray takes long."""
+        return self.cluster is None or bool(self.actors())
+
+    def actors(self) -> list[int]:
+        """The processes that work for a run on a Ray cluster."""
         if self.cluster is None:
             return []
         from ray_nodes import descendants
@@ -255,7 +260,7 @@ def kills(kills: int, runs: int, server: str | None, ray: bool, pause: float, se
                     while len(drivers) < runs:
                         drivers.append(one.start(list(MODELS), list(SETTINGS)))
                     time.sleep(draw.uniform(0.2, pause))
-                    if killed.total() < kills and (victims := one.processes()):
+                    if killed.total() < kills and one.has_workers() and (victims := one.processes()):
                         victim = draw.choice(victims)
                         with contextlib.suppress(OSError):
                             os.kill(victim, signal.SIGKILL)
