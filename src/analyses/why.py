@@ -157,7 +157,7 @@ def _label(evaluation: Evaluation) -> str:
 
 def _compare_outputs(store: Store, first: Evaluation, second: Evaluation) -> Certificate | None:
     """Compares the outputs of two evaluations sample by sample."""
-    from testbed.runner.comparison import TOLERANCE, Comparison, places_in
+    from testbed.runner.comparison import Comparison, places_in, tolerance
 
     kind = next((kind for kind in KINDS if all(kind in store.kinds(each.id) for each in (first, second))), None)
     if kind is None or first.dataset_id is None or second.dataset_id is None:
@@ -165,7 +165,7 @@ def _compare_outputs(store: Store, first: Evaluation, second: Evaluation) -> Cer
     there = places_in(store.dataset(first.dataset_id), store.dataset(second.dataset_id).samples)
     before, now = store.read_outputs(first.id, kind), store.read_outputs(second.id, kind)
     unread = store.sample_errors(first.id), store.sample_errors(second.id)
-    comparison = Comparison(TOLERANCE.get(first.dtype or "float32", 1e-4))
+    comparison = Comparison(tolerance(first.dtype or "float32"))
     for place, position in enumerate(there):
         if position is not None and position not in unread[0] and place not in unread[1]:
             comparison.add(before[position], now[place], answers=kind == "logits")

@@ -115,6 +115,11 @@ POSITIVE = click.IntRange(min=1)
     help="Precision of the models (the lower ones by torch.autocast).",
 )
 @click.option(
+    "--store-dtype",
+    type=click.Choice(["float16"]),
+    help="Store logits and embeddings rounded to 3 digits, at half the size, as evaluations of their own.",
+)
+@click.option(
     "--seed", type=int, default=0, show_default=True, help="Seed for perturbations, sampling and random weights."
 )
 @click.option("--random-weights", is_flag=True, help="Build untrained architectures; their results are marked.")
@@ -266,6 +271,10 @@ def _require(models: Sequence[str], eval_settings: Sequence[str], base_dir: Path
 def _options(given: dict[str, Any], inputs: Inputs, verbose: bool) -> RunOptions:
     from testbed.graph.options import RunOptions
 
+    if given["store_dtype"] and given["dtype"] != "float32":
+        raise click.UsageError(
+            f"--store-dtype is for --dtype float32; outputs of {given['dtype']} are as small already"
+        )
     return RunOptions(
         db_url=given["db_url"],
         payload_url=given["payload_url"],
@@ -273,6 +282,7 @@ def _options(given: dict[str, Any], inputs: Inputs, verbose: bool) -> RunOptions
         limit=given["limit"],
         batch_size=given["batch_size"],
         dtype=given["dtype"],
+        store_dtype=given["store_dtype"],
         seed=given["seed"],
         random_weights=given["random_weights"],
         strict=given["strict"],

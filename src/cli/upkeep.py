@@ -241,8 +241,11 @@ def _options(evaluation: Evaluation) -> list[str]:
     words = []
     if evaluation.sample_limit is not None:
         words += ["--limit", str(evaluation.sample_limit)]
-    if evaluation.dtype not in (None, "float32"):
-        words += ["--dtype", str(evaluation.dtype)]
+    computed, _, stored = (evaluation.dtype or "float32").partition("/")
+    if computed != "float32":
+        words += ["--dtype", computed]
+    if stored:
+        words += ["--store-dtype", stored]
     return [*words, "--random-weights"] if evaluation.random_weights else words
 
 

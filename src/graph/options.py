@@ -23,6 +23,8 @@ class RunOptions:
         gpus: Ids of the GPUs to use; None: all visible ones.
         cpu_processes: Evaluation processes on the CPU; None: automatic.
         dtype: Precision of the models: float32, bfloat16 or float16.
+        store_dtype: ``"float16"`` stores outputs that were computed in float32 at half the size; None stores them as
+            they are.
         seed: Seed for perturbations, sampling and random weights.
         random_weights: Whether to build untrained architectures.
         strict: Whether an unreadable sample stops the run instead of counting as wrong.
@@ -54,6 +56,7 @@ class RunOptions:
     gpus: tuple[int, ...] | None = None
     cpu_processes: int | None = None
     dtype: str = "float32"
+    store_dtype: str | None = None
     seed: int = 0
     random_weights: bool = False
     strict: bool = False
@@ -71,6 +74,11 @@ class RunOptions:
     clear_cache_interval: int | None = None
     progress_interval: int | None = None
     inputs: Inputs | None = None
+
+    @property
+    def precision(self) -> str:
+        """The precision of the outputs, a part of their identity."""
+        return f"{self.dtype}/{self.store_dtype}" if self.store_dtype else self.dtype
 
     @property
     def random_seed(self) -> int | None:

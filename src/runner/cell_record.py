@@ -33,7 +33,7 @@ def cell_record(
         forward_fingerprint=cell.forward,
         size=cell.size or None,
         sample_limit=limit if limited else None,
-        dtype=options.dtype,
+        dtype=(cell.identity or {}).get("dtype", options.dtype),
         random_weights=options.random_weights,
         origin="derived" if derived_from is not None else "run",
         derived_from=derived_from,

@@ -15,6 +15,11 @@ from testbed.entities import Certificate, DatasetInfo, SampleInfo
 TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
 
 
+def tolerance(precision: str) -> float:
+    """How much outputs may differ that were computed, and stored, at a precision; see `RunOptions.precision`."""
+    return max(TOLERANCE.get(each, TOLERANCE["float32"]) for each in precision.split("/"))
+
+
 class Comparison:
     """Compares stored and recomputed outputs sample by sample.
 

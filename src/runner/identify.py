@@ -13,7 +13,7 @@ from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.fingerprints import cell_fingerprint, forward_fingerprint
 from testbed.graph.build import Graph
 from testbed.graph.cells import Action, Cell, ItemNode, OpenedModel, OpenedSetting
-from testbed.graph.nodes import IMAGES, Built, Items, OutputsOf, Rows
+from testbed.graph.nodes import IMAGES, Built, Items, OutputsOf, Reads, Rows
 from testbed.graph.options import RunOptions
 from testbed.graph.texts import text_language
 from testbed.identity import SCHEME, describe, describe_fields, digest
@@ -85,13 +85,13 @@ class Identifier:
         if isinstance(specs, str):
             cell.action, cell.reason = Action.FAILED, specs
             return
-        forward, view = specs
+        forward, view, precision = specs
         cell.identity = {
             "model": {"spec": model.description, "weights": model.weights.id if model.weights else None},
             "forward": forward,
             "view": view,
             "samples": setting.dataset.fingerprint,
-            "dtype": self.options.dtype,
+            "dtype": precision,
             "scheme": SCHEME,
             **as_recorded([each for each in cell.items if not each.items.by]),
         }
@@ -100,15 +100,17 @@ class Identifier:
         elif any(judge.identity is None for judge in cell.judges):
             cell.reason = "weights of the judge not downloaded yet"
         else:
-            cell.forward = forward_fingerprint(model.identity, self.options.dtype, forward)
+            cell.forward = forward_fingerprint(model.identity, precision, forward)
             cell.fingerprint = cell_fingerprint(cell.forward, setting.dataset.fingerprint, view)
 
     # Outputs ------------------------------------------------------------------------------------------------------
 
-    def _specs(self, cell: Cell, model: OpenedModel, setting: OpenedSetting) -> tuple[Any, Any]:
+    def _specs(self, cell: Cell, model: OpenedModel, setting: OpenedSetting) -> tuple[Any, Any, str]:
+        """What determines the outputs, what determines the metrics, and the precision of the outputs."""
         assert cell.built is not None
         definition = setting.setting
-        forward = self._forward(cell.built, model, setting)
+        made_for, rows = self._origin(cell.built, model, definition)
+        forward = self._forward(made_for, rows, model, setting)
         source = type(setting.source)
         if sourcecode.is_own_class(source):  # what it calls a sample's content may not be all of it
             with contextlib.suppress(IdentityError):
@@ -119,14 +121,21 @@ class Identifier:
             for role, each in cell.built.inputs.items()
             if isinstance(each, Items)
         ]
-        return describe_fields(forward, cell.files), view | self._judge(cell, definition)
+        precision = self.options.dtype if rows.op.reads is Reads.MESSAGES else self.options.precision
+        return describe_fields(forward, cell.files), view | self._judge(cell, definition), precision
 
-    def _forward(self, built: Built, model: OpenedModel, setting: OpenedSetting) -> dict[str, Any]:
-        """What determines the outputs; those of another cell are described by that one's definition."""
-        definition, outputs = setting.setting, built.outputs
+    def _origin(self, built: Built, model: OpenedModel, definition: EvalSetting) -> tuple[EvalSetting, Rows]:
+        """The rows that are the outputs of a cell, and the setting that they are computed for, maybe another one."""
+        outputs = built.outputs
         while isinstance(outputs, OutputsOf):
             definition = self.catalog.get_eval_setting(outputs.setting)
             outputs = get_task(definition.task).build(Graph(model.definition, definition)).outputs
+        return definition, outputs
+
+    def _forward(
+        self, definition: EvalSetting, outputs: Rows, model: OpenedModel, setting: OpenedSetting
+    ) -> dict[str, Any]:
+        """What determines the outputs; those of another cell are described by that one's definition."""
         names = setting.dataset.class_names
         forward = outputs.op.spec(model.definition, definition, names, self.options.seed)
         forward["restricted"] = outputs.op.restricts(model.definition, definition)

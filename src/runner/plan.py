@@ -232,7 +232,7 @@ class Planner:
             return {"complete": "--override", "running": "resumed", "failed": "it failed before"}.get(
                 cell.stored.status, ""
             )
-        same = (cell.model, cell.setting, self.options.dtype, self.options.random_weights)
+        same = (cell.model, cell.setting, self.options.precision, self.options.random_weights)
         for each in evaluations:
             of = (each.model, each.eval_setting, each.dtype, each.random_weights)
             if of == same and each.status == "complete" and each.origin != "imported":
@@ -246,7 +246,7 @@ class Planner:
         return (
             evaluation.status == "complete"
             and evaluation.origin != "imported"
-            and evaluation.dtype == self.options.dtype
+            and evaluation.dtype == self.options.precision
             and evaluation.random_weights == self.options.random_weights
             and (evaluation.identity or {}).get("scheme", 1) < SCHEME
             and SET_ASIDE not in (evaluation.identity or {})

@@ -23,7 +23,7 @@ from testbed.graph.options import RunOptions
 from testbed.graph.passes import Check
 from testbed.graph.reuse import depends_on_batch
 from testbed.registry.catalog import Catalog
-from testbed.runner.comparison import TOLERANCE, Comparison, places_in
+from testbed.runner.comparison import Comparison, places_in, tolerance
 from testbed.runner.computation import Computation
 from testbed.runner.doubts import Doubt
 from testbed.runner.identify import others
@@ -182,7 +182,7 @@ class Recomputation:
     def _certificate(
         self, doubt: Doubt, made: Mapping[tuple[str, str], Cell], ended: Mapping[tuple[str, str], Any], scratch: Store
     ) -> Certificate | str:
-        comparison = Comparison(TOLERANCE[self.options.dtype])
+        comparison = Comparison(tolerance(self.options.precision))
         for name in _settings(doubt.cell):
             key = (doubt.cell.model, name)
             outcome = ended.get(key)

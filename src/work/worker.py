@@ -55,7 +55,7 @@ class Worker:
     ) -> None:
         self.channel = channel
         self.context = Context(job, catalog, store, channel, device, checked)
-        self.writer = Writer(store, channel)
+        self.writer = Writer(store, channel, job.options.store_dtype)
         if job.options.profile:
             stopwatch.start(torch.cuda.synchronize if device.startswith("cuda") else None)
         self.passes = {each.id: each for each in job.passes}

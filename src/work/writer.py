@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import queue
 import threading
+from dataclasses import replace
+
+import torch
 
 from testbed import reading
 from testbed.db.store import Store
+from testbed.entities import Chunk
 from testbed.stopwatch import WRITER, stage
 from testbed.work.channel import Channel
 from testbed.work.kernel import Done
@@ -21,9 +25,11 @@ class Writer:
     Args:
         store: The results store.
         channel: The connection to the run.
+        dtype: The precision at which outputs of numbers are stored; None for that at which they were computed.
     """
 
-    def __init__(self, store: Store, channel: Channel) -> None:
+    def __init__(self, store: Store, channel: Channel, dtype: str | None = None) -> None:
+        self._dtype = getattr(torch, dtype) if dtype is not None else None
         self._store = store
         self._channel = channel
         self._queue: queue.Queue[Done | None] = queue.Queue(WAITING)
@@ -48,7 +54,14 @@ class Writer:
             if done.items is not None:
                 each = done.items
                 self._store.put_texts(each.node, each.requests, each.values, replace=each.replace)
-            return self._store.append(done.chunks, done.errors)
+            return self._store.append([self._as_stored(chunk) for chunk in done.chunks], done.errors)
+
+    def _as_stored(self, chunk: Chunk) -> Chunk:
+        """A chunk at the precision at which it is to be stored."""
+        values = chunk.values
+        if self._dtype is None or not isinstance(values, torch.Tensor) or not values.is_floating_point():
+            return chunk
+        return replace(chunk, values=values.to(self._dtype))
 
     def check(self) -> None:
         """Raises the error of the thread, if any."""

@@ -108,6 +108,21 @@ def test_environment_and_identity_are_recorded(lab):
 # No work twice ----------------------------------------------------------------------------------------------------
 
 
+def test_outputs_stored_in_float16_are_half_as_large_and_evaluations_of_their_own(lab, work):
+    catalog = toy_catalog(toy_model(), toy_setting())
+    whole = lab.run(catalog)
+    half = lab.run(catalog, store_dtype="float16")
+    assert half.stored_bytes * 2 == whole.stored_bytes
+    assert work["images through networks"] == 1200  # neither is taken for the other
+    assert lab.run(catalog, store_dtype="float16").passes == 0
+    with lab.open() as store:
+        full, rounded = sorted(store.evaluations(["toy"]), key=lambda each: len(each.dtype))
+        assert (full.dtype, rounded.dtype) == ("float32", "float32/float16")
+        outputs = store.read_outputs(rounded.id, "logits")
+        assert outputs.dtype == np.float16
+        np.testing.assert_array_equal(outputs, store.read_outputs(full.id, "logits").astype(np.float16))
+
+
 def test_each_image_is_read_once_for_all_settings_and_models(lab, work):
     settings = [toy_setting(), toy_setting("dark", perturbation_fn_gpu=darker)]
     settings += [toy_setting(f"noisy-{index}", perturbation_fn_gpu=noisy) for index in range(3)]
