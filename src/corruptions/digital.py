@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from io import BytesIO
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +29,7 @@ ELASTIC_AFFINE = (
 )
 PIXELS = (0.6, 0.5, 0.4, 0.3, 0.25)
 QUALITY = (25, 18, 15, 10, 7)
+ONE_BY_ONE = ("pixelate", "jpeg_compression")  # they go through their batches image by image
 
 
 def elastic_transform(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Tensor:
@@ -95,30 +95,51 @@ def _resample(images: torch.Tensor, shift: torch.Tensor, border: Border) -> torc
 
 def pixelate(images: torch.Tensor, severity: int, seeds: Sequence[int] = ()) -> torch.Tensor:
     """Reduces each side to .6, .5, .4, .3, .25 by means over boxes, and enlarges it again without smoothing."""
+    import torch
+
     share = PIXELS[severity - 1]
-    small = images
-    for dim in (-2, -1):
-        small = _boxes(small, dim, share)
-    for dim in (-1, -2):
-        size = images.shape[dim]
-        small = small.index_select(dim, _nearest(small.shape[dim], size).to(images.device))
-    return small
+    height, width = images.shape[-2:]
+    made = torch.empty(images.shape, dtype=images.dtype, device=images.device)
+    # On a CPU one image at a time, which stays in its caches.
+    at_once = 1 if images.device.type == "cpu" else max(1, len(images))
+    for part, place in zip(images.split(at_once), made.split(at_once), strict=True):
+        small = _boxes(_boxes(part, -2, share), -1, share)
+        small = _take(small, -1, _nearest(small.shape[-1], width))
+        torch.index_select(small, -2, _nearest(small.shape[-2], height).to(images.device), out=place)
+    return made
 
 
 def _boxes(images: torch.Tensor, dim: int, share: float) -> torch.Tensor:
     """Means over boxes along a dimension, as many as ``share`` of its size."""
-    places, inside = _box_taps(images.shape[dim], share)
+    places, held, counts = _box_taps(images.shape[dim], share)
     shape = [-1, 1] if dim == -2 else [-1]
-    total = images.index_select(dim, places[0].to(images.device))
-    for place, held in zip(places[1:], inside[1:], strict=True):
-        part = images.index_select(dim, place.to(images.device))
-        total += part if held.all() else part.mul_(held.view(shape).to(images))
-    return total.div_(inside.sum(dim=0).view(shape).to(images))
+    total = _take(images, dim, places[0])
+    for place, where in zip(places[1:], held[1:], strict=True):
+        part = _take(images, dim, place)
+        if where is None:
+            total += part
+        else:
+            total.addcmul_(part, where.view(shape).to(images))
+    return total.div_(counts.view(shape).to(images))
+
+
+def _take(images: torch.Tensor, dim: int, places: torch.Tensor) -> torch.Tensor:
+    """The rows (dimension −2) or columns (−1) at some places."""
+    places = places.to(images.device)
+    if dim == -2:
+        return images.index_select(dim, places)
+    return images.gather(dim, places.expand(*images.shape[:-1], -1))  # on a CPU index_select takes thrice as long
 
 
 @lru_cache(maxsize=64)
-def _box_taps(size: int, share: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """Which pixels each box may hold, and whether it does, as Pillow's BOX filter chooses them: [taps, boxes] both."""
+def _box_taps(size: int, share: float) -> tuple[torch.Tensor, list[torch.Tensor | None], torch.Tensor]:
+    """Which pixels each box holds, as Pillow's BOX filter chooses them.
+
+    Returns:
+        places: The first, second, … pixel that each box may hold: int64 [taps, boxes].
+        held: For each of the taps 1 where the box holds it and 0 where not, float32 [boxes]; None if all boxes do.
+        counts: How many pixels each box holds: float32 [boxes].
+    """
     import torch
 
     boxes = max(int(size * share), 1)
@@ -128,10 +149,12 @@ def _box_taps(size: int, share: float) -> tuple[torch.Tensor, torch.Tensor]:
     places = first + np.arange(int(np.ceil(scale)) + 1)[:, None]
     distance = (places - centre + 0.5) / scale
     inside = (distance > -0.5) & (distance <= 0.5) & (places < size)
-    held = inside.argmax(axis=0) + np.arange(len(places))[:, None]  # those that are held come first
-    places, inside = first + held, np.arange(len(places))[:, None] < inside.sum(axis=0)
+    order = inside.argmax(axis=0) + np.arange(len(places))[:, None]  # those that are held come first
+    places, inside = first + order, np.arange(len(places))[:, None] < inside.sum(axis=0)
     used = inside.any(axis=1)
-    return torch.from_numpy(places.clip(max=size - 1)[used]), torch.from_numpy(inside[used])
+    held = [None if tap.all() else torch.from_numpy(tap.astype(np.float32)) for tap in inside[used]]
+    counts = torch.from_numpy(inside.sum(axis=0, dtype=np.float32))
+    return torch.from_numpy(places.clip(max=size - 1)[used]), held, counts
 
 
 @lru_cache(maxsize=64)
@@ -146,18 +169,23 @@ def _nearest(boxes: int, size: int) -> torch.Tensor:
 
 
 def jpeg_compression(images: torch.Tensor, severity: int, seeds: Sequence[int] = ()) -> torch.Tensor:
-    """Writes and reads each image as JPEG of quality 25, 18, 15, 10, 7 (Pillow's, 4:2:0), on the CPU on any device."""
+    """Writes and reads each image as JPEG of quality 25, 18, 15, 10, 7 (4:2:0), on the CPU on any device.
+
+    By torchvision, whose files are those of Pillow, byte by byte, and are read to the same pixels.
+    """
     import torch
-    from PIL import Image
+    from torchvision.io import decode_jpeg, encode_jpeg
 
     given = images.cpu().numpy()
-    read = torch.empty(images.shape, memory_format=torch.channels_last)  # as pixels lie in files: three at a time
+    pixels = np.empty((len(given), *given.shape[2:], 3), dtype=np.uint8)  # as they lie in files: three at a time
     scaled = np.empty(given.shape[1:], dtype=np.float32)
-    for pixels, place in zip(given, read, strict=True):
-        np.multiply(pixels, np.float32(255), out=scaled)
+    for image, place in zip(given, pixels, strict=True):
+        np.multiply(image, np.float32(255), out=scaled)
         scaled += np.float32(0.5)
-        image = Image.merge("RGB", [Image.fromarray(plane) for plane in scaled.astype(np.uint8)])
-        file = BytesIO()
-        image.save(file, "JPEG", quality=QUALITY[severity - 1])
-        place.copy_(torch.from_numpy(np.array(Image.open(file))).permute(2, 0, 1))
-    return read.div_(255).to(images)
+        for channel, plane in enumerate(scaled):
+            np.copyto(place[..., channel], plane, casting="unsafe")
+    files = [encode_jpeg(each, QUALITY[severity - 1]) for each in torch.from_numpy(pixels).permute(0, 3, 1, 2)]
+    read = torch.empty(images.shape, memory_format=torch.channels_last)
+    for file, out in zip(files, read, strict=True):
+        out.copy_(decode_jpeg(file)).div_(255)
+    return read.to(images)
