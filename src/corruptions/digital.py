@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -176,23 +177,30 @@ def _nearest(boxes: int, size: int) -> _Array:
 
 
 def jpeg_compression(images: torch.Tensor, severity: int, seeds: Sequence[int] = ()) -> torch.Tensor:
-    """Writes and reads each image as JPEG of quality 25, 18, 15, 10, 7 (4:2:0), on the CPU on any device.
-
-    By torchvision, whose files are those of Pillow, byte by byte, and are read to the same pixels.
-    """
+    """Writes and reads each image as JPEG of quality 25, 18, 15, 10, 7 (Pillow's, 4:2:0), on the CPU on any device."""
     import torch
-    from torchvision.io import decode_jpeg, encode_jpeg
+    from PIL import Image
 
-    given = images.cpu().numpy()
-    pixels = np.empty((len(given), *given.shape[2:], 3), dtype=np.uint8)  # as they lie in files: three at a time
-    scaled = np.empty(given.shape[2:], dtype=np.float32)
-    for image, place in zip(given, pixels, strict=True):
-        for channel, plane in enumerate(image):
-            np.multiply(plane, np.float32(255), out=scaled)
-            scaled += np.float32(0.5)
-            np.copyto(place[..., channel], scaled, casting="unsafe")
-    files = [encode_jpeg(each, QUALITY[severity - 1]) for each in torch.from_numpy(pixels).permute(0, 3, 1, 2)]
-    read = torch.empty(images.shape, memory_format=torch.channels_last)
-    for file, out in zip(files, read, strict=True):
-        out.copy_(decode_jpeg(file)).div_(255)
+    # All are written, then all are read: either program stays in the processor's caches.
+    files = [_jpeg(image, QUALITY[severity - 1]) for image in images.cpu().numpy()]
+    pictures = [np.array(Image.open(file, formats=["JPEG"])) for file in files]
+    read = torch.empty(images.shape, memory_format=torch.channels_last)  # as pixels lie in files: three at a time
+    for picture, place in zip(pictures, read, strict=True):
+        place.copy_(torch.from_numpy(picture).permute(2, 0, 1)).div_(255)
     return read.to(images)
+
+
+def _jpeg(image: _Array, quality: int) -> BytesIO:
+    """A JPEG file of an image [3, H, W] in [0, 1]."""
+    from PIL import Image
+
+    height, width = image.shape[1:]
+    pixels = np.zeros((height, width, 4), dtype=np.uint8)  # as Pillow holds them, so that it makes no copy
+    scaled = np.empty((height, width), dtype=np.float32)
+    for channel, plane in enumerate(image):
+        np.multiply(plane, np.float32(255), out=scaled)
+        scaled += np.float32(0.5)
+        np.copyto(pixels[..., channel], scaled, casting="unsafe")
+    file = BytesIO()
+    Image.frombuffer("RGBX", (width, height), pixels, "raw", "RGBX", 0, 1).save(file, "JPEG", quality=quality)
+    return file
