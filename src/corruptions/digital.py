@@ -102,7 +102,8 @@ def pixelate(images: torch.Tensor, severity: int, seeds: Sequence[int] = ()) -> 
 
     share = PIXELS[severity - 1]
     if images.device.type != "cpu":
-        return _enlarge(_boxes(_boxes(images, -2, share), -1, share), images.shape)
+        repeated: torch.Tensor = _enlarge(_boxes(_boxes(images, -2, share), -1, share), images.shape)
+        return repeated
     # By numpy, which picks columns several times as fast, and image by image, which stay in the processor's caches.
     made = torch.empty(images.shape, dtype=images.dtype)
     for image, place in zip(images.numpy(), made.numpy(), strict=True):
