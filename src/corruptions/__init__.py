@@ -12,6 +12,7 @@ import importlib
 import inspect
 import operator
 import pkgutil
+import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -95,8 +96,10 @@ def corrupt(images: torch.Tensor, corruption: str, severity: int, seeds: Sequenc
     for place, seed in enumerate(seeds):
         if isinstance(seed, bool) or not isinstance(seed, SupportsIndex) or not 0 <= operator.index(seed) < 2**63:
             raise ValueError(f"expected seeds from 0 to 2^63 - 1, got {seed!r} for image {place}")
-    if len(images) and not (images.amin() >= 0 and images.amax() <= 1):
-        raise ValueError(f"expected values in [0, 1], got {images.amin():.4g} to {images.amax():.4g}")
+    if len(images):
+        least, most = images.aminmax()
+        if not (least >= 0 and most <= 1):  # so for NaN, too
+            raise ValueError(f"expected values in [0, 1], got {least:.4g} to {most:.4g}")
     return chosen(images, seeds)
 
 
@@ -144,9 +147,7 @@ class Corruption:
     @property
     def _reads(self) -> Callable[[], str] | None:
         """Gives a digest of what the corruption reads beside the images; its module has it in ``READS``."""
-        found: Callable[[], str] | None = (
-            inspect.getmodule(corruptions()[self.name]).__dict__.get("READS", {}).get(self.name)
-        )
+        found: Callable[[], str] | None = _own(corruptions()[self.name], "READS", {}).get(self.name)
         return found
 
     def __call__(self, images: torch.Tensor, seeds: Sequence[int]) -> torch.Tensor:
@@ -154,7 +155,7 @@ class Corruption:
         import torch
 
         function, wide = corruptions()[self.name], images.float()
-        at_once = _at_once(images)
+        at_once = _at_once(function, images)
         if len(images) <= at_once:
             return (function(wide, self.severity, seeds) if len(images) else images.clone()).to(images.dtype)
         parts = [
@@ -164,9 +165,19 @@ class Corruption:
         return torch.cat(parts).to(images.dtype)
 
 
-def _at_once(images: torch.Tensor) -> int:
-    """How many images to corrupt at once: on a CPU no more than its caches hold, with what is computed on the way."""
-    return len(images) if images.device.type != "cpu" else max(1, _CACHED_VALUES // max(1, images[:1].numel()))
+def _at_once(function: Function, images: torch.Tensor) -> int:
+    """How many images to corrupt at once: on a CPU no more than its caches hold, with what is computed on the way.
+
+    Those that a module lists as ``ONE_BY_ONE`` see to that themselves; to cut and join their batches is a copy more.
+    """
+    if images.device.type != "cpu" or function.__name__ in _own(function, "ONE_BY_ONE", ()):
+        return len(images)
+    return max(1, _CACHED_VALUES // max(1, images[:1].numel()))
+
+
+def _own(function: Function, name: str, default: Any) -> Any:
+    """What the module of a corruption says about its corruptions under some name."""
+    return vars(sys.modules[function.__module__]).get(name, default)
 
 
 _CACHED_VALUES = 2**20

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import torch
 
     from testbed.corruptions.filters import Border
+
+_Array = np.ndarray[Any, Any]
 
 ELASTIC = (12.5, 16.25, 21.25, 25.0, 30.0)
 # strength and smoothness of the distortion, reach of the affine part; the published program's 244 is no 224, and stays
@@ -30,6 +32,7 @@ ELASTIC_AFFINE = (
 )
 PIXELS = (0.6, 0.5, 0.4, 0.3, 0.25)
 QUALITY = (25, 18, 15, 10, 7)
+ONE_BY_ONE = ("pixelate", "jpeg_compression")  # they go through their batches image by image
 
 
 def elastic_transform(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Tensor:
@@ -95,32 +98,61 @@ def _resample(images: torch.Tensor, shift: torch.Tensor, border: Border) -> torc
 
 def pixelate(images: torch.Tensor, severity: int, seeds: Sequence[int] = ()) -> torch.Tensor:
     """Reduces each side to .6, .5, .4, .3, .25 by means over boxes, and enlarges it again without smoothing."""
+    import torch
+
     share = PIXELS[severity - 1]
-    small = images
-    for dim in (-2, -1):
-        small = _boxes(small, dim, share)
-    for dim in (-1, -2):
-        size = images.shape[dim]
-        small = small.index_select(dim, _nearest(small.shape[dim], size).to(images.device))
-    return small
+    if images.device.type != "cpu":
+        repeated: torch.Tensor = _enlarge(_boxes(_boxes(images, -2, share), -1, share), images.shape)
+        return repeated
+    # By numpy, which picks columns several times as fast, and image by image, which stay in the processor's caches.
+    made = torch.empty(images.shape, dtype=images.dtype)
+    for image, place in zip(images.numpy(), made.numpy(), strict=True):
+        _enlarge(_boxes(_boxes(image, -2, share), -1, share), image.shape, out=place)
+    return made
 
 
-def _boxes(images: torch.Tensor, dim: int, share: float) -> torch.Tensor:
-    """Means over boxes along a dimension, as many as ``share`` of its size."""
-    places, inside = _box_taps(images.shape[dim], share)
-    shape = [-1, 1] if dim == -2 else [-1]
-    total = images.index_select(dim, places[0].to(images.device))
-    for place, held in zip(places[1:], inside[1:], strict=True):
-        part = images.index_select(dim, place.to(images.device))
-        total += part if held.all() else part.mul_(held.view(shape).to(images))
-    return total.div_(inside.sum(dim=0).view(shape).to(images))
+def _boxes(images: Any, dim: int, share: float) -> Any:
+    """Means over boxes along a dimension, as many as ``share`` of its size, of an array or a tensor."""
+    places, held, counts = _box_taps(images.shape[dim], dim, share)
+    total = _take(images, places[0], dim)
+    for place, where in zip(places[1:], held[1:], strict=True):
+        part = _take(images, place, dim)
+        if where is not None:
+            part *= _like(where, images)
+        total += part
+    total /= _like(counts, images)
+    return total
+
+
+def _enlarge(images: Any, shape: Sequence[int], out: _Array | None = None) -> Any:
+    """Repeats columns and rows of an array or a tensor until it has a shape; an array perhaps into another one."""
+    images = _take(images, _nearest(images.shape[-1], shape[-1]), -1)
+    return _take(images, _nearest(images.shape[-2], shape[-2]), -2, out)
+
+
+def _take(images: Any, places: _Array, dim: int, out: _Array | None = None) -> Any:
+    """The rows (dimension −2) or columns (−1) at some places of an array or a tensor."""
+    if isinstance(images, np.ndarray):
+        return images.take(places, axis=dim, out=out, mode="clip")  # in other modes numpy copies what goes into out
+    return images.index_select(dim, _like(places, images))
+
+
+def _like(values: _Array, images: Any) -> Any:
+    """Values as a tensor where the images are, if these are none of numpy's."""
+    import torch
+
+    return values if isinstance(images, np.ndarray) else torch.from_numpy(values).to(images.device)
 
 
 @lru_cache(maxsize=64)
-def _box_taps(size: int, share: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """Which pixels each box may hold, and whether it does, as Pillow's BOX filter chooses them: [taps, boxes] both."""
-    import torch
+def _box_taps(size: int, dim: int, share: float) -> tuple[_Array, list[_Array | None], _Array]:
+    """Which pixels each box holds, as Pillow's BOX filter chooses them.
 
+    Returns:
+        places: The first, second, … pixel that each box may hold: int64 [taps, boxes].
+        held: For each of the taps 1 where the box holds it and 0 where not, float32; None if all boxes do.
+        counts: How many pixels each box holds, float32. Both have the shape [boxes] for columns, [boxes, 1] for rows.
+    """
     boxes = max(int(size * share), 1)
     scale = size / boxes
     centre = (np.arange(boxes) + 0.5) * scale
@@ -128,21 +160,21 @@ def _box_taps(size: int, share: float) -> tuple[torch.Tensor, torch.Tensor]:
     places = first + np.arange(int(np.ceil(scale)) + 1)[:, None]
     distance = (places - centre + 0.5) / scale
     inside = (distance > -0.5) & (distance <= 0.5) & (places < size)
-    held = inside.argmax(axis=0) + np.arange(len(places))[:, None]  # those that are held come first
-    places, inside = first + held, np.arange(len(places))[:, None] < inside.sum(axis=0)
+    order = inside.argmax(axis=0) + np.arange(len(places))[:, None]  # those that are held come first
+    places, inside = first + order, np.arange(len(places))[:, None] < inside.sum(axis=0)
     used = inside.any(axis=1)
-    return torch.from_numpy(places.clip(max=size - 1)[used]), torch.from_numpy(inside[used])
+    shape = (-1, 1) if dim == -2 else (-1,)
+    held = [None if tap.all() else tap.reshape(shape).astype(np.float32) for tap in inside[used]]
+    return places.clip(max=size - 1)[used], held, inside.sum(axis=0, dtype=np.float32).reshape(shape)
 
 
 @lru_cache(maxsize=64)
-def _nearest(boxes: int, size: int) -> torch.Tensor:
+def _nearest(boxes: int, size: int) -> _Array:
     """Which box each pixel lies in, as Pillow's NEAREST filter chooses it."""
-    import torch
-
     step = boxes / size
     # Summed up one by one, as Pillow does: where two boxes meet, its roundings decide.
     places = np.cumsum([step * 0.5, *[step] * (size - 1)])
-    return torch.from_numpy(places.astype(np.int64).clip(max=boxes - 1))
+    return places.astype(np.int64).clip(max=boxes - 1)
 
 
 def jpeg_compression(images: torch.Tensor, severity: int, seeds: Sequence[int] = ()) -> torch.Tensor:
@@ -150,14 +182,26 @@ def jpeg_compression(images: torch.Tensor, severity: int, seeds: Sequence[int] =
     import torch
     from PIL import Image
 
-    given = images.cpu().numpy()
+    # All are written, then all are read: either program stays in the processor's caches.
+    files = [_jpeg(image, QUALITY[severity - 1]) for image in images.cpu().numpy()]
+    pictures = [np.array(Image.open(file, formats=["JPEG"])) for file in files]
     read = torch.empty(images.shape, memory_format=torch.channels_last)  # as pixels lie in files: three at a time
-    scaled = np.empty(given.shape[1:], dtype=np.float32)
-    for pixels, place in zip(given, read, strict=True):
-        np.multiply(pixels, np.float32(255), out=scaled)
+    for picture, place in zip(pictures, read, strict=True):
+        place.copy_(torch.from_numpy(picture).permute(2, 0, 1)).div_(255)
+    return read.to(images)
+
+
+def _jpeg(image: _Array, quality: int) -> BytesIO:
+    """A JPEG file of an image [3, H, W] in [0, 1]."""
+    from PIL import Image
+
+    height, width = image.shape[1:]
+    pixels = np.zeros((height, width, 4), dtype=np.uint8)  # as Pillow holds them, so that it makes no copy
+    scaled = np.empty((height, width), dtype=np.float32)
+    for channel, plane in enumerate(image):
+        np.multiply(plane, np.float32(255), out=scaled)
         scaled += np.float32(0.5)
-        image = Image.merge("RGB", [Image.fromarray(plane) for plane in scaled.astype(np.uint8)])
-        file = BytesIO()
-        image.save(file, "JPEG", quality=QUALITY[severity - 1])
-        place.copy_(torch.from_numpy(np.array(Image.open(file))).permute(2, 0, 1))
-    return read.div_(255).to(images)
+        np.copyto(pixels[..., channel], scaled, casting="unsafe")
+    file = BytesIO()
+    Image.frombuffer("RGBX", (width, height), pixels, "raw", "RGBX", 0, 1).save(file, "JPEG", quality=quality)
+    return file

@@ -157,7 +157,7 @@ def edge_distance(edges: torch.Tensor, farthest: int) -> torch.Tensor:
     for down in range(1, farthest):
         first, last = farthest - down, farthest + down
         nearer = torch.minimum(padded[..., first : first + height, :], padded[..., last : last + height, :])
-        there = table[down].index_select(0, nearer.flatten().long()).view_as(distance)
+        there = table[down].index_select(0, nearer.flatten().int()).view_as(distance)
         torch.minimum(distance, there, out=distance)
     return distance
 

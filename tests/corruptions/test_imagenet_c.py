@@ -8,6 +8,7 @@ draws.
 from __future__ import annotations
 
 import importlib.util
+import io
 import itertools
 from pathlib import Path
 
@@ -15,8 +16,9 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
+from PIL import Image
 
-from testbed.corruptions import IMAGENET_C, SEVERITIES, blur, corrupt, random
+from testbed.corruptions import IMAGENET_C, SEVERITIES, blur, corrupt, digital, random
 
 ASSETS = Path(__file__).with_name("assets")
 REPEATED = sorted(set(IMAGENET_C) - {"frost", "glass_blur", "impulse_noise", "shot_noise"})
@@ -143,6 +145,30 @@ def test_pixels_behind_glass_move_as_in_the_published_loops(reach, rounds, size)
 def test_glass_moves_nothing_in_an_image_that_is_too_small():
     image = torch.rand(1, 3, 8, 8, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(corrupt(image, "glass_blur", 5, [1]), corrupt(image, "glass_blur", 5, [2]))
+
+
+# Pillow -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("severity", SEVERITIES)
+def test_jpeg_is_what_pillow_writes_and_reads(severity, photos):
+    for photo in photos:
+        file = io.BytesIO()
+        Image.fromarray(photo).save(file, "JPEG", quality=[25, 18, 15, 10, 7][severity - 1])
+        expected = torch.from_numpy(np.array(Image.open(file))).permute(2, 0, 1).float() / 255
+        given = torch.from_numpy(photo.copy()).permute(2, 0, 1)[None].float() / 255
+        assert torch.equal(corrupt(given, "jpeg_compression", severity)[0], expected)
+
+
+@pytest.mark.parametrize("severity", SEVERITIES)
+@pytest.mark.parametrize("size", [(224, 224), (33, 17), (1, 5)])
+def test_pixels_are_the_same_with_and_without_numpy(severity, size):
+    images = torch.rand(3, 3, *size, generator=torch.Generator().manual_seed(severity))
+    boxes = images
+    for dim in (-2, -1):
+        boxes = digital._boxes(boxes, dim, digital.PIXELS[severity - 1])
+    assert isinstance(boxes, torch.Tensor)  # as on a GPU
+    assert torch.equal(corrupt(images, "pixelate", severity), digital._enlarge(boxes, images.shape))
 
 
 # Photons ----------------------------------------------------------------------------------------------------------

@@ -172,6 +172,14 @@ def test_everything_is_encoded_once(metric, towers):
     assert sum(towers.images) == 6
 
 
+def test_images_that_differ_in_one_value_are_not_one(metric, towers):
+    images = torch.zeros(8, 3, 32, 32, dtype=torch.uint8)
+    for place in range(1, 7):
+        images[place].view(-1)[500 * place + 1] = 1  # the first and the last stay equal
+    metric.update(images, [axis(1)] * 8)
+    assert towers.images == [7]
+
+
 def test_micro_batches_are_bounded(towers):
     metric = CLIPScore(definition(towers), batch_size=4)
     metric.update(pixels(10), [axis(k) for k in range(10)])
