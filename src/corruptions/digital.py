@@ -101,7 +101,7 @@ def pixelate(images: torch.Tensor, severity: int, seeds: Sequence[int] = ()) -> 
     import torch
 
     share = PIXELS[severity - 1]
-    if images.device.type != "cpu":
+    if images.device.type != "cpu" or images.requires_grad:
         repeated: torch.Tensor = _enlarge(_boxes(_boxes(images, -2, share), -1, share), images.shape)
         return repeated
     # By numpy, which picks columns several times as fast, and image by image, which stay in the processor's caches.
