@@ -94,10 +94,6 @@ class Round:
                     found.append(int(folder.name))
         return found + self.actors()
 
-    def has_workers(self) -> bool:
-        """Whether the runs have come so far that killing them is worth it; starting on Ray takes long."""
-        return self.cluster is None or bool(self.actors())
-
     def actors(self) -> list[int]:
         """The processes that work for a run on a Ray cluster."""
         if self.cluster is None:
@@ -252,6 +248,7 @@ def kills(kills: int, runs: int, server: str | None, ray: bool, pause: float, se
             rounds += 1
             with new_round(folder / f"round-{rounds}", server, ray) as one:
                 drivers: list[subprocess.Popen[bytes]] = []
+                computed = 0  # when the last process was killed
                 while not any(each.poll() == 0 for each in drivers):
                     gone = [each for each in drivers if each.poll() is not None]
                     for each in gone:
@@ -260,8 +257,10 @@ def kills(kills: int, runs: int, server: str | None, ray: bool, pause: float, se
                     while len(drivers) < runs:
                         drivers.append(one.start(list(MODELS), list(SETTINGS)))
                     time.sleep(draw.uniform(0.2, pause))
-                    if killed.total() < kills and one.has_workers() and (victims := one.processes()):
-                        victim = draw.choice(victims)
+                    if killed.total() == kills or (ray and one.images() <= computed):
+                        continue  # on Ray, all would be killed while they start, which takes long
+                    if victims := one.processes():
+                        computed, victim = one.images(), draw.choice(victims)
                         with contextlib.suppress(OSError):
                             os.kill(victim, signal.SIGKILL)
                             killed["driver" if victim in [each.pid for each in drivers] else "worker"] += 1
