@@ -53,17 +53,17 @@ _METRICS = """
 """
 _UNREADABLE = "SELECT count(*) AS samples FROM sample_errors WHERE evaluation_id = ?"
 _NAMES = """
-    SELECT id, name, {extra}, (
-        SELECT count(*) FROM evaluations e WHERE e.{link} = named.id AND e.status = 'complete' AND e.hidden_at IS NULL
-    ) AS evaluations
-    FROM {table} named WHERE hidden_at IS NULL ORDER BY name
+    SELECT id, name, {extra}, coalesce(counted.evaluations, 0) AS evaluations
+    FROM {table} LEFT JOIN (
+        SELECT {link} AS named, count(*) AS evaluations FROM evaluations
+        WHERE status = 'complete' AND hidden_at IS NULL GROUP BY {link}
+    ) counted ON counted.named = id
+    WHERE hidden_at IS NULL ORDER BY name
 """
 _NAMES_OF = {
     "model": _NAMES.format(table="models", link="model_id", extra="model_type"),
     "eval setting": _NAMES.format(table="eval_settings", link="eval_setting_id", extra="parent"),
 }
-
-
 _CERTIFICATES = """
     SELECT samples, differing, flips, largest_difference, tolerance, same_metrics, because, environment, created_at
     FROM certificates WHERE evaluation_id = ? ORDER BY id
