@@ -1,4 +1,4 @@
-"""Names and one cell's numbers from a SQLite store, without SQLAlchemy, whose import would take most of the time.
+"""Names and one cell's numbers without SQLAlchemy, whose import would take most of the time.
 
 Handles only the usual cases. Otherwise the functions return None, and `Store` answers or explains.
 """
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -18,10 +19,25 @@ from testbed.entities import Certificate, Evaluation, Metric, Named
 from testbed.errors import StoreError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from testbed.db.names import Kind
     from testbed.db.store import Store
 
 Answer = TypeVar("Answer")
+Row = dict[str, Any]
+Ask = Callable[[str, Sequence[Any]], list[Row]]  # a statement with ? for each value, and the values
+
+# URLs that libpq and SQLAlchemy read alike; `Store` takes the others.
+_USUAL = re.compile(
+    r"""(?:postgres|postgresql|postgresql\+psycopg)://(?P<place>
+        (?: [\w.~-]+ (?: :(?:[\w.~!$*-]|%[0-9A-F]{2})+ )? @ )?  # user and password
+        [\w.-]+ (?: :\d+ )? / [\w.~-]+                         # host, port, database
+        (?: \? (?: &? (?!host|port)[a-z_]+=[\w./~-]+ )+ )?      # such as sslmode
+    )""",
+    re.ASCII | re.VERBOSE,
+)
+_SECONDS = 3  # to connect; whoever takes longer has more time in `Store`
 
 _EVALUATIONS = """
     SELECT e.id, m.name AS model, s.name AS eval_setting, e.fingerprint, e.forward_fingerprint, e.status, e.origin,
@@ -35,19 +51,19 @@ _METRICS = """
     SELECT name, value, n, stderr, slice, unit, scorer, published FROM metrics WHERE evaluation_id = ?
     ORDER BY name, slice <> 'overall', slice
 """
-_UNREADABLE = "SELECT count(*) FROM sample_errors WHERE evaluation_id = ?"
+_UNREADABLE = "SELECT count(*) AS samples FROM sample_errors WHERE evaluation_id = ?"
 _NAMES = """
-    SELECT id, name, {extra}, (
-        SELECT count(*) FROM evaluations e WHERE e.{link} = named.id AND e.status = 'complete' AND e.hidden_at IS NULL
-    ) AS evaluations
-    FROM {table} named WHERE hidden_at IS NULL ORDER BY name
+    SELECT id, name, {extra}, coalesce(counted.evaluations, 0) AS evaluations
+    FROM {table} LEFT JOIN (
+        SELECT {link} AS named, count(*) AS evaluations FROM evaluations
+        WHERE status = 'complete' AND hidden_at IS NULL GROUP BY {link}
+    ) counted ON counted.named = id
+    WHERE hidden_at IS NULL ORDER BY name
 """
 _NAMES_OF = {
     "model": _NAMES.format(table="models", link="model_id", extra="model_type"),
     "eval setting": _NAMES.format(table="eval_settings", link="eval_setting_id", extra="parent"),
 }
-
-
 _CERTIFICATES = """
     SELECT samples, differing, flips, largest_difference, tolerance, same_metrics, because, environment, created_at
     FROM certificates WHERE evaluation_id = ? ORDER BY id
@@ -64,7 +80,7 @@ class StoredCell(NamedTuple):
 
 
 def complete_cells(url: str | None, model: str, eval_setting: str) -> list[StoredCell] | None:
-    """The complete visible evaluations of a model on a setting, oldest first, from a SQLite store.
+    """The complete visible evaluations of a model on a setting, oldest first.
 
     Args:
         url: The store, as `Store.open` takes it.
@@ -72,17 +88,15 @@ def complete_cells(url: str | None, model: str, eval_setting: str) -> list[Store
         eval_setting: The setting's name.
 
     Returns:
-        The result of `complete_cells_of`; None if that has to be called: there is no such evaluation, the store is on
-        Postgres or cannot be read, or a derived evaluation has unreadable samples.
+        The result of `complete_cells_of`; None if that has to be called: there is no such evaluation, the store cannot
+        be read or is given in an unusual way, or a derived evaluation has unreadable samples.
     """
-    return _asked(url, lambda connection: _read(connection, model, eval_setting))
+    return _asked(url, lambda ask: _read(ask, model, eval_setting))
 
 
 def names(url: str | None, kind: Kind) -> list[Named] | None:
-    """The result of `Store.list_names` for a SQLite store; None if that has to be called."""
-    return _asked(
-        url, lambda connection: [Named(hidden=False, **dict(row)) for row in connection.execute(_NAMES_OF[kind])]
-    )
+    """The result of `Store.list_names`; None if that has to be called."""
+    return _asked(url, lambda ask: [Named(hidden=False, **row) for row in ask(_NAMES_OF[kind], ())])
 
 
 def complete_cells_of(store: Store, model: str, eval_setting: str) -> list[StoredCell]:
@@ -96,52 +110,95 @@ def complete_cells_of(store: Store, model: str, eval_setting: str) -> list[Store
     ]
 
 
-def _asked(url: str | None, question: Callable[[sqlite3.Connection], Answer | None]) -> Answer | None:
-    """The answer of a readable SQLite store with the current schema version; None for other stores."""
+def _asked(url: str | None, question: Callable[[Ask], Answer | None]) -> Answer | None:
+    """The answer of a readable store with the current schema version; None for others."""
     try:
-        path = sqlite_path(given_url(url))
-        if path is None:
+        text = given_url(url)
+        path = sqlite_path(text)
+        usual = _USUAL.fullmatch(text)
+        if path is not None:
+            opened = _sqlite(path)
+        elif usual is not None:
+            opened = _postgres(f"postgresql://{usual['place']}")
+        else:
             return None
-        with contextlib.closing(opener(path, "read")()) as connection:
-            connection.row_factory = sqlite3.Row
-            connection.execute("BEGIN")
-            version = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-            if version is None or version[0] != migrations.HEAD:
-                return None
-            return question(connection)
+        with opened as ask:
+            versions = ask("SELECT version_num FROM alembic_version", ())
+            return question(ask) if versions[:1] == [{"version_num": migrations.HEAD}] else None
     except (StoreError, sqlite3.Error, OSError, ValueError):  # `Store` says what is wrong
         return None
 
 
-def _read(connection: sqlite3.Connection, model: str, eval_setting: str) -> list[StoredCell] | None:
+@contextlib.contextmanager
+def _sqlite(path: Path) -> Iterator[Ask]:
+    with contextlib.closing(opener(path, "read")()) as connection:
+        connection.row_factory = sqlite3.Row
+        connection.execute("BEGIN")
+        yield lambda statement, values: [dict(row) for row in connection.execute(statement, values)]
+
+
+@contextlib.contextmanager
+def _postgres(url: str) -> Iterator[Ask]:
+    """Everything that is asked is of one moment, as in SQLite.
+
+    Raises:
+        StoreError: If the server or the driver cannot be used; not for users.
+    """
+    try:
+        import psycopg
+        from psycopg.rows import dict_row
+    except ImportError:
+        raise StoreError("no psycopg") from None
+    try:
+        opened = psycopg.connect(url, connect_timeout=_SECONDS, prepare_threshold=None, row_factory=dict_row)
+        with contextlib.closing(opened) as connection:
+            connection.read_only = True
+            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            yield lambda statement, values: connection.execute(statement.replace("?", "%s"), values).fetchall()
+    except psycopg.Error:
+        raise StoreError("the server did not answer") from None
+
+
+def _read(ask: Ask, model: str, eval_setting: str) -> list[StoredCell] | None:
     cells = []
-    for row in connection.execute(_EVALUATIONS, (model, eval_setting)).fetchall():
+    for row in ask(_EVALUATIONS, (model, eval_setting)):
         evaluation = _evaluation(row)
-        unreadable = connection.execute(_UNREADABLE, (evaluation.derived_from or evaluation.id,)).fetchone()[0]
+        unreadable = ask(_UNREADABLE, (evaluation.derived_from or evaluation.id,))[0]["samples"]
         if unreadable and evaluation.derived_from:
             return None
-        metrics = [Metric(**dict(metric)) for metric in connection.execute(_METRICS, (evaluation.id,))]
-        certificates = [_certificate(each) for each in connection.execute(_CERTIFICATES, (evaluation.id,))]
+        metrics = [Metric(**metric) for metric in ask(_METRICS, (evaluation.id,))]
+        certificates = [_certificate(each) for each in ask(_CERTIFICATES, (evaluation.id,))]
         cells.append(StoredCell(evaluation, metrics, unreadable, certificates))
     return cells or None
 
 
-def _certificate(row: sqlite3.Row) -> Certificate:
-    values: dict[str, Any] = dict(row)
-    values["created_at"] = datetime.fromisoformat(values["created_at"]).replace(tzinfo=UTC)
-    values["because"] = tuple(json.loads(values["because"]))
-    values["environment"] = json.loads(values["environment"]) if values["environment"] is not None else None
-    if values["same_metrics"] is not None:
-        values["same_metrics"] = bool(values["same_metrics"])
-    return Certificate(**values)
+def _certificate(values: Row) -> Certificate:
+    same = values["same_metrics"]
+    return Certificate(
+        **{
+            **values,
+            "created_at": _moment(values["created_at"]),
+            "because": tuple(_parsed(values["because"])),
+            "environment": _parsed(values["environment"]),
+            "same_metrics": None if same is None else bool(same),
+        }
+    )
 
 
-def _evaluation(row: sqlite3.Row) -> Evaluation:
-    values: dict[str, Any] = dict(row)
-    for name in ("created_at", "completed_at"):
-        if values[name] is not None:
-            values[name] = datetime.fromisoformat(values[name]).replace(tzinfo=UTC)
-    for name in ("environment", "identity"):
-        if values[name] is not None:
-            values[name] = json.loads(values[name])
-    return Evaluation(**{**values, "random_weights": bool(values["random_weights"]), "hidden": False})
+def _evaluation(values: Row) -> Evaluation:
+    moments = {name: _moment(values[name]) for name in ("created_at", "completed_at")}
+    parsed = {name: _parsed(values[name]) for name in ("environment", "identity")}
+    random_weights = bool(values["random_weights"])
+    return Evaluation(**{**values, **moments, **parsed, "random_weights": random_weights, "hidden": False})
+
+
+def _moment(stored: str | datetime | None) -> datetime | None:
+    """A moment in UTC; SQLite has it as text."""
+    if stored is None:
+        return None
+    return (datetime.fromisoformat(stored) if isinstance(stored, str) else stored).replace(tzinfo=UTC)
+
+
+def _parsed(stored: Any) -> Any:
+    """A value stored as JSON: SQLite has its text, and psycopg has parsed it already."""
+    return json.loads(stored) if isinstance(stored, str) else stored

@@ -238,6 +238,18 @@ class Outputs(StoreBase):
                 payloads.verify(row.payload, row.checksum, f"evaluation {evaluation_id}, score {row.name}")
             return {(row.scorer, row.name): payloads.decode(row.payload, row.dtype, row.count, ()) for row in rows}
 
+    def scores_of_each(self, evaluation_ids: Iterable[int], name: str) -> dict[int, np.ndarray[Any, Any]]:
+        """Evaluation → the per-sample values of a score; those that do not have it are not in it."""
+        found: dict[int, np.ndarray[Any, Any]] = {}
+        with self.reading() as session:
+            for part in in_parts(evaluation_ids):
+                chosen = sa.select(ScoreRow).where(ScoreRow.evaluation_id.in_(part), ScoreRow.name == name)
+                for row in session.scalars(chosen.order_by(ScoreRow.evaluation_id, ScoreRow.scorer)):
+                    if row.evaluation_id not in found:
+                        payloads.verify(row.payload, row.checksum, f"evaluation {row.evaluation_id}, score {name}")
+                        found[row.evaluation_id] = payloads.decode(row.payload, row.dtype, row.count, ())
+        return found
+
     def score_names(self, evaluation_ids: Iterable[int]) -> dict[int, set[str]]:
         """The names of the per-sample scores of each of these evaluations."""
         names: dict[int, set[str]] = {evaluation_id: set() for evaluation_id in evaluation_ids}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from testbed.analyses.main_scores import main_metric
+from testbed.analyses.main_scores import HEADLINES, RECALL, main_metric
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL
 from testbed.errors import StoreError
@@ -44,6 +44,7 @@ def results_frame(
     metrics: Sequence[str] | None = METRICS,
     origin: str = "any",
     sizes: bool = True,
+    or_named: str | None = None,
 ) -> pd.DataFrame:
     """The results that count, one row for each model, setting and metric.
 
@@ -54,6 +55,7 @@ def results_frame(
         metrics: Only these; None means all.
         origin: ``"own"``, ``"imported"``, or ``"any"``: ``"any"`` prefers the cell's own.
         sizes: Whether to look up the number of samples of imported results among the registered settings.
+        or_named: Beside ``metrics``, those whose names contain this.
 
     Returns:
         A tidy frame: ``model``, ``model_type``, ``eval_setting``, ``column`` (the setting, or the setting and the
@@ -66,7 +68,7 @@ def results_frame(
     if origin not in ("own", "imported", "any"):
         raise ValueError(f"origin is 'own', 'imported' or 'any', not {origin!r}")
     with Store.open(db_url) as store:
-        rows = store.result_rows(FIELDS, models, eval_settings, metrics, [OVERALL])
+        rows = store.result_rows(FIELDS, models, eval_settings, metrics, [OVERALL], or_named)
     frame = pd.DataFrame(rows, columns=list(FIELDS))
     frame["n"] = pd.to_numeric(frame["n"]).astype(np.float64)
     frame["value"] = pd.to_numeric(frame["value"]).astype(np.float64)
@@ -197,21 +199,26 @@ class Grid(NamedTuple):
     others: Mapping[str, str] = {}
 
 
-def load_grid(db_url: str | None = None, metric: str | None = "top1", origin: str = "any") -> Grid:
+def load_grid(db_url: str | None = None, metric: str | None = "top1", origin: str = "any", sizes: bool = True) -> Grid:
     """The stored results as figures want them, with fills and averages.
 
     Args:
         db_url: The store.
         metric: Which metric; with ``"top1"`` come the columns of pm0 and pm10. None: the main one of each setting.
         origin: As `results_frame`.
+        sizes: Whether numbers of samples are wanted; else all are NaN.
     """
-    if metric is None:
-        frame = _main_results(results_frame(db_url, metrics=None, origin=origin))
-        others = frame[~frame["metric"].isin(METRICS)]
-        named = dict(zip(others["column"], others["metric"], strict=True))
-        return Grid(grid(frame), grid(frame, what="n"), model_types(frame), METRICS[0], named)
-    frame = results_frame(db_url, metrics=METRICS if metric == "top1" else [metric], origin=origin)
-    return Grid(grid(frame), grid(frame, what="n"), model_types(frame), metric)
+    others: dict[str, str] = {}
+    if metric is None:  # only these, of many, can be the main one
+        candidates = [*METRICS, *HEADLINES]
+        frame = _main_results(results_frame(db_url, None, None, candidates, origin, sizes, or_named=RECALL))
+        named = frame[~frame["metric"].isin(METRICS)]
+        others = dict(zip(named["column"], named["metric"], strict=True))
+    else:
+        frame = results_frame(db_url, None, None, METRICS if metric == "top1" else [metric], origin, sizes)
+    values = grid(frame)
+    counted = grid(frame, what="n") if sizes else values * np.nan
+    return Grid(values, counted, model_types(frame), metric or METRICS[0], others)
 
 
 def _main_results(frame: pd.DataFrame) -> pd.DataFrame:

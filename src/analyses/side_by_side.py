@@ -6,7 +6,7 @@ A sample is identified by id and content, so that models evaluated on different 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -25,6 +25,7 @@ Chosen = dict[str, dict[str, Evaluation]]  # setting → model → evaluation, t
 
 SCORER_MARK = "@"  # in the name of a setting, before the model that scores it
 _NAMED = 5  # models that a note names
+_READ_AT_ONCE = 100  # evaluations whose scores are in memory beside the table that is made of them
 
 
 @dataclass(frozen=True)
@@ -265,10 +266,19 @@ def scores_of(store: Store, evaluation: Evaluation, score: str) -> Array:
     Raises:
         StoreError: If there is no such score.
     """
-    found = list(store.scores(evaluation.id, score).values())
-    if not found:
-        raise no_score(evaluation, score, store.score_names([evaluation.id])[evaluation.id])
-    return found[0].astype(np.float64)
+    ((_, found),) = all_scores(store, [evaluation], score)
+    return found
+
+
+def all_scores(store: Store, evaluations: Sequence[Evaluation], score: str) -> Iterator[tuple[Evaluation, Array]]:
+    """What `scores_of` returns, of many evaluations: read together, and not all held at once."""
+    for start in range(0, len(evaluations), _READ_AT_ONCE):
+        part = evaluations[start : start + _READ_AT_ONCE]
+        found = store.scores_of_each([each.id for each in part], score)
+        for each in part:
+            if each.id not in found:
+                raise no_score(each, score, store.score_names([each.id])[each.id])
+            yield each, found[each.id].astype(np.float64)
 
 
 def side_by_side(
@@ -297,12 +307,8 @@ def side_by_side(
     keys = sorted(set.intersection(*(set(places) for places in maps.values())))
     places = {each: np.array([where[key] for key in keys], dtype=np.int64) for each, where in maps.items()}
     columns = np.zeros((len(keys), len(cells)))
-    most = 0
-    for column, each in enumerate(cells):
-        if score is None:
-            most = max(most, len(maps[dataset_id(each)]))
-            continue
-        values = scores_of(store, each, score)
+    most = max(len(where) for where in maps.values()) if score is None else 0
+    for column, (each, values) in enumerate(all_scores(store, cells, score) if score is not None else ()):
         if np.isinf(values).any():
             raise StoreError(f"{each.model} on {setting} has an infinite {score}, so there is no mean to compare")
         most = max(most, int((~np.isnan(values)).sum()))

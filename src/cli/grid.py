@@ -25,7 +25,7 @@ def grid_as_asked(given: dict[str, Any]) -> int:
     """``--grid PATTERN…`` with ``--models``, ``--metric`` and ``--format``."""
     from testbed.plotting.frame import load_grid
 
-    loaded = load_grid(given["db_url"], given["metric"])
+    loaded = load_grid(given["db_url"], given["metric"], sizes=False)
     values = loaded.values
     columns = matching(list(values.columns), given["grid"], "column of the stored results")
     models = matching(list(values.index), given["models"], "model in the store") if given["models"] else None

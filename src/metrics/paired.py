@@ -108,8 +108,11 @@ def mcnemar_p_values(only_first: Any, only_second: Any) -> Array:
 
     first, second = np.asarray(only_first), np.asarray(only_second)
     fewer, discordant = np.minimum(first, second), first + second
-    tails = binom.cdf(fewer, discordant, 0.5) + binom.sf(discordant - fewer - 1, discordant, 0.5)
-    p_values: Array = np.where(first == second, 1.0, np.minimum(tails, 1.0))
+    # Many pairs have the same counts.
+    counts, which = np.unique(np.stack([fewer, discordant], axis=-1).reshape(-1, 2), axis=0, return_inverse=True)
+    less, of = counts.T
+    tails = binom.cdf(less, of, 0.5) + binom.sf(of - less - 1, of, 0.5)
+    p_values: Array = np.where(first == second, 1.0, np.minimum(tails, 1.0)[which.reshape(first.shape)])
     return p_values
 
 

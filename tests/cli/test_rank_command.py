@@ -6,8 +6,10 @@ import json
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 from stored_cells import put, samples_of
 
+from testbed.analyses.ranking import ranking
 from testbed.cli.rank import tied_ranks
 from testbed.db.store import Store
 from testbed.entities import Score
@@ -163,8 +165,21 @@ def test_mistakes_are_told_in_one_line(store, refusal):
 
 def test_a_long_ranking_says_how_far_it_is(store, ask, monkeypatch):
     monkeypatch.setattr("testbed.console.output.SECONDS", 0)
-    for model in ACCURACIES:
-        put_scores(store, model, "graded", np.linspace(0, 1, 50) * ACCURACIES[model], name="quality")
+    for place, model in enumerate(ACCURACIES):
+        put_scores(store, model, "graded", np.roll(np.linspace(0, 1, 50), place), name="quality")
     told = ask("--rank", "graded", "--score", "quality").stderr.splitlines()
     assert "reading scores: 0 %" in told
     assert [line for line in told if line.startswith("comparing pairs: ")][10] == "comparing pairs: 50 %"
+
+
+def test_more_models_take_no_more_queries(store):
+    asked = []
+    sa.event.listen(store.engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    counts = []
+    for models in ([], [f"further-{number}" for number in range(9)]):
+        for model in models:
+            put_scores(store, model, "val", VAL["good"])
+        asked.clear()
+        assert len(ranking(store, ["val"], [], "top1").rows) == len(ACCURACIES) + len(models)
+        counts.append(len(asked))
+    assert counts[0] == counts[1]

@@ -11,18 +11,19 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import postgres_server
+import psycopg
 import pytest
+import sqlalchemy as sa
+from psycopg.conninfo import conninfo_to_dict
 
+from testbed.db import lookup
 from testbed.db.lookup import complete_cells, complete_cells_of, names
 from testbed.db.store import Store
+from testbed.db.urls import resolve_url
 from testbed.entities import Metric
 
 NAME = "a 'name' with \"quotes\", ünïcode; -- and %"
-
-
-@pytest.fixture
-def build(sqlite_store: Store, builder: Any) -> Any:
-    return builder(sqlite_store)
 
 
 def both(store: Store, model: str = "net", setting: str = "val") -> list[Any]:
@@ -34,75 +35,75 @@ def both(store: Store, model: str = "net", setting: str = "val") -> list[Any]:
     return asked
 
 
-def test_everything_about_evaluations_is_as_the_store_says(sqlite_store: Store, build: Any) -> None:
+def test_everything_about_evaluations_is_as_the_store_says(store: Store, build: Any) -> None:
     build.complete(
         "net", "val", identity={"model": {"a": [1, None]}, "size": 4}, environment={"python": "3.11", "é": 1}
     )
     build.complete("net", "val", random_weights=True, dtype="bfloat16")
     build.complete("net", "val", sample_limit=2, size=2, metrics=[Metric("ece", None), Metric("top1", 1 / 3, 2)])
-    sqlite_store.add_imported([("net", "val", "f", [Metric("top1", 0.761, published="76.1")])], "table.csv", {})
+    store.add_imported([("net", "val", "f", [Metric("top1", 0.761, published="76.1")])], "table.csv", {})
     slices = [Metric("accuracy", 0.1 * n, n, 0.5, slice=f"class/{n}", unit="percent", scorer="s@2") for n in range(9)]
     build.complete("net", "val", metrics=slices)
     build.begin("net", "val")
     for model, setting in (("other", "val"), ("net", "other")):
         build.complete(model, setting)
-    cells = both(sqlite_store)
+    cells = both(store)
     assert [len(cell.metrics) for cell in cells] == [1, 1, 2, 1, 9]
     assert [cell.evaluation.origin for cell in cells] == ["run", "run", "run", "imported", "run"]
 
 
-def test_names_are_as_the_store_lists_them(sqlite_store: Store, build: Any) -> None:
+def test_names_are_as_the_store_lists_them(store: Store, build: Any) -> None:
     build.complete("net", "val")
     build.complete("net", "val", random_weights=True)
     build.complete("Net", NAME)
     build.begin("zebra", "val")
-    sqlite_store.add_name("model", "alone", model_type="STANDARD")
-    sqlite_store.add_name("eval setting", "child", parent="val")
+    store.add_name("model", "alone", model_type="STANDARD")
+    store.add_name("eval setting", "child", parent="val")
     build.complete("hidden", "gone")
-    sqlite_store.hide("model", "hidden")
-    sqlite_store.hide("eval setting", "gone")
+    store.hide("model", "hidden")
+    store.hide("eval setting", "gone")
     for kind in ("model", "eval setting"):
-        listed = sqlite_store.list_names(kind)
-        assert names(sqlite_store.full_url, kind) == listed
+        listed = store.list_names(kind)
+        assert names(store.full_url, kind) == listed
         assert len(listed) >= 3
 
 
-def test_names_of_what_is_no_sqlite_store_are_left_to_the_store(tmp_path: Path) -> None:
+def test_names_of_what_is_no_store_are_left_to_the_store(tmp_path: Path) -> None:
     assert names(str(tmp_path / "absent.db"), "model") is None
     assert names("postgresql://nobody@127.0.0.1:1/none", "model") is None
 
 
-def test_any_name_will_do(sqlite_store: Store, build: Any) -> None:
+def test_any_name_will_do(store: Store, build: Any) -> None:
     build.complete(NAME, NAME)
-    assert len(both(sqlite_store, NAME, NAME)) == 1
+    assert len(both(store, NAME, NAME)) == 1
 
 
-def test_samples_that_could_not_be_read_are_counted(sqlite_store: Store, build: Any) -> None:
+def test_samples_that_could_not_be_read_are_counted(store: Store, build: Any) -> None:
     evaluation = build.begin()
-    sqlite_store.append([], {evaluation.id: {1: "broken", 3: "gone"}})
-    sqlite_store.complete(evaluation.id, [], [Metric("top1", 0.5)])
-    assert both(sqlite_store)[0].unreadable == 2
+    store.append([], {evaluation.id: {1: "broken", 3: "gone"}})
+    store.complete(evaluation.id, [], [Metric("top1", 0.5)])
+    assert both(store)[0].unreadable == 2
 
 
-def test_a_derived_evaluation_is_answered_unless_its_source_lacks_samples(sqlite_store: Store, build: Any) -> None:
+def test_a_derived_evaluation_is_answered_unless_its_source_lacks_samples(store: Store, build: Any) -> None:
     whole = build.complete("net", "val")
     build.complete("net", "half", origin="derived", derived_from=whole.id)
-    assert both(sqlite_store, "net", "half")[0].evaluation.derived_from == whole.id
+    assert both(store, "net", "half")[0].evaluation.derived_from == whole.id
     broken = build.begin("net", "torn")
-    sqlite_store.append([], {broken.id: {1: "broken"}})
-    sqlite_store.complete(broken.id, [], [Metric("top1", 0.5)])
+    store.append([], {broken.id: {1: "broken"}})
+    store.complete(broken.id, [], [Metric("top1", 0.5)])
     build.complete("net", "half of torn", origin="derived", derived_from=broken.id)
-    assert complete_cells(sqlite_store.full_url, "net", "half of torn") is None
+    assert complete_cells(store.full_url, "net", "half of torn") is None
 
 
-def test_what_is_hidden_or_not_complete_is_left_to_the_store(sqlite_store: Store, build: Any) -> None:
+def test_what_is_hidden_or_not_complete_is_left_to_the_store(store: Store, build: Any) -> None:
     build.complete("net", "hidden")
-    sqlite_store.hide_evaluations("net", "hidden")
+    store.hide_evaluations("net", "hidden")
     build.begin("net", "under way")
-    sqlite_store.fail(build.begin("net", "failed").id, "out of memory")
+    store.fail(build.begin("net", "failed").id, "out of memory")
     for setting in ("hidden", "under way", "failed", "never seen"):
-        assert complete_cells(sqlite_store.full_url, "net", setting) is None
-        assert complete_cells_of(sqlite_store, "net", setting) == []
+        assert complete_cells(store.full_url, "net", setting) is None
+        assert complete_cells_of(store, "net", setting) == []
 
 
 def other_version(path: Path) -> None:
@@ -145,10 +146,8 @@ def test_other_databases_are_left_to_the_store(url: str) -> None:
     assert complete_cells(url, "net", "val") is None
 
 
-def test_the_store_is_found_as_always(
-    sqlite_store: Store, build: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    build.complete()
+def test_the_store_is_found_as_always(sqlite_store: Store, builder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    builder(sqlite_store).complete()
     path = Path(str(sqlite_store.url.database))
     monkeypatch.setenv("TESTBED_DB", str(path))
     assert len(complete_cells(None, "net", "val") or []) == 1
@@ -157,15 +156,104 @@ def test_the_store_is_found_as_always(
     assert len(complete_cells(path.name, "net", "val") or []) == 1
 
 
-def test_looking_imports_no_sqlalchemy_and_leaves_the_file_alone(sqlite_store: Store, build: Any) -> None:
+LOOKING = """
+import sys
+from testbed.db import lookup
+from testbed.db.lookup import complete_cells, names
+print(len(complete_cells(sys.argv[1], 'net', 'val')), len(names(sys.argv[1], 'model')))
+print('sqlalchemy' in sys.modules, 'numpy' in sys.modules)
+"""
+
+
+def looking(url: str) -> list[str]:
+    said = subprocess.run([sys.executable, "-c", LOOKING, url], capture_output=True, text=True, check=True)
+    return said.stdout.split()
+
+
+def test_looking_imports_no_sqlalchemy(store: Store, build: Any) -> None:
     build.complete()
+    assert looking(store.full_url) == ["1", "1", "False", "False"]
+
+
+def test_looking_leaves_the_file_alone(sqlite_store: Store, builder: Any) -> None:
+    builder(sqlite_store).complete()
     sqlite_store.close()
     path = Path(str(sqlite_store.url.database))
     before = path.read_bytes()
-    script = (
-        "import sys\nfrom testbed.db.lookup import complete_cells\n"
-        "print(len(complete_cells(sys.argv[1], 'net', 'val')), 'sqlalchemy' in sys.modules, 'numpy' in sys.modules)"
-    )
-    said = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
-    assert said.stdout.split() == ["1", "False", "False"]
+    assert looking(str(path))[0] == "1"
     assert path.read_bytes() == before
+
+
+# Postgres ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("change", ["UPDATE alembic_version SET version_num = '9999'", "DROP TABLE alembic_version"])
+def test_a_database_that_is_not_in_order_is_left_to_the_store(
+    postgres_url: str, postgres_template: str, change: str
+) -> None:
+    with postgres_server.database(postgres_url, postgres_template) as url:
+        assert names(url, "model") == []
+        with psycopg.connect(url) as connection:
+            connection.execute(change)
+        assert names(url, "model") is None
+
+
+USUAL = [
+    "postgresql://me@db.lab.example/testbed",
+    "postgres://me:s.e-c~r$t!@127.0.0.1:54329/testbed",
+    "postgresql+psycopg://me:p%40ss%2Fword@db/testbed",
+    "postgresql://db/testbed?sslmode=verify-full&sslrootcert=/etc/ssl/certs/lab.pem",
+]
+
+
+@pytest.mark.parametrize("url", USUAL)
+def test_a_usual_url_means_what_it_means_to_the_store(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def connect(conninfo: str, **options: Any) -> None:
+        asked.append(conninfo)
+        raise psycopg.OperationalError
+
+    monkeypatch.setattr(psycopg, "connect", connect)
+    assert names(url, "model") is None
+    monkeypatch.undo()
+    (given,) = asked
+    engine = sa.create_engine(resolve_url(url))
+    _, options = engine.dialect.create_connect_args(engine.url)
+    ours = conninfo_to_dict(given)
+    theirs = {key: str(value) for key, value in options.items() if value is not None and key != "context"}
+    assert {key: str(value) for key, value in ours.items()} == theirs
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql:///testbed",
+        "postgresql://me:a+b@db/testbed",
+        "postgresql://me:a@b@db/testbed",
+        "postgresql://one,two/testbed",
+        "postgresql://db/testbed?host=other",
+        "postgresql://db/testbed?options=-csearch_path%3Dmine",
+        "postgresql+psycopg2://db/testbed",
+        "postgresql://db",
+    ],
+)
+def test_an_unusual_url_is_left_to_the_store(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*given: Any, **options: Any) -> None:
+        raise AssertionError("connected")
+
+    monkeypatch.setattr(psycopg, "connect", refuse)
+    assert names(url, "model") is None
+    assert complete_cells(url, "net", "val") is None
+
+
+def test_without_the_driver_the_store_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    assert names(USUAL[0], "model") is None
+
+
+def test_looking_at_postgres_can_change_nothing(postgres_url: str, postgres_template: str) -> None:
+    with postgres_server.database(postgres_url, postgres_template) as url, lookup._postgres(url) as ask:
+        assert ask("SELECT name FROM models WHERE name = ?", ["net"]) == []
+        with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+            ask("DELETE FROM evaluations", [])

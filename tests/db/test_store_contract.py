@@ -1088,6 +1088,30 @@ def test_rows_of_results_are_what_the_view_says(store: Store, build: Any) -> Non
         assert rows(*wanted) == viewed(*wanted)
 
 
+def test_metrics_may_be_asked_for_by_a_part_of_their_names(store: Store, build: Any) -> None:
+    named = ["top1", "nll", "image_recall@1", "text_recall@5", "recalled@1", "mean_per_class_recall"]
+    build.complete(metrics=[Metric(name, 0.5, scorer="test@1") for name in named])
+
+    def found(metrics: list[str] | None) -> set[str]:
+        return {name for (name,) in store.result_rows(["metric"], metrics=metrics, or_named="_recall@")}
+
+    assert found(["top1"]) == {"top1", "image_recall@1", "text_recall@5"}
+    assert found([]) == {"image_recall@1", "text_recall@5"}
+    assert found(None) == set(named)
+
+
+def test_a_score_of_several_evaluations_is_that_of_each(store: Store, build: Any) -> None:
+    values = {name: np.arange(4) * factor for name, factor in (("one", 1.0), ("two", 2.0))}
+    ids = {name: build.complete(name, scores=[Score("top1", values[name], "test@1")]).id for name in values}
+    lacking = build.complete("three", scores=[Score("nll", np.zeros(4), "test@1")]).id
+    found = store.scores_of_each([*ids.values(), lacking], "top1")
+    assert {each: array.tolist() for each, array in found.items()} == {
+        ids[name]: values[name].tolist() for name in values
+    }
+    for each in found:
+        np.testing.assert_array_equal(found[each], next(iter(store.scores(each, "top1").values())))
+
+
 def evaluate(build: Any, value: float, **record: Any) -> int:
     return int(build.complete("net", "val", value, **record).id)
 

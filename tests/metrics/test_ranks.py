@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import tracemalloc
 from itertools import combinations
 
@@ -32,6 +33,14 @@ def test_ranks_are_scipys_best_and_worst_and_equal_models_share_theirs():
     assert ((best + worst) / 2).tolist() == scipy.stats.rankdata([[0.5, 0.9, 0.5, 0.1]], axis=1).tolist()
 
 
+def test_ranks_of_many_rankings_are_scipys_whatever_is_sorted_at_a_time(monkeypatch):
+    monkeypatch.setattr("testbed.metrics.ranks._ROWS", 7)
+    values = np.random.default_rng(0).integers(0, 12, (40, 25)) / 10  # with many ties
+    best, worst = ranks(values)
+    np.testing.assert_array_equal(best, scipy.stats.rankdata(-values, method="min", axis=1))
+    np.testing.assert_array_equal(worst, scipy.stats.rankdata(-values, method="max", axis=1))
+
+
 def test_sums_that_differ_by_rounding_alone_are_equal():
     best, worst = ranks(np.array([[0.1 + 0.2, 0.3, 0.2]]))
     assert best.tolist() == [[1, 1, 3]]
@@ -57,6 +66,14 @@ def test_all_models_get_the_same_resample():
     np.testing.assert_allclose(means[:, 0] + means[:, 1], 1)
     np.testing.assert_array_equal(means[:, 0], means[:, 2])
     assert means[:, 0].std() == pytest.approx(scores[:, 0].std() / np.sqrt(len(scores)), rel=0.05)
+
+
+def test_means_of_whole_numbers_are_exact():
+    scores = models(n=300)
+    halves = 2 * bootstrap_means(scores / 2, generator())  # summed as float64
+    np.testing.assert_array_equal(bootstrap_means(scores, generator()), halves)
+    large = np.full((3, 1), 2.0**24 + 1)  # no float32
+    assert bootstrap_means(large, generator(), draws=5).ravel().tolist() == [2.0**24 + 1] * 5
 
 
 def test_blocks_do_not_matter(monkeypatch):
@@ -162,6 +179,41 @@ def test_many_models_do_not_take_memory_for_all_pairs_times_all_draws():
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 60e6 < 120 * 119 / 2 * RESAMPLES * 8 / 9
+
+
+@pytest.mark.parametrize(("count", "n"), [(4, 60), (33, 80), (40, 3000)])
+def test_ties_are_the_same_without_the_draws_that_cannot_matter(count, n):
+    rng = np.random.default_rng(count)
+    scores = rng.normal(0, 1, (n, 1)) + rng.normal(np.linspace(0, 0.8, count), 0.5, (n, count))
+    every = pair_p_values([scores], generator())
+    assert tied_models(pair_p_values([scores], generator(), only_ties=True), count) == tied_models(every, count)
+
+
+def test_pairs_that_a_bound_decides_have_it_and_are_not_drawn(monkeypatch):
+    scores = np.linspace(0, 1, 900)[:, None] + np.array([0.0, 0.004, 0.5])
+    scores[::2, 1] -= 0.008
+    drawn = []
+
+    def watch(columns, one, other, *rest):
+        drawn.extend(zip(one.tolist(), other.tolist(), strict=True))
+        return real(columns, one, other, *rest)
+
+    real = importlib.import_module("testbed.metrics.ranks")._drawn
+    monkeypatch.setattr("testbed.metrics.ranks._drawn", watch)
+    undecided, *clear = pair_p_values([scores], generator())
+    assert drawn == [(0, 1)]
+    assert undecided > 0.9
+    difference = scores[:, 2] - scores[:, 0]
+    assert clear[0] == pytest.approx(float(sign_flip_bound(difference.sum(), (difference**2).sum())))
+
+
+def test_ties_of_many_models_need_no_draws(monkeypatch):
+    def refuse(*given):
+        raise AssertionError("drawn")
+
+    monkeypatch.setattr("testbed.metrics.ranks._drawn", refuse)
+    places = rank_models([np.random.default_rng(0).normal(np.linspace(0, 1, 60), 1, (100, 60))])
+    assert 0 < sum(len(each.tied) for each in places) < 60 * 59
 
 
 def test_a_thousand_models_are_not_tested_pair_by_pair(monkeypatch):

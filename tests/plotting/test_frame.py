@@ -10,6 +10,7 @@ import pytest
 from toy import toy_catalog, toy_model, toy_setting
 
 from testbed.db.store import Store
+from testbed.entities import CellRecord, Metric
 from testbed.errors import StoreError, UnknownNameError
 from testbed.exchange.importing import import_results
 from testbed.graph.options import RunOptions
@@ -51,6 +52,36 @@ def test_one_may_ask_for_some(published):
     assert results_frame(published, metrics=["top5"]).empty
     with pytest.raises(ValueError, match="origin is"):
         results_frame(published, origin="mine")
+
+
+def test_the_main_metric_of_each_setting_is_found_without_reading_the_others(tmp_path, monkeypatch):
+    url = str(tmp_path / "testbed.db")
+    of = {
+        "classes": {"top1": 0.5, "top5": 0.9, "mean_per_class_recall": 0.4},
+        "photos": {"image_retrieval_recall@5": 0.3, "text_retrieval_recall@5": 0.2},
+        "wide": {"text_retrieval_recall@10": 0.7, "text_retrieval_recall@20": 0.8},
+        "sounds": {"loudness": 0.1},
+    }
+    with Store.create(url) as store:
+        for setting, values in of.items():
+            record = CellRecord("net", setting, setting)
+            metrics = [Metric(name, value, 9, scorer="test@1") for name, value in values.items()]
+            store.complete(store.begin(record, None, {}, {}).id, [], metrics)
+    read = []
+    real = Store.result_rows
+
+    def watch(self, fields, *wanted):
+        rows = real(self, fields, *wanted)
+        read.extend(row[list(fields).index("metric")] for row in rows)
+        return rows
+
+    monkeypatch.setattr(Store, "result_rows", watch)
+    found = load_grid(url, None, sizes=False)
+    assert found.values.loc["net"].to_dict() == {"classes": 0.5, "photos": 0.3, "wide": 0.7}
+    assert found.others == {"photos": "image_retrieval_recall@5", "wide": "text_retrieval_recall@10"}
+    assert found.sizes.isna().all(axis=None)
+    assert load_grid(url, None).sizes.loc["net"].to_dict() == {"classes": 9, "photos": 9, "wide": 9}
+    assert not {"top5", "mean_per_class_recall", "loudness"} & set(read)
 
 
 def test_ones_own_evaluation_stands_before_an_imported_one(tmp_path):
