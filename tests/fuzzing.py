@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from testbed.errors import TestbedError
@@ -37,7 +37,8 @@ settings.register_profile(
     derandomize=GIVEN is None,
     deadline=None,
     database=None,
-    print_blob=GIVEN is not None,
+    # of many, a failing one is not made smaller, which takes minutes
+    phases=[Phase.explicit, Phase.generate, *([] if GIVEN else [Phase.shrink])],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
 )
 settings.load_profile("ci")
@@ -136,7 +137,7 @@ def only_within(*folders: Path) -> Iterator[None]:
         yield
     finally:
         _allowed = before
-    assert _strays == []
+    assert not _strays, f"files elsewhere were used: {_strays}"
 
 
 @contextlib.contextmanager
@@ -155,12 +156,12 @@ _numbers = itertools.count()
 
 
 @contextlib.contextmanager
-def trial(folder: Path) -> Iterator[Path]:
+def trial(folder: Path, *others: Path) -> Iterator[Path]:
     """An empty folder for one example, within which a parser must be `robust`; it is removed afterwards."""
     own = folder / f"trial{next(_numbers)}"
     own.mkdir()
     try:
-        with robust(own):
+        with robust(own, *others):
             yield own
     finally:
         shutil.rmtree(own)

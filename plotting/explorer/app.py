@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 _CACHE = 96 << 20  # bytes of documents
+_MOST = 1 << 53  # of a number in a path; the page has no larger ones
 _FRESH = 2.0  # seconds for which a store is taken to be as it was
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
 
@@ -145,6 +146,8 @@ def make_app(served: Served, host: str) -> Starlette:
 
     def picture(request: Request) -> Response:
         asked = request.path_params
+        if max(asked["number"], asked["position"]) > _MOST:
+            return PlainTextResponse("not found", 404)
         try:
             found = served.picture(asked["number"], asked["position"], CLEAN if asked.get("clean") else OWN)
         except KeyError:

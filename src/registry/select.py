@@ -116,7 +116,8 @@ def _files(registry: Registry[Any], word: str) -> list[str]:
         or (mark == ":" and (not suffix or _has_wildcards(suffix)))
     ):
         return []
-    files = [path for path in glob.glob(os.path.expanduser(pattern), recursive=True) if os.path.isfile(path)]
+    found = [] if "\0" in pattern else glob.glob(os.path.expanduser(pattern), recursive=True)
+    files = [path for path in found if os.path.isfile(path)]
     if not files:
         raise UnknownNameError(f"no file matches {os.path.abspath(os.path.expanduser(pattern))!r}, for {word!r}")
     names = (registry.canonical(f"{before}{mark}{path}") for path in sorted(files, key=natural_key))

@@ -56,7 +56,7 @@ def _read_json(path: Path) -> Any:
         raise DataError(f"{path.name} is missing in {path.parent}; it comes from {ORIGIN}")
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} is no JSON: {error}") from error
 
 
