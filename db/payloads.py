@@ -85,7 +85,7 @@ def decode(data: bytes | memoryview, dtype: str, count: int, shape: Sequence[int
             texts[:] = values
             return texts
         width(dtype)
-        if min(count, *shape) < 0:  # which numpy would compute from the others
+        if min((count, *shape)) < 0:  # which numpy would compute from the others
             raise ValueError(f"the shape is {[count, *shape]}")
         stored = np.dtype("<u2") if dtype == BFLOAT16 else np.dtype(dtype).newbyteorder("<")
         array = np.frombuffer(data, dtype=stored).reshape(count, *shape)

@@ -166,13 +166,13 @@ def test_own_pairs_in_csv(content: bytes, tmp_path: Path) -> None:
 
 SUGAR = {"0": {"filename": "a.jpg", "caption": "A dog.", "negative_caption": "A cat."}}
 WINOGROUND = {
-    "id": 0, "image_0": "a", "image_1": "b", "caption_0": "x y", "caption_1": "y x", "tag": "Object", "num_main_preds": 1,
-    "collapsed_tag": "Object", "secondary_tag": "",
+    "id": 0, "image_0": "a", "image_1": "b", "caption_0": "x y", "caption_1": "y x", "tag": "Object",
+    "num_main_preds": 1, "collapsed_tag": "Object", "secondary_tag": "",
 }  # fmt: skip
 ARO = [
     {
-        "image_path": "a.jpg", "image_id": 1, "true_caption": "A on B", "false_caption": "B on A", "relation_name": "on",
-        "bbox_x": 0, "bbox_y": 0, "bbox_w": 4, "bbox_h": 4, "attributes": ["red", "blue"],
+        "image_path": "a.jpg", "image_id": 1, "true_caption": "A on B", "false_caption": "B on A",
+        "relation_name": "on", "bbox_x": 0, "bbox_y": 0, "bbox_w": 4, "bbox_h": 4, "attributes": ["red", "blue"],
     }
 ]  # fmt: skip
 ORDER = [{"image": "a.jpg", "caption_options": ["A dog runs.", "Runs a dog."]}]

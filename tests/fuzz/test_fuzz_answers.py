@@ -31,7 +31,8 @@ SAID = (
 COLUMNS = {
     "question": "What is it?\nA. a dog\nB. a cat", "A": "a dog", "B": "a cat", "C": "two", "D": "2", "answer": "B",
     "category": "x", "l2-category": "y", "split": "dev", "choices": "['a dog', 'a cat', '3', '4']",
-    "answer_type": "float", "question_type": "multi_choice", "answer_option": "B", "candidates": "['A. one', 'B. two']", "precision": "2",
+    "answer_type": "float", "question_type": "multi_choice", "answer_option": "B", "precision": "2",
+    "candidates": "['A. one', 'B. two']",
     "grading_query": "Is {PREDICTION} right?", "metadata": "{'a': 1}", "unit": "cm", "task": "x", "id": "1",
 }  # fmt: skip
 CELLS = (

@@ -25,7 +25,8 @@ IMAGENET = (
 )
 TYPES = (("model", "model_type"), ("resnet50", "STANDARD"), ("alexnet", "STANDARD"))
 RECORD = {
-    "dataset": "cifar10", "model": "ViT-B-32", "pretrained": "openai", "task": "zeroshot_classification", "language": "en",
+    "dataset": "cifar10", "model": "ViT-B-32", "pretrained": "openai", "task": "zeroshot_classification",
+    "language": "en",
     "metrics": {"acc1": 0.89, "acc5": 0.99, "mean_per_class_recall": None},
 }  # fmt: skip
 PROBE = {
@@ -184,9 +185,12 @@ logging: {level: info, log_prefix: x}
     "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n<<: {decoder: {name: x, type: kalm}}\n",
     "? [a, b]\n: c\n? {a: b}\n: d\n",
 )
-TAGS = ("!!int ''", "!!bool x", "!!float x", "!!binary 'x'", "!!timestamp x", "!!map [ab]", "!!map x", "!!set x", "!!omap [x]",
-        "!!pairs [x]", "!!python/object/apply:os.system [x]", "2001-99-99", "0o9", "1:99", "!!null x", "!!str [x]", "!!seq x",
-        "!!python/name:os.system", "0b", "0x", "[*a]", "<<: x", ".inf", "&a *a", "%TAG ! x", "--- ", "|\n x", "*nothing")  # fmt: skip
+TAGS = (
+    *("!!int ''", "!!bool x", "!!float x", "!!binary 'x'", "!!timestamp x", "!!map [ab]", "!!map x", "!!set x"),
+    *("!!omap [x]", "!!pairs [x]", "!!python/object/apply:os.system [x]", "2001-99-99", "0o9", "1:99", "!!null x"),
+    *("!!str [x]", "!!seq x", "!!python/name:os.system", "0b", "0x", "[*a]", "<<: x", ".inf", "&a *a", "%TAG ! x"),
+    *("--- ", "|\n x", "*nothing"),
+)
 
 
 @st.composite
