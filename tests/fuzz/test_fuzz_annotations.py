@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fuzzing import damaged_file, damaged_json, damaged_lines, damaged_table, fuzzed, mangled, robust, trial
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from table_world import photo
 
@@ -23,6 +23,7 @@ from testbed.data.sets import multilingual_captions, objectnet, openimages, vide
 from testbed.data.sets.clip_cc import reference_captions
 from testbed.data.sets.imagenet import with_real_labels
 from testbed.data.source import ImageSource
+from testbed.errors import DataError
 
 IMAGES = ("a.jpg", "b.jpg", "val2014/a.jpg", "val2014/b.jpg", "images/a.jpg", "images/b.jpg", "val2017/a.jpg")
 
@@ -61,6 +62,7 @@ LIST = [{"image": "val2014/a.jpg", "caption": ["A dog.", "An animal."]}, {"image
     content=damaged_json(COCO, KARPATHY, LIST),
     name=st.sampled_from(["coco_test_karpathy.json", "captions_val2014.json"]),
 )
+@example(content=b'{"images": [{"id": [1], "file_name": "a.jpg"}], "annotations": []}', name="captions_val2014.json")
 def test_coco_captions(content: bytes, name: str, tmp_path: Path) -> None:
     with trial(tmp_path) as folder:
         with_images(folder)
@@ -142,6 +144,7 @@ PAIRS = [
 
 @fuzzed()
 @given(content=damaged_json(PAIRS), lines=damaged_lines(*PAIRS), by_lines=st.booleans())
+@example(content=b'[{"image": "a.jpg", "captions": ["A", "B"], "box": [0, 0, 5e8, 5e8]}]', lines=b"", by_lines=False)
 def test_own_pairs_in_json(content: bytes, lines: bytes, by_lines: bool, tmp_path: Path) -> None:
     with trial(tmp_path) as folder:
         with_images(folder)
@@ -157,6 +160,7 @@ def test_own_pairs_in_json(content: bytes, lines: bytes, by_lines: bool, tmp_pat
         cells=("0 0", "5", "caption_" + "9" * 5000, "image_²", "caption_10"),
     )
 )  # fmt: skip
+@example(content=b"image_0,caption_0,caption_%s\na.jpg,A,B\n" % (b"9" * 5000))
 def test_own_pairs_in_csv(content: bytes, tmp_path: Path) -> None:
     with trial(tmp_path) as folder:
         with_images(folder)
@@ -179,6 +183,15 @@ ORDER = [{"image": "a.jpg", "caption_options": ["A dog runs.", "Runs a dog."]}]
 VALSE = {
     "x": {"image_file": "a.jpg", "dataset": "coco2017", "caption": "A.", "foil": "B.", "mturk": {"caption": 3}},
 }
+
+
+@pytest.mark.parametrize("side", ["x", "y", "w", "h"])
+@pytest.mark.parametrize("value", [10**30, 1e999, float("nan"), True, "1"])
+def test_a_crop_of_no_image_is_refused(side: str, value: Any, tmp_path: Path) -> None:
+    with_images(tmp_path)
+    (tmp_path / "visual_genome_relation.json").write_text(json.dumps([{**ARO[0], f"bbox_{side}": value}]))
+    with pytest.raises(DataError, match=f"'bbox_{side}' should be a number of pixels"):
+        selection_files.aro_visual_genome(tmp_path, "relation", "a")
 
 
 @pytest.mark.parametrize(
@@ -264,6 +277,7 @@ SRT = "1\n00:00:01,000 --> 00:00:04,5\n<b>Hello</b>\nyou\n\n2\n00:01:00.000 --> 
 
 @fuzzed()
 @given(text=mangled(SRT))
+@example(text="9" * 5000 + ":00:00,000 --> 00:00:01,000\nx")
 def test_subtitles(text: str) -> None:
     with robust():
         said_at(read_srt(text), [0, 1500, 60_000])
@@ -380,6 +394,28 @@ YTBB: dict[str, Any] = {
 ANCHORS = (("ytid", "time_ms", "label"), ("v", "100", "0"))
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("pmsets.json", "[]"), ("labels.json", '{"val/v/1.JPEG": [[1]]}'), ("labels.json", "[" * 100_000)],
+)
+def test_metadata_of_videos_in_another_form_are_refused(name: str, content: str, tmp_path: Path) -> None:
+    with_images(tmp_path, "val/v/1.JPEG", "val/v/2.JPEG")
+    for each, good in VID.items():
+        (tmp_path / each).write_text(content if each == name else json.dumps(good))
+    with pytest.raises(DataError, match=r"another form|not valid JSON"):
+        video.vid_robust(tmp_path, "vid")
+
+
+def test_no_frame_lies_outside_the_folder_of_a_data_set(tmp_path: Path) -> None:
+    with_images(tmp_path, "val/v/1.JPEG", "secret.JPEG")
+    metadata = {**VID, "pmsets.json": {"val/v/1.JPEG": ["../secret.JPEG"]}}
+    metadata["labels.json"] = {"val/v/1.JPEG": [0], "../secret.JPEG": [0]}
+    for each, good in metadata.items():
+        (tmp_path / each).write_text(json.dumps(good))
+    with pytest.raises(DataError, match="leaves the image folder"):
+        video.vid_robust(tmp_path, "vid")
+
+
 @fuzzed()
 @given(name=st.sampled_from(sorted(VID)), data=st.data())
 def test_vid_robust(name: str, data: st.DataObject, tmp_path: Path) -> None:
@@ -407,6 +443,7 @@ def test_ytbb_robust(name: str, data: st.DataObject, tmp_path: Path) -> None:
 
 @fuzzed()
 @given(name=mangled("val/n01440764/ILSVRC2012_val_00000293.JPEG", "x_1.png", "x_50001.png"))
+@example(name="x_²")
 def test_the_number_in_the_name_of_a_validation_image(name: str) -> None:
     with robust():
         with_real_labels(ListedImages(Path("/x"), "val", [name], [0], None))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fuzzing import damaged_table, fuzzed, mangled, robust, trial
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from testbed.answers.columns import as_list, listed, options
@@ -54,6 +54,15 @@ def asked(draw: st.DrawFn) -> tuple[dict[str, str], str]:
             columns.pop(name, None)
     text = draw(mangled(*SAID)) if draw(st.integers(0, 9)) else columns.get("answer", "")
     return columns, text
+
+
+def test_a_number_with_more_digits_than_python_writes_is_no_list() -> None:
+    assert listed("[0x" + "f" * 5000 + "]") is None
+
+
+def test_a_number_that_no_float_holds_is_left_to_the_judge() -> None:
+    row = {"answer": "9" * 400, "answer_type": "integer"}
+    assert SCORINGS["math_vista"](row, "9" * 400, "vlmevalkit").extracted is None
 
 
 @pytest.mark.parametrize("scoring", sorted(SCORINGS))
@@ -132,6 +141,7 @@ LABELS = (
 
 @fuzzed()
 @given(content=damaged_table(*LABELS, cells=("yes", "-0", "1.0000001", "correct", "inf")), graded=st.booleans())
+@example(content=b"id,label\n1,1,1\n1\n", graded=False)
 def test_files_of_labels(content: bytes, graded: bool, tmp_path: Path) -> None:
     with trial(tmp_path) as folder:
         path = folder / "labels.csv"

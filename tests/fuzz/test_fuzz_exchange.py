@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 from fuzzing import damaged_file, damaged_json, damaged_table, fuzzed, mangled, robust, trial
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from testbed.data.sets import clip_cc_config
@@ -86,6 +87,8 @@ def store_in(folder: Path, template: Path) -> Store:
 
 @fuzzed()
 @given(content=st.one_of(damaged_tables, damaged_records), table=st.booleans(), types=damaged_table(*TYPES))
+@example(content=json.dumps({**SUMMARY, "coarse_grained_stats": {"mean": 10**400}}).encode(), table=False, types=b"")
+@example(content=json.dumps({**SUMMARY, "successful_evaluations": 10**400}).encode(), table=False, types=b"")
 def test_imports(content: bytes, table: bool, types: bytes, tmp_path: Path, sqlite_template: Path) -> None:
     with trial(tmp_path, sqlite_template.parent) as folder, store_in(folder, sqlite_template) as store:
         path = folder / ("table.csv" if table else "record.json")
@@ -209,6 +212,10 @@ def damaged_yaml(draw: st.DrawFn) -> bytes:
 
 @fuzzed()
 @given(content=damaged_yaml())
+@example(content=b"decoder: {name: x, type: kalm, trust_remote_code: !!bool x}\n")
+@example(content=b"decoder: !!map x\n")
+@example(content=b"decoder: {name: x, type: kalm, batch_size: !!int ''}\n")
+@example(content=b"decoder: {name: x, type: kalm, path: ~nobody-here/x}\n")
 def test_configurations_of_clip_cc_bench(content: bytes, tmp_path: Path) -> None:
     with trial(tmp_path) as folder:
         (folder / "x.yaml").write_bytes(content)
@@ -231,6 +238,8 @@ VLMEVALKIT = {
 
 @fuzzed()
 @given(content=damaged_json(VLMEVALKIT))
+@example(content=b'{"model": {"x": {"class": "GPT4V", "retry": "3"}}, "data": {"POPE": {}}}')
+@example(content=b'{"model": {"x": {"class": "GPT4V", "extra_body": 1}}, "data": {"POPE": {}}}')
 def test_configurations_of_vlmevalkit(content: bytes, tmp_path: Path) -> None:
     from testbed.registry import Catalog
 

@@ -117,9 +117,10 @@ EVAL = (
     " --recall-k 1 5 --task linear_probe --scorers digits-cnn --max-megapixels 3 --executor inline --data-root x"
 ).split()
 DB = (
-    "--print-eval digits-cnn digits --why 1 today --save-texts digits out --grid digits* --metric top1"
-    " --models digits-cnn --eval-settings digits --export-csv out.csv --import-results in.csv --rename-model a b --remove-evaluation a b"
-    " --list-models-db --status --check --json --pick 1 2 --format csv --suggest-labels 3 x.csv --compare 1 2 --slices"
+    "--print-eval digits-cnn digits --why 1 today --save-texts digits out --grid digits* --metric top1 --borda x"
+    " --models digits-cnn --eval-settings digits --export-csv out.csv --import-results in.csv --rename-model a b"
+    " --remove-evaluation a b --list-models-db --status --check --json --format csv --suggest-labels 3 x.csv"
+    " --compare a b digits --slices --export-clip-benchmark out --judge a --rescore --add-model digits-cnn"
 ).split()
 
 

@@ -71,6 +71,9 @@ DTYPES = (
     dtype=st.sampled_from(DTYPES), count=st.sampled_from((0, 1, 3, 6, -1, 10**12, 10**30)),
     shape=st.sampled_from(((), (2,), (-1,), (0,), (10**10, 10**10), (1.5,), ("a",), (None,), [[1]])),
 )  # fmt: skip
+@example(data=b"\0" * 24, dtype="float32", count=5, shape=())
+@example(data=b"\0" * 24, dtype="O", count=3, shape=())
+@example(data=b"[1]", dtype="json", count=3, shape=())
 def test_damaged_arrays(data: bytes, dtype: str, count: int, shape: Any) -> None:
     with robust(errors=(StoreError,)):
         assert len(payloads.decode(data, dtype, count, shape)) == count

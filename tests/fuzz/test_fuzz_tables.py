@@ -9,7 +9,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 from fuzzing import damaged_json, damaged_table, fuzzed, mangled, mangled_bytes, robust, trial
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from table_world import encoded, photo
 
@@ -97,6 +97,8 @@ def test_lists_of_texts_are_read_as_json_and_python_write_them(parts: list[str])
 
 @fuzzed()
 @given(name=mangled("a.png", "../secret.png", "x/../../secret.png", "/etc/passwd", "link/secret.png"))
+@example(name="a\0.png")
+@example(name="\ud800.png")
 def test_no_picture_lies_outside_its_folder(name: str, tmp_path: Path) -> None:
     with trial(tmp_path) as folder:
         (folder / "images").mkdir()
