@@ -39,7 +39,10 @@ def cache_dir(*parts: str) -> Path:
 
 def expanded(path: str | os.PathLike[str]) -> Path:
     """A path with the user's folder for ``~``; of a user that is not known here (``~nobody/x``) as it is written."""
-    return Path(os.path.expanduser(path))
+    try:
+        return Path(os.path.expanduser(path))
+    except ValueError:  # no name that a user can have
+        return Path(path)
 
 
 def write_atomically(path: Path, data: bytes) -> None:

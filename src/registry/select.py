@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import DefinitionError, DuplicateNameError, UnknownNameError
+from testbed.paths import expanded
 from testbed.registry.catalog import Collections
 from testbed.registry.table import Registry, natural_key
 
@@ -116,10 +117,10 @@ def _files(registry: Registry[Any], word: str) -> list[str]:
         or (mark == ":" and (not suffix or _has_wildcards(suffix)))
     ):
         return []
-    found = [] if "\0" in pattern else glob.glob(os.path.expanduser(pattern), recursive=True)
+    found = [] if "\0" in pattern else glob.glob(str(expanded(pattern)), recursive=True)
     files = [path for path in found if os.path.isfile(path)]
     if not files:
-        raise UnknownNameError(f"no file matches {os.path.abspath(os.path.expanduser(pattern))!r}, for {word!r}")
+        raise UnknownNameError(f"no file matches {os.path.abspath(expanded(pattern))!r}, for {word!r}")
     names = (registry.canonical(f"{before}{mark}{path}") for path in sorted(files, key=natural_key))
     return [name for name in names if name is not None]
 
@@ -127,7 +128,7 @@ def _files(registry: Registry[Any], word: str) -> list[str]:
 def _names_a_path(word: str) -> bool:
     """Whether the part after the first comma or colon is an existing path, brackets included."""
     path = re.split("[,:]", word, maxsplit=1)[-1]
-    return os.path.exists(os.path.expanduser(path))
+    return os.path.exists(expanded(path))
 
 
 def _has_wildcards(word: str) -> bool:

@@ -341,6 +341,9 @@ def test_voc(annotation: bytes, split: bytes, whole: bool, tmp_path: Path) -> No
     indices=damaged_json({"indices": [0, 1]}),
     damaged=st.integers(0, 2),
 )  # fmt: skip
+@example(classes=b"[Infinity]", labels=b"", indices=b"", damaged=0)
+@example(classes=b"[5]", labels=b"", indices=b"", damaged=0)
+@example(classes=b"", labels=b"ImageID,LabelName,Confidence\n\xff", indices=b"", damaged=1)
 def test_open_images(classes: bytes, labels: bytes, indices: bytes, damaged: int, tmp_path: Path) -> None:
     with trial(tmp_path) as folder:
         with_images(folder, "a.jpg", "b.jpg")

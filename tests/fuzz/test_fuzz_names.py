@@ -202,6 +202,8 @@ def test_names_that_a_store_takes(name: str) -> None:
         "~nobody-here/x.db",
     )
 )
+@example(url="~\ud800/x.db")
+@example(url="~a\0/x.db")
 def test_urls_of_stores(url: str) -> None:
     with robust():
         resolved = resolve_url(url)

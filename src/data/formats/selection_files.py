@@ -123,10 +123,11 @@ def aro_visual_genome(root: Path, task: str, name: str) -> CaptionSelection:
 
 
 def _pixels(entry: dict[str, Any], key: str, where: str) -> float:
-    value = value_of(entry, key, object, where)
+    value: Any = value_of(entry, key, object, where)
     if not is_pixels(value):
         raise DataError(f"{where}: {key!r} should be a number of pixels; it is {shortened(repr(value))[1:-1]}")
-    return float(value) if isinstance(value, float) else int(value)
+    pixels: float = value
+    return pixels
 
 
 def aro_order(root: Path, source: str, name: str) -> CaptionSelection:

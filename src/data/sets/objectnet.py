@@ -59,7 +59,7 @@ def read_mapping(root: Path) -> Mapping:
         logit_of = {name.strip(): logit_of_line[number] for number, name in enumerate(lines) if number in logit_of_line}
         shared = sorted((place, label) for place, label in label_of.items() if label in names_of)
         classes = [[logit_of[name.strip()] for name in names_of[label].split(";")] for _, label in shared]
-    except (KeyError, AttributeError, TypeError, ValueError) as error:
+    except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
         raise DataError(f"ObjectNet's mappings in {folder} are inconsistent: {error!r}") from error
     if not shared or len({label for group in classes for label in group}) != sum(map(len, classes)):
         raise DataError(f"ObjectNet's mappings in {folder} give {len(shared)} shared classes that overlap or are none")
