@@ -16,12 +16,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import DefinitionError, DuplicateNameError, UnknownNameError
+from testbed.errors import DefinitionError, DuplicateNameError, UnknownNameError, shortened
 from testbed.paths import expanded
 from testbed.registry.catalog import Collections
 from testbed.registry.table import Registry, natural_key
 
 WILDCARDS = "*?["
+_LONGEST_PATTERN = 4096  # characters; fnmatch takes the square of them
 
 
 def select(registry: Registry[Any], collections: Collections, words: Iterable[str]) -> list[str]:
@@ -91,13 +92,15 @@ def matching(registry: Registry[Any], pattern: str) -> list[str]:
         near = difflib.get_close_matches(pattern.strip(WILDCARDS), names, n=3, cutoff=0.5)
         meant = f"; did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
         raise UnknownNameError(
-            f"no {registry.noun} matches the pattern {pattern!r}{meant}; {len(names)} are registered, which"
-            f" {registry.listing} lists"
+            f"no {registry.noun} matches the pattern {shortened(pattern, 500)}{meant}; {len(names)} are registered,"
+            f" which {registry.listing} lists"
         )
     return found
 
 
 def _listed(registry: Registry[Any], pattern: str) -> list[str]:
+    if len(pattern) > _LONGEST_PATTERN:
+        return []
     return [name for name in registry.names() if fnmatch.fnmatchcase(name, pattern)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ CHECKPOINTS = {".pth": written({"state_dict": STATE, "args": {"img_size": 64}}),
 ARRAY = io.BytesIO()
 np.save(ARRAY, np.ones((3, 2), np.float32))
 HEADS = {".npy": ARRAY.getvalue(), ".pt": written(torch.ones(3, 2))}
+TORCHS = Path(tempfile.gettempdir())  # where torch makes a folder for files of an old form
 NAMES = {"x": ["a dog", "a cat"], "vtab/x": ["a", "b"]}
 TEMPLATES = [{"x": ["a photo of a {c}."]}, {"x": {"a dog": ["a dog."]}}, {"a dog": ["one."], "a cat": ["two."]}]
 
@@ -91,10 +93,10 @@ def test_configurations_beside_weights(config: bytes, tmp_path: Path) -> None:
 @given(suffix=st.sampled_from(sorted(CHECKPOINTS)), data=st.data())
 def test_checkpoints(suffix: str, data: st.DataObject, tmp_path: Path) -> None:
     content = data.draw(mangled_bytes(CHECKPOINTS[suffix]))
-    with trial(tmp_path) as folder:
+    with trial(tmp_path, TORCHS) as folder:
         path = folder / f"x{suffix}"
         path.write_bytes(content)
-        with robust(folder):
+        with robust(folder, TORCHS):
             load_state_dict(path)
         saved_preprocessing(path, "resnet18")
 
@@ -103,7 +105,7 @@ def test_checkpoints(suffix: str, data: st.DataObject, tmp_path: Path) -> None:
 @given(suffix=st.sampled_from(sorted(HEADS)), data=st.data())
 def test_heads(suffix: str, data: st.DataObject, tmp_path: Path) -> None:
     content = data.draw(mangled_bytes(HEADS[suffix]))
-    with trial(tmp_path) as folder:
+    with trial(tmp_path, TORCHS) as folder:
         (folder / f"head{suffix}").write_bytes(content)
         with using(Inputs(heads=(str(folder / f"head{suffix}"),))):
             loaded_head(2)
@@ -153,7 +155,7 @@ def check(command: Any, words: list[str]) -> None:
 def test_eval(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry.load()
     monkeypatch.chdir(tmp_path)
-    with only_within(tmp_path):
+    with only_within(tmp_path, TORCHS):
         check(eval_command.command, [*words, "--dry-run", "--db-url", str(tmp_path / "x.db")])
 
 
@@ -161,7 +163,7 @@ def test_eval(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @given(words=command_lines(DB))
 def test_db(words: list[str], tmp_path: Path, sqlite_template: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry.load()
-    with trial(tmp_path, sqlite_template.parent) as folder:
+    with trial(tmp_path, sqlite_template.parent, TORCHS) as folder:
         monkeypatch.chdir(folder)
         shutil.copy(sqlite_template, folder / "x.db")
         (folder / "in.csv").write_text("model,val\nresnet50,76.1\n")
