@@ -18,6 +18,7 @@ Kind = Literal["model", "eval setting"]
 
 TABLES: dict[str, Any] = {"model": ModelRow, "eval setting": EvalSettingRow}
 _LONGEST = 512  # the limit of the tables; Postgres enforces it, SQLite does not
+_LONGEST_PATTERN = 4096  # characters; fnmatch takes the square of them
 _LISTING = {"model": "python db.py --list-models-db", "eval setting": "python db.py --list-eval-settings-db"}
 
 
@@ -82,7 +83,7 @@ def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str]) -> se
     known = set(names)
     chosen: set[str] = set()
     for word in words:
-        found = {name for name in known if name == word or fnmatchcase(name, word)}
+        found = {name for name in known if name == word or (len(word) <= _LONGEST_PATTERN and fnmatchcase(name, word))}
         if not found:
             raise UnknownNameError(
                 f"the store has no outputs of {kind} {word!r}; --list-{kind.replace(' ', '-')}s-db lists the names"

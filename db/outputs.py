@@ -382,9 +382,16 @@ def _assemble(chunks: Iterator[Any], size: int, unreadable: Ranges, what: str, v
     for data, start, count, dtype, shape in _verified(chunks, what) if verify else _bytes_of(chunks):
         if start + count > size:
             raise StoreError(f"{what}: outputs of {size} samples were expected, some reach to {start + count}")
+        values = payloads.decode(data, dtype, count, shape)
         if whole is None:
             whole = np.empty((size, *shape), dtype=payloads.result_dtype(dtype))
-        whole[start : start + count] = payloads.decode(data, dtype, count, shape)
+        if values.shape[1:] != whole.shape[1:] or (values.dtype == object) != (whole.dtype == object):
+            raise StoreError(
+                f"{what}: the outputs of samples {start} to {start + count - 1} are {dtype} {list(shape)}, those before"
+                f" are {whole.dtype} {list(whole.shape[1:])}; python db.py --check lists all such outputs;"
+                f" {payloads.REPAIR}"
+            )
+        whole[start : start + count] = values
         covered.append((start, start + count))
     if whole is None or merged([*covered, *unreadable]) != [(0, size)]:
         raise StoreError(

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed import reading
-from testbed.errors import CorruptOutputError, StoreError
+from testbed.errors import CorruptOutputError, StoreError, shortened
 from testbed.identity import digest_bytes
+from testbed.paths import expanded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,15 +70,30 @@ def decode(data: bytes | memoryview, dtype: str, count: int, shape: Sequence[int
     """Decodes an array of shape [count, *shape], read-only; bfloat16 is returned as float32.
 
     A list of JSON values is returned as an array of objects [count].
+
+    Raises:
+        CorruptOutputError: If the bytes are no array of this type and shape.
     """
     import numpy as np
 
-    if dtype == JSON:
-        texts = np.empty(count, dtype=object)
-        texts[:] = json.loads(bytes(data))
-        return texts
-    stored = np.dtype("<u2") if dtype == BFLOAT16 else np.dtype(dtype).newbyteorder("<")
-    array = np.frombuffer(data, dtype=stored).reshape(count, *shape)
+    try:
+        if dtype == JSON:
+            values = json.loads(bytes(data))
+            if not isinstance(values, list) or len(values) != count:
+                raise ValueError(f"{count} JSON values were expected")
+            texts = np.empty(count, dtype=object)
+            texts[:] = values
+            return texts
+        width(dtype)
+        if min((count, *shape)) < 0:  # which numpy would compute from the others
+            raise ValueError(f"the shape is {[count, *shape]}")
+        stored = np.dtype("<u2") if dtype == BFLOAT16 else np.dtype(dtype).newbyteorder("<")
+        array = np.frombuffer(data, dtype=stored).reshape(count, *shape)
+    except (ValueError, TypeError, RecursionError, OverflowError, SyntaxError) as error:
+        raise CorruptOutputError(
+            f"stored bytes are no {dtype[:40]} values of the shape {shortened(str([count, *shape]))[1:-1]}: {error};"
+            f" python db.py --check lists all such outputs; {REPAIR}"
+        ) from error
     return widen_bfloat16(array) if dtype == BFLOAT16 else array
 
 
@@ -217,7 +233,7 @@ def absolute_url(base: str) -> str:
     scheme, separator, path = base.partition("://")
     if separator and scheme != "file":
         return base
-    folder = Path(path if separator else base).expanduser().absolute()
+    folder = expanded(path if separator else base).absolute()
     return f"{scheme}://{folder}" if separator else str(folder)
 
 

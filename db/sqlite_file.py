@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from testbed.errors import StoreError
-from testbed.paths import ENV_DB
+from testbed.paths import ENV_DB, expanded
 
 DEFAULT_URL = "sqlite:///testbed.db"
 BUSY_SECONDS = 120.0
@@ -49,7 +49,7 @@ def sqlite_path(text: str) -> Path | None:
     path = rest.removeprefix("/") if separator else text
     if path in ("", ":memory:"):
         raise StoreError("an in-memory store would be lost when the process ends; give a file: sqlite:///PATH")
-    return Path(path).expanduser().absolute()
+    return expanded(path).absolute()
 
 
 def opener(path: Path, mode: str) -> Callable[[], sqlite3.Connection]:

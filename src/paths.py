@@ -37,6 +37,14 @@ def cache_dir(*parts: str) -> Path:
     return folder
 
 
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """A path with the user's folder for ``~``; of a user that is not known here (``~nobody/x``) as it is written."""
+    try:
+        return Path(os.path.expanduser(path))
+    except ValueError:  # no name that a user can have
+        return Path(path)
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Writes a file so that a reader sees the old content or the new one, never half of it."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
@@ -68,12 +76,12 @@ def data_root_text(given: str | os.PathLike[str] | None = None) -> str | None:
 def predictions_root() -> Path | None:
     """The folder that holds recorded predictions, as the active `Inputs` say; None where it is not set."""
     root = active().predictions
-    return Path(root).expanduser() if root else None
+    return expanded(root) if root else None
 
 
 def lmu_data_root() -> Path:
     """VLMEvalKit's folder of tables: that of the active `Inputs`, else ``~/LMUData``."""
-    return Path(active().lmu_data or "~/LMUData").expanduser()
+    return expanded(active().lmu_data or "~/LMUData")
 
 
 def fill_root(root: str, dataset: str) -> str:

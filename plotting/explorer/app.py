@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -145,8 +146,10 @@ def make_app(served: Served, host: str) -> Starlette:
 
     def picture(request: Request) -> Response:
         asked = request.path_params
+        if not all(re.fullmatch("[0-9]{1,15}", asked[each]) for each in ("number", "position")):
+            return PlainTextResponse("not found", 404)
         try:
-            found = served.picture(asked["number"], asked["position"], CLEAN if asked.get("clean") else OWN)
+            found = served.picture(int(asked["number"]), int(asked["position"]), CLEAN if asked.get("clean") else OWN)
         except KeyError:
             return PlainTextResponse("not found", 404)
         if isinstance(found, str):
@@ -168,8 +171,8 @@ def make_app(served: Served, host: str) -> Starlette:
         routes=[
             Route("/", file),
             Route("/data/{path:path}.js", document),
-            Route("/pictures/{number:int}/{position:int}.jpg", picture),
-            Route("/pictures/{number:int}/{position:int}-clean.jpg", clean_picture),
+            Route("/pictures/{number}/{position}-clean.jpg", clean_picture),
+            Route("/pictures/{number}/{position}.jpg", picture),
             Route("/{name}", file),
         ],
         exception_handlers={TestbedError: unreadable},

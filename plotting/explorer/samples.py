@@ -85,12 +85,12 @@ class SamplesPart:
             KeyError: If there is none of this path.
         """
         makers: dict[str, Callable[..., Any]] = {
-            r"samples/(\d+)": self._setting,
-            r"samples/(\d+)/filters": self._filters,
-            r"samples/(\d+)/ids/(\d+)": self._ids,
-            r"samples/(\d+)/chunk/(\d+)": self._chunk,
-            r"packed/(\d+)": self._packed,
-            r"details/(\d+)/(\d+)": self._details,
+            r"samples/(\d{1,15})": self._setting,
+            r"samples/(\d{1,15})/filters": self._filters,
+            r"samples/(\d{1,15})/ids/(\d{1,15})": self._ids,
+            r"samples/(\d{1,15})/chunk/(\d{1,15})": self._chunk,
+            r"packed/(\d{1,15})": self._packed,
+            r"details/(\d{1,15})/(\d{1,15})": self._details,
         }
         for pattern, make in makers.items():
             if found := re.fullmatch(pattern, path):

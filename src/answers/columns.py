@@ -49,8 +49,8 @@ def listed(cell: str) -> list[str] | None:
     for read in (ast.literal_eval, json.loads):
         try:
             items: Any = read(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            if isinstance(items, list):
+                return [each if isinstance(each, str) else str(each) for each in items]
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             continue
-        if isinstance(items, list):
-            return [each if isinstance(each, str) else str(each) for each in items]
     return None

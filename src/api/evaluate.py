@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.api.results import Results
 from testbed.errors import RunError
 from testbed.inputs import AnyPath, Inputs, Preprocessing, using
+from testbed.paths import expanded
 from testbed.registry import registry
 from testbed.registry.folders import settings_of_folders
 from testbed.registry.select import select
@@ -92,7 +93,7 @@ def evaluate(
     options = RunOptions(
         db_url=None if db is None else str(db),
         payload_url=payload_url,
-        plugins=tuple(str(Path(each).expanduser().resolve()) for each in plugins),
+        plugins=tuple(str(expanded(each).resolve()) for each in plugins),
         limit=limit,
         batch_size=batch_size,
         gpus=tuple(gpus) or None,

@@ -13,6 +13,7 @@ from testbed.console.called import as_called
 from testbed.console.output import count
 from testbed.errors import DefinitionError, RunError
 from testbed.inputs import active
+from testbed.paths import expanded
 
 if TYPE_CHECKING:
     from testbed.data.sets.clip_cc_config import ClipCcConfig
@@ -122,14 +123,14 @@ def translate(path: Path, base_dir: Path | None, models: Sequence[str], predicti
     """
     from testbed.data.sets.clip_cc_config import read_config
 
-    if base_dir is not None and not base_dir.expanduser().is_dir():
+    if base_dir is not None and not expanded(base_dir).is_dir():
         raise DefinitionError(f"--base-dir {base_dir}: there is no such folder")
     config = read_config(path)
     words = _words(models) or list(config.models_to_evaluate)
     if not words:
         raise DefinitionError(f"{config.path} names no captioners (models_to_evaluate); give --models NAME…")
     paths = config.data_paths
-    folder = Path(predictions).expanduser() if predictions else config.resolved(paths.predictions_dir, base_dir)
+    folder = expanded(predictions) if predictions else config.resolved(paths.predictions_dir, base_dir)
     return ClipCcRun(
         config,
         tuple(_model(word, folder.absolute()) for word in words),

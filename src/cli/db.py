@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from testbed.console.options import (
 )
 from testbed.console.output import count, print_json
 from testbed.inputs import Inputs
+from testbed.paths import expanded
 
 if TYPE_CHECKING:
     from testbed.db.names import Kind
@@ -39,8 +41,8 @@ class _Command(ManyWordsCommand):
 
 def _with_full_path(word: str) -> str:
     arch, _, path = word.partition(",")
-    file = Path(path).expanduser()
-    return f"{arch},{file.absolute()}" if ("/" in path or file.suffix) and file.is_file() else word
+    file = expanded(path)
+    return f"{arch},{file.absolute()}" if ("/" in path or file.suffix) and os.path.isfile(file) else word
 
 
 @click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

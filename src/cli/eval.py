@@ -43,6 +43,7 @@ from testbed.console.options import (
 )
 from testbed.console.output import print_json
 from testbed.inputs import MAX_MEGAPIXELS, Inputs
+from testbed.paths import expanded
 from testbed.registry.folders import settings_of_folders
 
 if TYPE_CHECKING:
@@ -255,7 +256,7 @@ def _with_config(
     from testbed.models.base.vlmeval_config import read_config
 
     config = read_config(path)
-    plugins = (*options.plugins, str(path.expanduser().resolve()))
+    plugins = (*options.plugins, str(expanded(path).resolve()))
     return (*models, *config.models), (*eval_settings, *config.data.values()), replace(options, plugins=plugins)
 
 
@@ -278,7 +279,7 @@ def _options(given: dict[str, Any], inputs: Inputs, verbose: bool) -> RunOptions
     return RunOptions(
         db_url=given["db_url"],
         payload_url=given["payload_url"],
-        plugins=tuple(str(Path(plugin).expanduser().resolve()) for plugin in given["plugins"]),
+        plugins=tuple(str(expanded(plugin).resolve()) for plugin in given["plugins"]),
         limit=given["limit"],
         batch_size=given["batch_size"],
         dtype=given["dtype"],

@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 import click
 
 from testbed.console.options import ManyWords
+from testbed.errors import shortened
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _POSITIVE = click.IntRange(min=1)
+_MOST = 1 << 63  # bytes
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
@@ -28,7 +30,10 @@ class Bytes(click.ParamType[int]):
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)B?", str(value).strip().upper())
         if match is None:
             self.fail(f"{value!r} is no size; write for example 20G", param, ctx)
-        return int(float(match[1]) * _UNITS[match[2]])
+        size = float(match[1]) * _UNITS[match[2]]
+        if size >= _MOST:
+            self.fail(f"{shortened(str(value))} is more than any disk has; write for example 20G", param, ctx)
+        return int(size)
 
 
 _OPTIONS = (

@@ -16,6 +16,7 @@ from testbed.errors import DataError
 from testbed.eval_settings.base.benchmark_names import CAPTIONING, CLIP_SCORE, PHOTO_DEPICTS
 from testbed.eval_settings.base.benchmark_names import PREFIX as PREFIXED
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.paths import expanded
 from testbed.registry import registry
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class PairsFiles:
         path, word = _parts(name)
         if not path.endswith(SUFFIXES):
             return None
-        return f"{FAMILY}{Path(path).expanduser().absolute()}{'.' if word else ''}{word}"
+        return f"{FAMILY}{expanded(path).absolute()}{'.' if word else ''}{word}"
 
     def build(self, name: str) -> EvalSetting:
         """The setting."""

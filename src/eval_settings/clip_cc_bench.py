@@ -15,7 +15,7 @@ from testbed.data.formats.text_records import SUFFIXES
 from testbed.errors import DataError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.inputs import ENV_CLIP_CC_GROUND_TRUTH, ENV_DATA, active
-from testbed.paths import data_root
+from testbed.paths import data_root, expanded
 from testbed.registry import registry
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class ReferenceCaptions:
             return self.path
         given = active().clip_cc_ground_truth
         if given:
-            return Path(given).expanduser()
+            return expanded(given)
         root = data_root()
         if root is None:
             raise DataError(
@@ -91,7 +91,7 @@ class CaptionFiles:
         path = name.removeprefix(PREFIX)
         if path == name or not path.endswith(SUFFIXES):
             return None
-        return PREFIX + str(Path(path).expanduser().absolute())
+        return PREFIX + str(expanded(path).absolute())
 
     def build(self, name: str) -> EvalSetting:
         """The setting."""

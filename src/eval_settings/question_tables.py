@@ -16,6 +16,7 @@ from testbed.data.tables.source import AS_TEXT, AS_VLMEVALKIT
 from testbed.data.tables.videos import VideoTable
 from testbed.eval_settings.base.questions import BENCHMARKS, Questions, questions_by_columns, questions_of
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.paths import expanded
 from testbed.registry import registry
 
 FAMILY = "tsv:"
@@ -37,7 +38,7 @@ class QuestionTables:
         base, words = _parts(name)
         if base.startswith(FAMILY):
             path = base.removeprefix(FAMILY)
-            return f"{FAMILY}{Path(path).expanduser().absolute()}{words}" if path.endswith(SUFFIX) else None
+            return f"{FAMILY}{expanded(path).absolute()}{words}" if path.endswith(SUFFIX) else None
         return name if base in BENCHMARKS or base in known_tables() or has_table(base) else None
 
     def build(self, name: str) -> EvalSetting:

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from testbed.entities import Metric
-from testbed.errors import StoreError
+from testbed.errors import StoreError, shortened
 from testbed.exchange.imported import ImportedCell, imported_cell, named
 
 FORM = "CLIP-CC-Bench's results"
 NAME = "Model Name"  # the first column of aggregated_results.csv
 RAW = "_raw"
 SETTING = "clip-cc-bench"
+_MOST = 1e300  # of numbers that the square root is taken of
 # Columns of the CSV, and places in the JSON of a captioner by a decoder, with our names.
 COLUMNS = {"coarse": "coarse_similarity", "fine_f1": "fine_f1", "hm_cf": "hm_cf"}
 PLACES = {
@@ -124,7 +125,7 @@ def _cell(file: Path, content: Mapping[str, Any]) -> ImportedCell:
             found = found.get(key) if isinstance(found, dict) else None
         if isinstance(found, dict) and found.get("mean") is not None:
             value = _cosine(found["mean"], f"{file}, {'.'.join(place)}.mean")
-            n = count if isinstance(count, int) and count > 0 else None
+            n = count if isinstance(count, int) and 0 < count < _MOST else None
             metrics.append(Metric(name + suffix, value, n, _stderr(found.get("std"), n), published=str(found["mean"])))
     return imported_cell(named(str(content["model_name"]), str(file)), _setting(decoder, file), metrics)
 
@@ -136,14 +137,14 @@ def _setting(decoder: str, where: Path) -> str:
 def _cosine(given: Any, where: str) -> float:
     try:
         value = float(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         value = math.nan
     if isinstance(given, bool) or not -1 <= value <= 1:
-        raise StoreError(f"{where}: a number between -1 and 1 was expected, {given!r} was found")
+        raise StoreError(f"{where}: a number between -1 and 1 was expected, {shortened(repr(given))[1:-1]} was found")
     return value
 
 
 def _stderr(deviation: Any, n: int | None) -> float | None:
     """The standard error of a mean, from the population standard deviation that the files have."""
-    known = isinstance(deviation, int | float) and not isinstance(deviation, bool) and 0 <= deviation < math.inf
+    known = isinstance(deviation, int | float) and not isinstance(deviation, bool) and 0 <= deviation < _MOST
     return float(deviation) / math.sqrt(n - 1) if known and n is not None and n > 1 else None

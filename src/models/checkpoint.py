@@ -19,6 +19,7 @@ from testbed.models.base.saved import saved_preprocessing, shapes
 from testbed.models.base.transform import Transform
 from testbed.models.base.weights import fit_state_dict, load_state_dict
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
+from testbed.paths import expanded
 from testbed.registry import registry
 
 SUFFIXES = (".pth", ".pt", ".safetensors", ".bin", ".ckpt")
@@ -51,7 +52,7 @@ def checkpoint_model(
     if not isinstance(base, Model) or library not in ("torchvision", "timm"):
         raise DefinitionError(f"{name}: {arch!r} is not an architecture of torchvision or timm")
     architecture = f"timm/{base.arch}" if library == "timm" else str(base.arch)
-    file = Path(path).expanduser().absolute()
+    file = expanded(path).absolute()
     return Model(
         name=name,
         transform=transform or base.transform,
@@ -158,7 +159,7 @@ class CheckpointFamily:
         written = arch if arch.startswith(PREFIX) else known
         if tags_of(known) is not None:  # open_clip has an architecture of that name, and takes checkpoints too
             written = f"torchvision/{known}"
-        return f"{written},{Path(path).expanduser().absolute()}"
+        return f"{written},{expanded(path).absolute()}"
 
     def build(self, name: str) -> Model:
         """The definition: preprocessing as asked for, else as saved with the checkpoint, else the architecture's."""

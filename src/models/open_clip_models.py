@@ -22,6 +22,7 @@ from testbed.models.base.hub import hash_in_name, hub_file, url_file
 from testbed.models.base.transform import LazyTransform, Transform
 from testbed.models.base.weights import LocalFiles, WeightsSource
 from testbed.models.model_base import DualEncoder, StandardNormalization
+from testbed.paths import expanded
 from testbed.registry import registry
 from testbed.registry.library_names import library_names
 
@@ -86,7 +87,7 @@ class TagWeights:
             named = [f"{file.rpartition('.')[0]}.safetensors", file] if file else WEIGHT_FILES
             path = hub_file(self.name, repository, named, fetch=fetch)
         elif config.get("url"):
-            place = Path("~/.cache/clip").expanduser() / config["url"].rpartition("/")[2]
+            place = expanded("~/.cache/clip") / config["url"].rpartition("/")[2]
             path = url_file(self.name, config["url"], place, fetch, hash_in_url(config["url"]))
         else:
             raise WeightsError(f"{self.name}: open_clip does not say where the weights of this tag are")
@@ -168,7 +169,7 @@ class OpenClipFamily:
         if name.startswith(HUB):
             return name
         if name.startswith(FOLDER):
-            return FOLDER + str(Path(name.removeprefix(FOLDER)).expanduser().absolute())
+            return FOLDER + str(expanded(name.removeprefix(FOLDER)).absolute())
         architecture, comma, tag = name.removeprefix(PREFIX).partition(",")
         tags = tags_of(architecture) if comma else None
         if tags is None:
@@ -180,7 +181,7 @@ class OpenClipFamily:
         from testbed.models.torchvision_models import TorchvisionFamily
 
         shared = TorchvisionFamily().canonical(architecture) is not None  # which takes checkpoints too
-        return f"{PREFIX if shared else ''}{architecture},{Path(tag).expanduser().absolute()}"
+        return f"{PREFIX if shared else ''}{architecture},{expanded(tag).absolute()}"
 
     def build(self, name: str) -> DualEncoder:
         """The definition, with the preprocessing that its weights were trained with."""

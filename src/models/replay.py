@@ -21,7 +21,7 @@ from testbed.inputs import ENV_PREDICTIONS
 from testbed.models.base.capability import FAILED, NO_ANSWER, Generation, GenerationConfig, Message
 from testbed.models.base.definition import LoadOptions
 from testbed.models.base.generator import Generator, LoadedGenerator
-from testbed.paths import predictions_root
+from testbed.paths import expanded, predictions_root
 from testbed.registry import registry
 
 PREFIX = "replay:"
@@ -132,7 +132,7 @@ def path_of(name: str) -> Path:
     """
     given = name.removeprefix(PREFIX)
     if is_path(given):
-        path = Path(given).expanduser()
+        path = expanded(given)
         if not path.is_file():
             fault = "is a folder" if path.is_dir() else f"does not exist{_near(path.stem, path.parent)}"
             raise WeightsError(f"{name}: the file of predictions {path.absolute()} {fault}")
@@ -182,7 +182,7 @@ class ReplayFamily:
         given = name.removeprefix(PREFIX)
         if given == name or not given:
             return None
-        return PREFIX + str(Path(given).expanduser().absolute()) if is_path(given) else name
+        return PREFIX + str(expanded(given).absolute()) if is_path(given) else name
 
     def build(self, name: str) -> Replay:
         """The definition; the file is not read."""

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable
-from pathlib import Path
 
 from testbed.errors import MissingExtraError
 from testbed.models.base.decoder_kinds import KALM_HUB
 from testbed.models.base.folder_encoder import EXTRA, FolderEncoder, decoder, sentence_encoder
 from testbed.models.base.hub_folder import HubFolder, PackageFolder, trusted_by_user
 from testbed.models.transformers_clip import REPOSITORY
+from testbed.paths import expanded
 from testbed.registry import registry
 
 PREFIX = "sentence-transformers/"
@@ -39,7 +39,7 @@ def source_of(written: str) -> str:
 
     A single word is one of sentence-transformers' own repositories, unless there is such a folder.
     """
-    path = Path(written).expanduser()
+    path = expanded(written)
     if path.is_dir() or written.startswith(("/", ".", "~")):
         return str(path.absolute())
     if "/" not in written:

@@ -19,6 +19,7 @@ from testbed.errors import MissingExtraError, WeightsError
 from testbed.models.base.transform import LazyTransform, Transform
 from testbed.models.base.weights import cannot_fetch, plain, require_host
 from testbed.models.model_base import DualEncoder, StandardNormalization
+from testbed.paths import expanded
 from testbed.registry import registry
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ class TransformersFamily:
         source = name.removeprefix(PREFIX)
         if REPOSITORY.fullmatch(source) and not Path(source).is_dir():
             return name
-        return PREFIX + str(Path(source).expanduser().absolute()) if source else None
+        return PREFIX + str(expanded(source).absolute()) if source else None
 
     def build(self, name: str) -> DualEncoder:
         """The definition, with the preprocessing of the processor's configuration."""

@@ -18,6 +18,7 @@ from testbed.models.base.generator import Generator
 from testbed.models.base.hub_folder import HubFolder
 from testbed.models.base.weights import Weights, loading
 from testbed.models.transformers_clip import REPOSITORY, VOLATILE
+from testbed.paths import expanded
 from testbed.registry import registry
 
 PREFIX = "vlm/"
@@ -202,7 +203,7 @@ def canonical(prefix: str, name: str) -> str | None:
         return None
     if REPOSITORY.fullmatch(source) and not Path(source).is_dir():
         return name
-    return prefix + str(Path(source).expanduser().absolute())
+    return prefix + str(expanded(source).absolute())
 
 
 class VlmFamily:

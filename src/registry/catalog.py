@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DefinitionError, DuplicateNameError
+from testbed.paths import expanded
 from testbed.registry import discovery
 from testbed.registry.table import Family, Registry, check_name
 
@@ -172,7 +173,7 @@ class Catalog:
                 raise
             self._state = "loaded"
         for plugin in plugins:
-            path = Path(plugin).expanduser().resolve()
+            path = expanded(plugin).resolve()
             if path not in self.plugins:
                 with self._all_or_nothing():
                     discovery.load_plugin(path, self)

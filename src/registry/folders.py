@@ -8,6 +8,7 @@ from typing import Any
 
 from testbed.errors import DataError
 from testbed.inputs import Inputs, absolute, is_url
+from testbed.paths import expanded
 
 PREFIX = "folder/"  # the settings of image folders
 
@@ -39,6 +40,6 @@ def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> 
 
 def _is_folder(word: str) -> bool:
     try:
-        return Path(word).expanduser().is_dir()
+        return expanded(word).is_dir()
     except (OSError, ValueError):  # for example too long for a file name
         return False

@@ -16,11 +16,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import DefinitionError, DuplicateNameError, UnknownNameError
+from testbed.errors import DefinitionError, DuplicateNameError, UnknownNameError, shortened
+from testbed.paths import expanded
 from testbed.registry.catalog import Collections
 from testbed.registry.table import Registry, natural_key
 
 WILDCARDS = "*?["
+_LONGEST_PATTERN = 4096  # characters; fnmatch takes the square of them
 
 
 def select(registry: Registry[Any], collections: Collections, words: Iterable[str]) -> list[str]:
@@ -90,13 +92,15 @@ def matching(registry: Registry[Any], pattern: str) -> list[str]:
         near = difflib.get_close_matches(pattern.strip(WILDCARDS), names, n=3, cutoff=0.5)
         meant = f"; did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
         raise UnknownNameError(
-            f"no {registry.noun} matches the pattern {pattern!r}{meant}; {len(names)} are registered, which"
-            f" {registry.listing} lists"
+            f"no {registry.noun} matches the pattern {shortened(pattern, 500)}{meant}; {len(names)} are registered,"
+            f" which {registry.listing} lists"
         )
     return found
 
 
 def _listed(registry: Registry[Any], pattern: str) -> list[str]:
+    if len(pattern) > _LONGEST_PATTERN:
+        return []
     return [name for name in registry.names() if fnmatch.fnmatchcase(name, pattern)]
 
 
@@ -116,9 +120,10 @@ def _files(registry: Registry[Any], word: str) -> list[str]:
         or (mark == ":" and (not suffix or _has_wildcards(suffix)))
     ):
         return []
-    files = [path for path in glob.glob(os.path.expanduser(pattern), recursive=True) if os.path.isfile(path)]
+    found = [] if "\0" in pattern else glob.glob(str(expanded(pattern)), recursive=True)
+    files = [path for path in found if os.path.isfile(path)]
     if not files:
-        raise UnknownNameError(f"no file matches {os.path.abspath(os.path.expanduser(pattern))!r}, for {word!r}")
+        raise UnknownNameError(f"no file matches {os.path.abspath(expanded(pattern))!r}, for {word!r}")
     names = (registry.canonical(f"{before}{mark}{path}") for path in sorted(files, key=natural_key))
     return [name for name in names if name is not None]
 
@@ -126,7 +131,7 @@ def _files(registry: Registry[Any], word: str) -> list[str]:
 def _names_a_path(word: str) -> bool:
     """Whether the part after the first comma or colon is an existing path, brackets included."""
     path = re.split("[,:]", word, maxsplit=1)[-1]
-    return os.path.exists(os.path.expanduser(path))
+    return os.path.exists(expanded(path))
 
 
 def _has_wildcards(word: str) -> bool:

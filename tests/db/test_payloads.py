@@ -79,7 +79,7 @@ def test_a_decoded_array_cannot_be_written() -> None:
 
 
 def test_bytes_of_another_length_are_not_taken_for_the_array() -> None:
-    with pytest.raises(ValueError, match="reshape"):
+    with pytest.raises(CorruptOutputError, match="reshape"):
         decode(b"\0" * 12, "float32", 2, (2,))
 
 

@@ -43,9 +43,9 @@ def math_vista(columns: Columns, text: str) -> Verdict:
         return _UNREAD
     try:
         value, wanted = read(text), read(right)
+        return Verdict(f"{value:.15g}", 1.0, "whole") if value and value == wanted else _UNREAD
     except (ValueError, OverflowError):
         return _UNREAD
-    return Verdict(f"{value:.15g}", 1.0, "whole") if value and value == wanted else _UNREAD
 
 
 def math_vision(columns: Columns, text: str) -> Verdict:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, TypeVar
 
-from testbed.errors import DataError
+from testbed.errors import DataError, shortened
 
 _Kind = TypeVar("_Kind")
 
@@ -112,7 +112,7 @@ def value_of(entry: Any, key: str, kind: type[_Kind], where: str) -> _Kind:
     if not isinstance(entry, dict):
         raise DataError(f"{where} should be an object with {key!r}; it is {_shown(entry)}")
     if key not in entry:
-        raise DataError(f"{where} should have {key!r}; it has {', '.join(map(str, entry)) or 'nothing'}")
+        raise DataError(f"{where} should have {key!r}; it has {_cut(', '.join(map(str, entry))) or 'nothing'}")
     value = entry[key]
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise DataError(f"{where}: {key!r} should be {_KINDS.get(kind, kind.__name__)}; it is {_shown(value)}")
@@ -139,9 +139,9 @@ def checked_text(value: str, where: str) -> str:
         DataError: If it contains an unpaired surrogate or NUL.
     """
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-        raise DataError(f"{where} holds half of a surrogate pair, which is no text: {value!r}")
+        raise DataError(f"{where} holds half of a surrogate pair, which is no text: {shortened(value, 200)}")
     if "\0" in value:
-        raise DataError(f"{where} holds the character NUL: {value!r}")
+        raise DataError(f"{where} holds the character NUL: {shortened(value, 200)}")
     return value
 
 
@@ -158,7 +158,9 @@ def checked_path(name: str, where: str) -> str:
     checked_text(name, where)
     posix, windows = PurePosixPath(name), PureWindowsPath(name)
     if posix.is_absolute() or windows.drive or windows.root or ".." in (*posix.parts, *windows.parts):
-        raise DataError(f"{where} has the path {name!r}, which leaves the image folder; give a path inside it")
+        raise DataError(
+            f"{where} has the path {shortened(name, 200)}, which leaves the image folder; give a path inside it"
+        )
     if not posix.parts:
         raise DataError(f"{where} has an empty path for an image")
     return str(posix)
@@ -202,6 +204,11 @@ def merged(entries: Iterable[tuple[str, Sequence[str]]]) -> dict[str, list[str]]
 def attributes(entry: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
     """The named values of an entry that are texts or numbers, to slice results by."""
     return {key: entry[key] for key in keys if isinstance(entry.get(key), str | int | float) and entry[key] != ""}
+
+
+def _cut(text: str) -> str:
+    """A text for messages; of a long one its beginning."""
+    return text if len(text) <= 300 else f"{text[:300]}…"
 
 
 def _shown(value: Any) -> str:

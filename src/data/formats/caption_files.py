@@ -153,16 +153,23 @@ def _of_coco(data: dict[str, Any], path: Path) -> Iterator[tuple[str, list[str]]
     captions: dict[Any, list[str]] = {}
     for index, entry in enumerate(value_of(data, "images", list, str(path))):
         where = f"{path}, images[{index}]"
-        number = value_of(entry, "id", object, where)
+        number = _image_id(entry, "id", where)
         file_of[number] = value_of(entry, "file_name", str, where)
         captions[number] = []
     for index, entry in enumerate(value_of(data, "annotations", list, str(path))):
         where = f"{path}, annotations[{index}]"
-        number = value_of(entry, "image_id", object, where)
+        number = _image_id(entry, "image_id", where)
         if number not in file_of:
             raise DataError(f"{where} refers to the image {number!r}, which {path.name} does not list")
         captions[number].append(value_of(entry, "caption", str, where))
     return iter([(file_of[number], captions[number]) for number in file_of])
+
+
+def _image_id(entry: Any, key: str, where: str) -> Any:
+    number = value_of(entry, key, object, where)
+    if isinstance(number, list | dict):
+        raise DataError(f"{where}: {key!r} should be a number or a text; it is a list or an object")
+    return number
 
 
 def _of_karpathy(data: dict[str, Any], path: Path, split: str) -> Iterator[tuple[str, list[str]]]:

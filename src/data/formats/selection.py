@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from testbed.data.formats.image_store import Images, ImagesInFolder, ImagesInZip
 from testbed.data.source import ImageSource
 from testbed.errors import DataError, SampleError
 from testbed.identity import digest_bytes
+from testbed.inputs import MAX_MEGAPIXELS
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -100,6 +102,8 @@ class CaptionSelection(ImageSource):
         left, top, width, height = box
         if width < 1 or height < 1:
             raise SampleError(f"{self.ids[position]}: a crop of {width} by {height} pixels is empty")
+        if width * height > 2 * MAX_MEGAPIXELS * 10**6:
+            raise SampleError(f"{self.ids[position]}: a crop of {width} by {height} pixels is too large to be decoded")
         return whole.crop((round(left), round(top), round(left + width), round(top + height)))
 
     def digests(self, positions: Sequence[int]) -> list[str]:
@@ -237,7 +241,7 @@ def _boxes(boxes: Any, images: int, where: str) -> tuple[Box, ...]:
     """Checked boxes."""
     fits = isinstance(boxes, list) and len(boxes) in (0, images)
     for box in boxes if fits else ():
-        fits = fits and isinstance(box, list | tuple) and len(box) == 4 and all(_is_number(each) for each in box)
+        fits = fits and isinstance(box, list | tuple) and len(box) == 4 and all(is_pixels(each) for each in box)
     if not fits:
         raise DataError(
             f"{where}: a box is [left, top, width, height] in pixels, one for each of the {images} images;"
@@ -246,7 +250,8 @@ def _boxes(boxes: Any, images: int, where: str) -> tuple[Box, ...]:
     return tuple((box[0], box[1], box[2], box[3]) for box in boxes)
 
 
-def _is_number(value: Any) -> bool:
+def is_pixels(value: Any) -> bool:
+    """Whether a value is a number of pixels that an image can have."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9
 
 
@@ -289,5 +294,5 @@ def _csv_entry(row: dict[Any, Any], images: list[str], captions: list[str], wher
 
 def _numbered(columns: Sequence[str], stem: str) -> list[str]:
     """The columns ``stem``, ``stem_0``, ``stem_1``, … in this order."""
-    numbered = [column for column in columns if column.startswith(f"{stem}_") and column[len(stem) + 1 :].isdecimal()]
+    numbered = [column for column in columns if re.fullmatch(rf"{stem}_\d{{1,9}}", column)]
     return [stem] * (stem in columns) + sorted(numbered, key=lambda column: int(column[len(stem) + 1 :]))

@@ -23,8 +23,8 @@ from testbed.data.formats.annotations import (
 from testbed.data.formats.caption_files import COCO_IMAGES, FLICKR_IMAGES
 from testbed.data.formats.image_folder import image_files
 from testbed.data.formats.image_store import ImagesInFolder, find_images
-from testbed.data.formats.selection import CaptionSelection, Instance
-from testbed.errors import DataError
+from testbed.data.formats.selection import CaptionSelection, Instance, is_pixels
+from testbed.errors import DataError, shortened
 
 SUGAR_CREPE_TASKS = ("add_att", "add_obj", "replace_att", "replace_obj", "replace_rel", "swap_att", "swap_obj")
 SUGAR_CREPE_ORIGIN = "https://github.com/RAIVNLab/sugar-crepe/tree/main/data"
@@ -123,10 +123,11 @@ def aro_visual_genome(root: Path, task: str, name: str) -> CaptionSelection:
 
 
 def _pixels(entry: dict[str, Any], key: str, where: str) -> float:
-    value = value_of(entry, key, object, where)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise DataError(f"{where}: {key!r} should be a number of pixels; it is {value!r}")
-    return value
+    value: Any = value_of(entry, key, object, where)
+    if not is_pixels(value):
+        raise DataError(f"{where}: {key!r} should be a number of pixels; it is {shortened(repr(value))[1:-1]}")
+    pixels: float = value
+    return pixels
 
 
 def aro_order(root: Path, source: str, name: str) -> CaptionSelection:

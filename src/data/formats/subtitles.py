@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_TIME = r"(\d+):(\d\d):(\d\d)[,.](\d{1,3})"
+_TIME = r"(\d{1,6}):(\d\d):(\d\d)[,.](\d{1,3})"
 _SPAN = re.compile(rf"{_TIME}\s*-->\s*{_TIME}")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 

@@ -25,6 +25,7 @@ from typing import Any
 
 from testbed.errors import DataError
 from testbed.inputs import active
+from testbed.paths import expanded
 
 IMAGENET = "imagenet1k"
 CLASS_NAMES_FILE = "classnames.txt"
@@ -57,7 +58,7 @@ def templates_file(given: Path) -> Path:
 
 
 def _checked(given: Path, check: Callable[[Path, str, Any], object]) -> Path:
-    path = _own_or_packaged(given.expanduser())
+    path = _own_or_packaged(expanded(given))
     for key, value in _read(path).items():
         check(path, key, value)
     return path

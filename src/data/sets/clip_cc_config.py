@@ -12,6 +12,7 @@ import yaml
 
 from testbed.errors import DefinitionError
 from testbed.inputs import active
+from testbed.paths import expanded
 
 CONFIGS = ("src", "configs")  # where CLIP-CC-Bench keeps these files, below its base folder
 CHUNKING_METHODS = ("auto", "nltk", "sentencex", "pysbd")
@@ -136,7 +137,7 @@ class ClipCcConfig:
         """
         chosen = given or active().clip_cc_base
         if chosen:
-            return Path(chosen).expanduser().absolute()
+            return expanded(chosen).absolute()
         folder = self.path.parent
         return folder.parent.parent if folder.parts[-len(CONFIGS) :] == CONFIGS else folder
 
@@ -147,7 +148,7 @@ class ClipCcConfig:
             written: As the file has it.
             base_dir: As in `base_dir`.
         """
-        return self.base_dir(base_dir) / Path(written).expanduser()
+        return self.base_dir(base_dir) / expanded(written)
 
 
 def read_config(path: str | Path) -> ClipCcConfig:
@@ -156,7 +157,7 @@ def read_config(path: str | Path) -> ClipCcConfig:
     Raises:
         DefinitionError: If the file is missing, is no YAML, or has a key that is unknown or of another type.
     """
-    path = Path(path).expanduser().absolute()
+    path = expanded(path).absolute()
     top = _Section(_parsed(path), "", path)
     top.only(*SECTIONS, "processing", "data_paths", "models_to_evaluate", "logging")
     given = [each for each in SECTIONS if top.content.get(each) is not None]
@@ -382,7 +383,7 @@ def _parsed(path: Path) -> Mapping[str, Any]:
         raise DefinitionError(f"the configuration file {path} cannot be read: {error}") from error
     try:
         content = yaml.load(text, _Loader)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+    except Exception as error:  # yaml raises almost anything on a value that is not of the type that its tag names
         raise DefinitionError(f"{path} is no YAML: {_yaml_fault(error)}") from error
     if not isinstance(content, Mapping):
         raise DefinitionError(

@@ -173,7 +173,7 @@ def with_real_labels(source: ImageSource) -> Selected:
     targets = []
     for sample_id in source.ids:
         number = Path(sample_id).stem.rpartition("_")[2]
-        if not (number.isdigit() and 1 <= int(number) <= len(labels)):
+        if not (number.isascii() and number.isdigit() and 1 <= int(number) <= len(labels)):
             raise DataError(
                 f"data set {source.name!r}: ReaL labels require files named ILSVRC2012_val_00000001 to"
                 f" ILSVRC2012_val_00050000, unlike {sample_id}"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from testbed.data.content import ContentDigests
 from testbed.data.decode import decode_file
+from testbed.data.formats.annotations import checked_path
 from testbed.data.formats.image_folder import image_files
 from testbed.data.source import ImageSource
 from testbed.errors import DataError
@@ -48,7 +49,7 @@ def read_mapping(root: Path) -> Mapping:
         names_of = json.loads((folder / "objectnet_to_imagenet_1k.json").read_text(encoding="utf-8"))
         lines = (folder / "imagenet_to_label_2012_v2").read_text(encoding="utf-8").splitlines()
         line_of = json.loads((folder / "pytorch_to_imagenet_2012_id.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(
             f"ObjectNet's mappings cannot be read: {error}; {root} should contain images/ and mappings/, as"
             " unpacked from the archive of https://objectnet.dev"
@@ -58,10 +59,12 @@ def read_mapping(root: Path) -> Mapping:
         logit_of = {name.strip(): logit_of_line[number] for number, name in enumerate(lines) if number in logit_of_line}
         shared = sorted((place, label) for place, label in label_of.items() if label in names_of)
         classes = [[logit_of[name.strip()] for name in names_of[label].split(";")] for _, label in shared]
-    except (KeyError, AttributeError, TypeError, ValueError) as error:
+    except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
         raise DataError(f"ObjectNet's mappings in {folder} are inconsistent: {error!r}") from error
     if not shared or len({label for group in classes for label in group}) != sum(map(len, classes)):
         raise DataError(f"ObjectNet's mappings in {folder} give {len(shared)} shared classes that overlap or are none")
+    for place, _ in shared:
+        checked_path(place, str(folder / "folder_to_objectnet_label.json"))
     return Mapping([place for place, _ in shared], [label for _, label in shared], classes)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import csv
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +41,8 @@ def read_classes(root: Path) -> dict[int, str]:
     path = root / CLASSES
     given = _read_json(path)
     try:
-        classes = {int(label): str(given[label]) for label in sorted(given, key=int)}
-    except (TypeError, ValueError):
+        classes = {int(label): str(given[label]) for label in sorted(given.keys(), key=int)}
+    except (AttributeError, ValueError):
         classes = {}
     if not classes or min(classes) < 0 or max(classes) >= len(synsets()):
         raise DataError(
@@ -56,8 +57,16 @@ def _read_json(path: Path) -> Any:
         raise DataError(f"{path.name} is missing in {path.parent}; it comes from {ORIGIN}")
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} is no JSON: {error}") from error
+
+
+@contextmanager
+def _as_table(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is not a CSV file in UTF-8: {error}; it comes from {IMAGES}") from error
 
 
 def read_labels(root: Path, places: Mapping[str, int]) -> dict[str, int]:
@@ -76,7 +85,7 @@ def read_labels(root: Path, places: Mapping[str, int]) -> dict[str, int]:
     except OSError as error:
         raise DataError(f"{LABELS} cannot be read in {root}: {error.strerror}; it comes from {IMAGES}") from error
     shown: dict[str, set[int]] = defaultdict(set)
-    with file:
+    with file, _as_table(path):
         rows = csv.DictReader(file)
         if not set(COLUMNS) <= set(rows.fieldnames or ()):
             raise DataError(

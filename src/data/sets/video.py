@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.content import ContentDigests
 from testbed.data.decode import decode_file
+from testbed.data.formats.annotations import checked_path
 from testbed.data.source import ImageSource
 from testbed.errors import DataError
 
@@ -57,6 +59,8 @@ class FrameSets(ImageSource):
         self.slices = [{"set": anchor, "anchor": frame == anchor} for anchor, frame in members]
         if len(set(self.ids)) != len(self.ids):
             raise DataError(f"data set {name!r}: its metadata assign a frame to several sets")
+        for frame in self.ids:
+            checked_path(frame, f"data set {name!r}: its metadata")
         missing = [frame for frame in self.ids if not (root / frame).is_file()]
         if missing:
             raise DataError(
@@ -117,15 +121,36 @@ def read_json(root: Path, name: str) -> Any:
     path = metadata_file(root, name)
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not valid JSON: {error}") from error
+
+
+@contextmanager
+def _in_form(root: Path, name: str) -> Iterator[None]:
+    """Says which data set it is whose metadata have another form than is read within."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError, csv.Error) as error:
+        raise DataError(
+            f"data set {name!r}: its metadata in {root} have another form than published"
+            f" ({type(error).__name__}: {str(error)[:200]}); get them again"
+        ) from error
 
 
 # ImageNet-Vid-Robust ----------------------------------------------------------------------------------------------
 
 
 def vid_robust(root: Path, name: str) -> FrameSets:
-    """The frames of ImageNet-Vid-Robust: ``val/<video>/<frame>.JPEG``, ``pmsets.json``, ``labels.json``."""
+    """The frames of ImageNet-Vid-Robust: ``val/<video>/<frame>.JPEG``, ``pmsets.json``, ``labels.json``.
+
+    Raises:
+        DataError: If a file is missing or has another form.
+    """
+    with _in_form(root, name):
+        return _vid_robust(root, name)
+
+
+def _vid_robust(root: Path, name: str) -> FrameSets:
     classes = ClassMap(root)
     prefix = "val/"
     frames = root / "val" if (root / "val").is_dir() else root
@@ -157,7 +182,15 @@ def ytbb_robust(root: Path, name: str) -> FrameSets:
 
     Anchors must be rated good, not unsure or bad. Frames within ten of an anchor must be rated similar to it and
     without faults. The true classes of a set are those of its anchor.
+
+    Raises:
+        DataError: If a file is missing or has another form.
     """
+    with _in_form(root, name):
+        return _ytbb_robust(root, name)
+
+
+def _ytbb_robust(root: Path, name: str) -> FrameSets:
     classes = ClassMap(root)
     names: dict[str, str] = read_json(root, "ytbb_class_index.json")
     number_of = {label: int(number) for number, label in names.items()}

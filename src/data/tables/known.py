@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DataError
 from testbed.inputs import ENV_LMU_DATA
-from testbed.paths import lmu_data_root
+from testbed.paths import expanded, lmu_data_root
 
 if TYPE_CHECKING:
     from testbed.data.tables.source import TableSource
@@ -158,7 +158,7 @@ class QuestionTable:
         from testbed.data.tables.source import TableSource
 
         if self.name.endswith(".tsv"):
-            path = Path(self.name).expanduser()
+            path = expanded(self.name)
             return TableSource(path, tsv_reading=self.tsv_reading, required=self.required)
         path, known = find_table(self.name), known_tables().get(self.name)
         local = path.name == f"{self.name}_local.tsv"

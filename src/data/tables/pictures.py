@@ -104,6 +104,8 @@ def picture_file(folder: Path, name: str, what: str, most: int | None = MAX_PICT
         found = path.stat()
     except OSError as error:
         raise SampleError(f"{what}: {shortened(name, 200)} in {folder} cannot be read: {error.strerror}") from error
+    except ValueError as error:  # a null character, or half of a surrogate pair, which a list in JSON may have
+        raise SampleError(f"{what}: {shortened(name, 200)} is no name that a file can have: {error}") from error
     if not stat.S_ISREG(found.st_mode):
         raise SampleError(f"{what}: {path} is not a file")
     if most is not None and found.st_size > most:

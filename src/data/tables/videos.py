@@ -18,7 +18,7 @@ from testbed.data.video_frames import RENDERING, Frames, decoder, shown
 from testbed.errors import DataError, SampleError
 from testbed.identity import digest_bytes
 from testbed.inputs import ENV_LMU_DATA
-from testbed.paths import lmu_data_root
+from testbed.paths import expanded, lmu_data_root
 
 VIDEO, VIDEO_PATH, SUBTITLE_PATH = "video", "video_path", "subtitle_path"
 SUBTITLES = "subtitles"  # a column of rows: what is said while their frames are shown
@@ -153,7 +153,7 @@ class VideoTable:
         options: dict[str, Any] = {"tsv_reading": self.tsv_reading, "required": self.required}
         options["subtitles"] = self.subtitles
         if self.name.endswith(".tsv"):
-            return VideoSource(Path(self.name).expanduser(), self.frames, **options)
+            return VideoSource(expanded(self.name), self.frames, **options)
         root = lmu_data_root()
         places = [root / f"{self.name}.tsv", root / "videos" / self.name / f"{self.name}.tsv"]
         found = next((path for path in places if path.is_file()), None)

@@ -9,7 +9,7 @@ from testbed.data.libraries.remote_folder import RemoteFolder
 from testbed.data.webdataset.format import METADATA, NSHARDS, read_nshards, splits
 from testbed.errors import DataError, DefinitionError
 from testbed.inputs import ENV_DATA, is_url
-from testbed.paths import data_root_text, fill_root
+from testbed.paths import data_root_text, expanded, fill_root
 
 if TYPE_CHECKING:
     from testbed.data.webdataset.source import WebDataset
@@ -43,7 +43,7 @@ class WebDatasetFolder:
             DataError: If it is not found below the data root.
         """
         if self.root is not None:
-            return self.root if is_url(self.root) else Path(self.root).expanduser()
+            return self.root if is_url(self.root) else expanded(self.root)
         return find_webdataset(str(self.name))
 
     def spec(self) -> dict[str, Any]:

@@ -102,14 +102,14 @@ def _number(value: float) -> str:
 # How a word of a linear probe is written, the attribute, and how it is read.
 _PROBE_WORDS: tuple[tuple[Callable[[Any], str], str, re.Pattern[str]], ...] = (
     (str, "method", re.compile(r"lbfgs")),
-    (lambda value: f"k{value}", "shots", re.compile(r"k([1-9]\d*)")),
+    (lambda value: f"k{value}", "shots", re.compile(r"k([1-9]\d{0,8})")),
     (lambda value: f"train-{value}", "train", re.compile(r"train-([\w-]+)")),
     (lambda value: f"val-{value}", "validation", re.compile(r"val-([\w-]*[a-z_][\w-]*)")),
-    (lambda value: f"val{_number(value)}", "held_out", re.compile(r"val(\d+(?:\.\d+)?)")),
-    (lambda value: f"lr{_number(value)}", "lr", re.compile(r"lr(\d+(?:\.\d+)?(?:e-?\d+)?)")),
-    (lambda value: f"epochs{value}", "epochs", re.compile(r"epochs([1-9]\d*)")),
-    (lambda value: f"batch{value}", "batch_size", re.compile(r"batch([1-9]\d*)")),
-    (lambda value: f"seed{value}", "seed", re.compile(r"seed(\d+)")),
+    (lambda value: f"val{_number(value)}", "held_out", re.compile(r"val(\d{1,3}(?:\.\d{1,15})?)")),
+    (lambda value: f"lr{_number(value)}", "lr", re.compile(r"lr(\d{1,9}(?:\.\d{1,20})?(?:e-?\d{1,2})?)")),
+    (lambda value: f"epochs{value}", "epochs", re.compile(r"epochs([1-9]\d{0,8})")),
+    (lambda value: f"batch{value}", "batch_size", re.compile(r"batch([1-9]\d{0,8})")),
+    (lambda value: f"seed{value}", "seed", re.compile(r"seed(\d{1,18})")),
     (lambda value: "unnormalized", "normalize", re.compile(r"unnormalized")),
 )
 _READ: dict[str, Callable[[str], Any]] = {
@@ -130,7 +130,7 @@ _DEFAULTS: dict[str, Any] = {
     "recall": (1, 5, 10),
 }
 _LANGUAGE = re.compile(r"zeroshot\.([a-z]{2,3}(?:_[A-Z][a-z]{3})?)")
-_RECALL = re.compile(r"recall(\d+(?:-\d+)*)")
+_RECALL = re.compile(r"recall(\d{1,9}(?:-\d{1,9}){0,99})")
 
 
 def read_words(name: BenchmarkName, words: Sequence[str], dataset: BenchmarkDataset | None) -> BenchmarkName | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,10 @@ class ScoredName:
         return ".".join([self.of, *self.words]) + MARK + self.by
 
 
+# What was parsed of a name while the whole is: what stands before each of several ``@`` is asked for again and again.
+_parsed: ContextVar[dict[tuple[int, str], ScoredName | None] | None] = ContextVar("parsed", default=None)
+
+
 class ScoredSettings:
     """The scored settings of every setting with captions or answers and every model of a catalog."""
 
@@ -79,6 +84,18 @@ class ScoredSettings:
 
     def parse(self, name: str) -> ScoredName | None:
         """Parses a name; None if it is not such a name."""
+        known = _parsed.get()
+        if known is not None:
+            if (id(self), name) not in known:
+                known[id(self), name] = self._parse(name)
+            return known[id(self), name]
+        token = _parsed.set({})
+        try:
+            return self._parse(name)
+        finally:
+            _parsed.reset(token)
+
+    def _parse(self, name: str) -> ScoredName | None:
         for setting, scorer in self._cuts(name):
             judges = [each if each.startswith(LABELS) else self._models.canonical(each) for each in scorer.split(AND)]
             if None not in judges:

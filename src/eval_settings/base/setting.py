@@ -13,7 +13,7 @@ from testbed.errors import DataError, DefinitionError
 from testbed.eval_settings.base.metric import accuracy_topk
 from testbed.eval_settings.base.parts import Names, Perturbation, Prompts, Samples, Templates, check_different
 from testbed.inputs import ENV_DATA
-from testbed.paths import data_root
+from testbed.paths import data_root, expanded
 
 if TYPE_CHECKING:
     from testbed.data.source import ImageSource, Source
@@ -49,7 +49,7 @@ class StandardDataset:
         if name is not None and (Path(name).is_absolute() or ".." in Path(name).parts):
             raise DefinitionError(f"StandardDataset(name={name!r}): a name is a folder below the data root; use path=…")
         self.name = name
-        self.path = Path(path).expanduser() if path is not None else None
+        self.path = expanded(path) if path is not None else None
 
     def spec(self) -> dict[str, Any]:
         """Where the folder is."""

@@ -24,6 +24,7 @@ from testbed.models.base.folder_encoder import FolderEncoder, decoder, sentence_
 from testbed.models.base.hub_folder import HubFolder, trusted_by_user
 from testbed.models.sentence_transformers_models import MINILM, minilm_folder, source_of
 from testbed.models.transformers_clip import REPOSITORY
+from testbed.paths import expanded
 from testbed.registry.table import Source
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _folder(config: ClipCcConfig) -> str | None:
     if written is None:
         return None
     base = config.base_dir()
-    path = Path(written).expanduser()
+    path = expanded(written)
     candidates = dict.fromkeys([base.parent / path, base / path, config.path.parent / path])
     found = next((each for each in candidates if each.is_dir()), None)
     kind = _kind(config.decoder)

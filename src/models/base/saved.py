@@ -22,6 +22,7 @@ from testbed.models.base.transform import INTERPOLATIONS
 
 CONFIG = "config.json"
 ENTRIES = ("pretrained_cfg", "config", "args")
+LARGEST_SIDE = 1 << 20  # pixels
 CROP_PCT = 0.875  # timm's, where a configuration has none
 
 
@@ -80,7 +81,7 @@ def _config_file(path: Path, architecture: str) -> Mapping[str, Any] | None:
     """timm's configuration in a folder, if there is one of this architecture."""
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(config, dict) or config.get("architecture", architecture) != architecture:
         return None
@@ -123,19 +124,27 @@ def _preprocessing(options: Mapping[str, Any], what: str) -> Preprocessing:
 
 def _crop(options: Mapping[str, Any], what: str) -> int | None:
     size = options.get("val_crop_size") or options.get("input_size") or options.get("img_size")
-    sides = set(size[-2:]) if isinstance(size, list | tuple) else {size}
-    side = sides.pop() if len(sides) == 1 else 0
-    if size is None or (isinstance(side, int) and side > 0):
+    sides = list(size[-2:]) if isinstance(size, list | tuple) else [size]
+    side = sides[0] if sides and all(each == sides[0] for each in sides) else 0
+    if size is None or _is_side(side):
         return side or None
     raise WeightsError(f"{what} size {size!r}; expected one side of a square, or [3, side, side]")
 
 
+def _is_side(value: Any) -> bool:
+    """Whether a value is a number of pixels that the side of an image may have."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= LARGEST_SIDE
+
+
 def _resize(options: Mapping[str, Any], crop: int, what: str) -> int:
     """The shorter side after resizing: as given (torchvision), or from the share that is cropped (timm)."""
-    if options.get("val_resize_size"):
-        return int(options["val_resize_size"])
+    side = options.get("val_resize_size")
+    if side:
+        if not _is_side(side):
+            raise WeightsError(f"{what} val_resize_size {side!r}; expected a number of pixels")
+        return int(side)
     share = options.get("crop_pct") or CROP_PCT
-    if not isinstance(share, int | float) or not 0 < share <= 1:
+    if not isinstance(share, int | float) or not crop / LARGEST_SIDE <= share <= 1:
         raise WeightsError(f"{what} crop_pct {share!r}; expected a number above 0 and at most 1")
     return math.floor(crop / share)
 

@@ -8,13 +8,14 @@ transformers at that path; both have the names of the file. All others must be r
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.errors import DefinitionError
+from testbed.errors import DefinitionError, shortened
 from testbed.inputs import once_for_inputs
 from testbed.models.api import ApiModel
 from testbed.models.base.served import OPENAI
@@ -38,6 +39,13 @@ _GENERATION = {
     "system_prompt": "system",
 }
 _SERVICE = {"retry": "retries", "timeout": "timeout", "img_detail": "image_detail", "extra_body": "extra_body"}
+_TYPES: Mapping[tuple[type, ...], tuple[str, ...]] = {
+    (int,): ("max_tokens", "max_new_tokens", "top_k", "retry", "min_pixels", "max_pixels"),
+    (int, float): ("temperature", "top_p", "repetition_penalty", "presence_penalty", "timeout"),
+    (str,): ("system_prompt", "img_detail", "model", "api_base", "base_url", "model_path", "class"),
+    (dict,): ("extra_body",),
+}
+_WORDS: Mapping[type, str] = {int: "a whole number", float: "a number", str: "a text", dict: "an object"}
 _IGNORED = ("class", "model", "api_base", "base_url", "verbose", "wait", "img_size")
 _SECRETS = ("key", "api_key")
 _DATA = ("class", "dataset")
@@ -92,6 +100,7 @@ def register(path: Path, catalog: Catalog) -> None:
     """
     for name, given in read_config(path).models.items():
         if given and not catalog.contains_model(name):
+            _check_types(path, name, given)
             make = once_for_inputs(partial(_model, path, name, given))
             make()
             catalog.models.add_made(name, make, Source(str(path), 0))
@@ -105,6 +114,18 @@ def _set(path: Path, name: str, given: Mapping[str, Any]) -> str:
             " frames of videos"
         )
     return str(given.get("dataset", name))
+
+
+def _check_types(path: Path, name: str, given: Mapping[str, Any]) -> None:
+    """Checks that the options that are read have values of their types."""
+    for option, value in given.items():
+        kinds = next((kinds for kinds, options in _TYPES.items() if option in options), None)
+        wrong = kinds is not None and (not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds))
+        if value is not None and (wrong or value in (math.inf, -math.inf) or value != value):
+            raise DefinitionError(
+                f"{path}: the model {name!r} has {shortened(repr(value))[1:-1]} as {option!r}; expected"
+                f" {' or '.join(_WORDS[kind] for kind in kinds or ())}"
+            )
 
 
 def _model(path: Path, name: str, given: Mapping[str, Any]) -> ModelDefinition:

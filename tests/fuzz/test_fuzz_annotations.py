@@ -1,0 +1,452 @@
+"""Annotation files of data sets: captions, selections, predictions, references, subtitles, splits, lists of images."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fuzzing import damaged_file, damaged_json, damaged_lines, damaged_table, fuzzed, mangled, robust, trial
+from hypothesis import example, given
+from hypothesis import strategies as st
+from table_world import photo
+
+from testbed.data.formats import caption_files, caption_pairs, selection, selection_files
+from testbed.data.formats.annotations import checked_path, read_json, read_json_lines, text_lines
+from testbed.data.formats.image_lists import ListedImages
+from testbed.data.formats.predictions import read_predictions
+from testbed.data.formats.subtitles import read_srt, said_at
+from testbed.data.formats.text_records import read_text_records
+from testbed.data.sets import multilingual_captions, objectnet, openimages, video, voc
+from testbed.data.sets.clip_cc import reference_captions
+from testbed.data.sets.imagenet import with_real_labels
+from testbed.data.source import ImageSource
+from testbed.errors import DataError
+
+IMAGES = ("a.jpg", "b.jpg", "val2014/a.jpg", "val2014/b.jpg", "images/a.jpg", "images/b.jpg", "val2017/a.jpg")
+
+
+def with_images(folder: Path, *names: str) -> None:
+    for name in names or IMAGES:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(photo("coffee", 8))
+
+
+def use(source: ImageSource) -> None:
+    """Reads all of a small data set, as a run does."""
+    positions = list(range(len(source.ids)))
+    source.digests(positions)
+    for position in positions[:3]:
+        source.image(position)
+
+
+# Captions ---------------------------------------------------------------------------------------------------------
+
+COCO = {
+    "images": [{"id": 1, "file_name": "a.jpg"}, {"id": 2, "file_name": "b.jpg"}],
+    "annotations": [{"image_id": 1, "caption": "A dog."}, {"image_id": 2, "caption": "Two cats, asleep."}],
+}
+KARPATHY = {
+    "images": [
+        {"split": "test", "filename": "a.jpg", "filepath": "val2014", "sentences": [{"raw": "A dog."}]},
+        {"split": "val", "filename": "b.jpg", "sentences": [{"raw": "A cat."}, {"raw": "Asleep."}]},
+    ]
+}
+LIST = [{"image": "val2014/a.jpg", "caption": ["A dog.", "An animal."]}, {"image": "b.jpg", "caption": "A cat."}]
+
+
+@fuzzed()
+@given(
+    content=damaged_json(COCO, KARPATHY, LIST),
+    name=st.sampled_from(["coco_test_karpathy.json", "captions_val2014.json"]),
+)
+@example(content=b'{"images": [{"id": [1], "file_name": "a.jpg"}], "annotations": []}', name="captions_val2014.json")
+def test_coco_captions(content: bytes, name: str, tmp_path: Path) -> None:
+    with trial(tmp_path) as folder:
+        with_images(folder)
+        (folder / name).write_bytes(content)
+        use(caption_files.coco_captions(folder, name.removesuffix(".json") if "val" in name else "test"))
+
+
+ROWS = ('image,caption\na.jpg,A dog.\nb.jpg,"A cat, ""asleep""\nfor long"\n', "a.jpg#0\tA dog.\nb#1\tA cat.\n")
+
+
+@fuzzed()
+@given(content=damaged_file(*ROWS), name=st.sampled_from(["flickr30k_test_karpathy.txt", "flickr30k_cn_test.txt"]))
+def test_flickr_captions(content: bytes, name: str, tmp_path: Path) -> None:
+    with trial(tmp_path) as folder:
+        with_images(folder)
+        (folder / name).write_bytes(content)
+        use(caption_files.flickr_captions(folder, "test", "zh" if "cn" in name else "en", "flickr30k"))
+
+
+@fuzzed()
+@given(content=damaged_table(("image", "caption", "x"), ("a.jpg", "A dog.", "1"), ("images/b.jpg", "A, cat", "2")))
+def test_caption_pairs_in_csv(content: bytes, tmp_path: Path) -> None:
+    with trial(tmp_path) as folder:
+        with_images(folder)
+        (folder / "pairs.csv").write_bytes(content)
+        use(caption_pairs.caption_pairs(folder / "pairs.csv", "pairs"))
+
+
+@fuzzed()
+@given(
+    content=damaged_lines({"image": "a.jpg", "caption": "A dog."}, {"image": "b.jpg", "caption": "A cat.", "x": [1]})
+)
+def test_caption_pairs_in_lines(content: bytes, tmp_path: Path) -> None:
+    with trial(tmp_path) as folder:
+        with_images(folder)
+        (folder / "pairs.jsonl").write_bytes(content)
+        use(caption_pairs.caption_pairs(folder / "pairs.jsonl", "pairs"))
+
+
+@fuzzed()
+@given(
+    index=damaged_file("a.jpg\nb.jpg\n"), captions=damaged_file("Ein Hund.\nEine Katze.\n"),
+    made=damaged_json({"image_paths": ["/x/a.jpg", "b.jpg"], "annotations": ["Ein Hund.", "Eine Katze."]}),
+    by_lines=st.booleans(),
+)  # fmt: skip
+def test_captions_in_many_languages(index: bytes, captions: bytes, made: bytes, by_lines: bool, tmp_path: Path) -> None:
+    with trial(tmp_path) as folder:
+        with_images(folder)
+        if by_lines:
+            (folder / "test_image_names.txt").write_bytes(index)
+            (folder / "test_1kcaptions_de.txt").write_bytes(captions)
+        else:
+            (folder / "xtd10-de.json").write_bytes(made)
+        use(multilingual_captions.line_captions(folder, "de", "xtd10"))
+
+
+@fuzzed()
+@given(
+    content=damaged_lines(
+        {"image/key": "a", "image/locale": "de", "de": {"caption": ["Ein Hund."]}, "en": {"caption": ["A dog."]}},
+        {"image/key": "b", "image/locale": "en", "de": {"caption": ["Eine Katze.", "Ein Tier."]}},
+    )
+)
+def test_crossmodal_captions(content: bytes, tmp_path: Path) -> None:
+    with trial(tmp_path) as folder:
+        with_images(folder)
+        (folder / "captions.jsonl").write_bytes(content)
+        use(multilingual_captions.crossmodal_captions(folder, "de"))
+
+
+# Selections -------------------------------------------------------------------------------------------------------
+
+PAIRS = [
+    {"id": "x", "image": "a.jpg", "captions": ["A dog.", "A cat."], "answer": 0, "box": [0, 0, 4, 4]},
+    {"images": ["a.jpg", "b.jpg"], "captions": ["A dog.", "A cat."], "answer": [1, 0], "slices": {"kind": "s"}},
+    {"images": ["a.jpg", "b.jpg"], "captions": ["A dog.", "A cat.", "x"], "boxes": [[0, 0, 2.5, 3], [1, 1, 9, 9]]},
+]
+
+
+@fuzzed()
+@given(content=damaged_json(PAIRS), lines=damaged_lines(*PAIRS), by_lines=st.booleans())
+@example(content=b'[{"image": "a.jpg", "captions": ["A", "B"], "box": [0, 0, 5e8, 5e8]}]', lines=b"", by_lines=False)
+def test_own_pairs_in_json(content: bytes, lines: bytes, by_lines: bool, tmp_path: Path) -> None:
+    with trial(tmp_path) as folder:
+        with_images(folder)
+        (folder / f"pairs.json{'l' * by_lines}").write_bytes(lines if by_lines else content)
+        use(selection.own_pairs(folder, "own"))
+
+
+@fuzzed()
+@given(
+    content=damaged_table(
+        ("id", "image_0", "image_1", "caption_0", "caption_1", "answer", "kind"),
+        ("x", "a.jpg", "", "A dog.", "A cat.", "0", "s"), ("y", "a.jpg", "b.jpg", "A dog.", "A cat.", "1 0", "t"),
+        cells=("0 0", "5", "caption_" + "9" * 5000, "image_²", "caption_10"),
+    )
+)  # fmt: skip
+@example(content=b"image_0,caption_0,caption_%s\na.jpg,A,B\n" % (b"9" * 5000))
+def test_own_pairs_in_csv(content: bytes, tmp_path: Path) -> None:
+    with trial(tmp_path) as folder:
+        with_images(folder)
+        (folder / "pairs.csv").write_bytes(content)
+        use(selection.own_pairs(folder, "own"))
+
+
+SUGAR = {"0": {"filename": "a.jpg", "caption": "A dog.", "negative_caption": "A cat."}}
+WINOGROUND = {
+    "id": 0, "image_0": "a", "image_1": "b", "caption_0": "x y", "caption_1": "y x", "tag": "Object",
+    "num_main_preds": 1, "collapsed_tag": "Object", "secondary_tag": "",
+}  # fmt: skip
+ARO = [
+    {
+        "image_path": "a.jpg", "image_id": 1, "true_caption": "A on B", "false_caption": "B on A",
+        "relation_name": "on", "bbox_x": 0, "bbox_y": 0, "bbox_w": 4, "bbox_h": 4, "attributes": ["red", "blue"],
+    }
+]  # fmt: skip
+ORDER = [{"image": "a.jpg", "caption_options": ["A dog runs.", "Runs a dog."]}]
+VALSE = {
+    "x": {"image_file": "a.jpg", "dataset": "coco2017", "caption": "A.", "foil": "B.", "mturk": {"caption": 3}},
+}
+
+
+@pytest.mark.parametrize("side", ["x", "y", "w", "h"])
+@pytest.mark.parametrize("value", [10**30, 1e999, float("nan"), True, "1"])
+def test_a_crop_of_no_image_is_refused(side: str, value: Any, tmp_path: Path) -> None:
+    with_images(tmp_path)
+    (tmp_path / "visual_genome_relation.json").write_text(json.dumps([{**ARO[0], f"bbox_{side}": value}]))
+    with pytest.raises(DataError, match=f"'bbox_{side}' should be a number of pixels"):
+        selection_files.aro_visual_genome(tmp_path, "relation", "a")
+
+
+@pytest.mark.parametrize(
+    ("good", "place", "read"),
+    [
+        (SUGAR, "add_att.json", lambda folder: selection_files.sugar_crepe(folder, "add_att", "sugar")),
+        (ARO, "visual_genome_relation.json", lambda folder: selection_files.aro_visual_genome(folder, "relation", "a")),
+        (ORDER, "coco_order.json", lambda folder: selection_files.aro_order(folder, "coco", "aro")),
+        (VALSE, "existence.json", lambda folder: selection_files.valse(folder, "existence", "test", "valse")),
+    ],
+    ids=["sugar-crepe", "aro", "aro-order", "valse"],
+)
+@fuzzed()
+@given(data=st.data())
+def test_published_selections(
+    good: Any, place: str, read: Callable[[Path], Any], data: st.DataObject, tmp_path: Path
+) -> None:
+    content = data.draw(damaged_json(good))
+    with trial(tmp_path) as folder:
+        with_images(folder)
+        (folder / place).write_bytes(content)
+        use(read(folder))
+
+
+@fuzzed()
+@given(content=damaged_lines(WINOGROUND, {**WINOGROUND, "id": 1}))
+def test_winoground(content: bytes, tmp_path: Path) -> None:
+    with trial(tmp_path) as folder:
+        with_images(folder, "images/a.png", "images/b.png")
+        (folder / "examples.jsonl").write_bytes(content)
+        use(selection_files.winoground(folder))
+
+
+@fuzzed()
+@given(
+    content=damaged_table(
+        ("Question ID", "Type", "Statement"), ("1", "Color", "a red dog"), ("2", "Color", "a blue dog"), cells=("../1",)
+    )
+)
+def test_mmvp(content: bytes, tmp_path: Path) -> None:
+    with trial(tmp_path) as folder:
+        with_images(folder, "MLLM_VLM Images/Color/1.jpg", "MLLM_VLM Images/Color/2.jpg")
+        (folder / "Questions.csv").write_bytes(content)
+        use(selection_files.mmvp_vlm(folder))
+
+
+# Texts by id --------------------------------------------------------------------------------------------------------
+
+RECORDS = [{"id": "video_1", "summary": "A dog runs."}, {"id": 2, "caption": "A cat."}, {"id": "x", "text": None}]
+
+
+@fuzzed()
+@given(
+    content=st.one_of(damaged_json({"video_1": "A dog runs.", "2": None, "x": ""}, RECORDS), damaged_lines(*RECORDS))
+)
+def test_texts_by_id(content: bytes, tmp_path: Path) -> None:
+    with trial(tmp_path) as folder:
+        path = folder / "texts.json"
+        path.write_bytes(content)
+        for read in (
+            lambda: read_text_records(path, ("summary", "caption", "text")),
+            lambda: read_predictions(path).coverage(["video_001", "2", "X.mp4"]),
+            lambda: reference_captions(path, "texts").digests([0]),
+        ):
+            with robust(folder):
+                read()
+
+
+@fuzzed()
+@given(texts=st.dictionaries(st.text(min_size=1), st.text(), min_size=1, max_size=5))
+def test_texts_that_can_be_stored_are_read_as_they_were_written(texts: dict[str, str], tmp_path: Path) -> None:
+    with trial(tmp_path) as folder:
+        path = folder / "texts.jsonl"
+        path.write_text("\n".join(json.dumps({"id": key, "text": text}) for key, text in texts.items()))
+        assert read_text_records(path, ("text",)) == texts
+        path.write_text(json.dumps(texts, ensure_ascii=False, indent=1), encoding="utf-8")
+        if not ("id" in texts and "text" in texts):
+            assert read_text_records(path, ("text",)) == texts
+
+
+SRT = "1\n00:00:01,000 --> 00:00:04,5\n<b>Hello</b>\nyou\n\n2\n00:01:00.000 --> 01:00:02,000\nBye\n"
+
+
+@fuzzed()
+@given(text=mangled(SRT))
+@example(text="9" * 5000 + ":00:00,000 --> 00:00:01,000\nx")
+def test_subtitles(text: str) -> None:
+    with robust():
+        said_at(read_srt(text), [0, 1500, 60_000])
+
+
+@fuzzed()
+@given(content=damaged_lines({"x": [1, 2.5, "y"]}, [None, {"é": "日本語"}]))
+def test_json_and_its_lines(content: bytes, tmp_path: Path) -> None:
+    with trial(tmp_path) as folder:
+        path = folder / "x.json"
+        path.write_bytes(content)
+        for read in (read_json, read_json_lines):
+            with robust(folder):
+                read(path)
+
+
+@fuzzed()
+@given(lines=st.lists(st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]))))
+def test_lines_are_read_as_they_were_written(lines: list[str]) -> None:
+    assert text_lines("".join(f"{line}\n" for line in lines)) == lines
+    assert text_lines("".join(f"{line}\r\n" for line in lines)) == lines
+
+
+@fuzzed()
+@given(name=mangled("images/a.jpg", "../a.jpg", "a\\..\\b", "./a", "C:a", "//host/a"))
+def test_a_path_of_an_annotation_stays_below_its_folder(name: str) -> None:
+    with robust():
+        path = Path("/folder") / checked_path(name, "a file")
+        assert Path("/folder") in Path(*[part for part in path.parts if part != "."]).parents
+        assert ".." not in path.parts
+
+
+# Data sets --------------------------------------------------------------------------------------------------------
+
+XML = (
+    "<annotation><object><name>dog</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>5</xmax><ymax>6.0</ymax></bndbox>"
+    "</object><object><name>cat</name><bndbox><xmin>2</xmin><ymin>2</ymin><xmax>7</xmax><ymax>7</ymax></bndbox>"
+    "</object></annotation>",
+    '<!DOCTYPE a [<!ENTITY b "c">]><annotation>&b;</annotation>',
+)
+
+
+@fuzzed()
+@given(annotation=damaged_file(*XML), split=damaged_file("a\nb -1\n"), whole=st.booleans())
+def test_voc(annotation: bytes, split: bytes, whole: bool, tmp_path: Path) -> None:
+    with trial(tmp_path) as folder:
+        with_images(folder, "JPEGImages/a.jpg", "JPEGImages/b.jpg", "Annotations/x", "ImageSets/Main/x")
+        (folder / "ImageSets" / "Main" / "test.txt").write_bytes(split if whole else b"a\n")
+        for name in ("a", "b"):
+            (folder / "Annotations" / f"{name}.xml").write_bytes(XML[0].encode() if whole else annotation)
+        use((voc.VOCImages if whole else voc.VOCObjects)(folder, "voc", "test"))
+
+
+@fuzzed()
+@given(
+    classes=damaged_json({"0": "/m/a", "759": "/m/b"}),
+    labels=damaged_table(
+        ("ImageID", "Source", "LabelName", "Confidence"),
+        ("a", "x", "/m/a", "1"), ("b", "x", "/m/b", "1.0"), ("b", "x", "/m/c", "0"),
+    ),
+    indices=damaged_json({"indices": [0, 1]}),
+    damaged=st.integers(0, 2),
+)  # fmt: skip
+@example(classes=b"[Infinity]", labels=b"", indices=b"", damaged=0)
+@example(classes=b"[5]", labels=b"", indices=b"", damaged=0)
+@example(classes=b"", labels=b"ImageID,LabelName,Confidence\n\xff", indices=b"", damaged=1)
+def test_open_images(classes: bytes, labels: bytes, indices: bytes, damaged: int, tmp_path: Path) -> None:
+    with trial(tmp_path) as folder:
+        with_images(folder, "a.jpg", "b.jpg")
+        contents = [
+            b'{"0": "/m/a", "759": "/m/b"}',
+            b"ImageID,LabelName,Confidence\na,/m/a,1\nb,/m/b,1\n",
+            b'{"indices": [0, 1]}',
+        ]
+        contents[damaged] = (classes, labels, indices)[damaged]
+        for name, content in zip((openimages.CLASSES, openimages.LABELS, openimages.INDICES), contents, strict=True):
+            (folder / name).write_bytes(content)
+        use(openimages.OpenImages(folder, "openimages"))
+
+
+OBJECTNET: dict[str, Any] = {
+    "folder_to_objectnet_label.json": {"dogs": "Dog", "cats": "Cat"},
+    "objectnet_to_imagenet_1k.json": {"Dog": "pug; poodle", "Cat": "tabby"},
+    "pytorch_to_imagenet_2012_id.json": {"0": 0, "1": 1, "2": 2},
+}
+LINES = "pug\npoodle\ntabby\n"
+
+
+@fuzzed()
+@given(name=st.sampled_from(sorted(OBJECTNET)), data=st.data())
+def test_objectnet(name: str, data: st.DataObject, tmp_path: Path) -> None:
+    content = data.draw(damaged_json(OBJECTNET[name]))
+    lines = data.draw(st.one_of(st.just(LINES.encode()), damaged_file(LINES)))
+    with trial(tmp_path) as folder:
+        with_images(folder, "images/dogs/a.png", "images/cats/b.png", "mappings/x")
+        for each, good in OBJECTNET.items():
+            (folder / "mappings" / each).write_bytes(content if each == name else json.dumps(good).encode())
+        (folder / "mappings" / "imagenet_to_label_2012_v2").write_bytes(lines)
+        use(objectnet.ObjectNet(folder, "objectnet"))
+
+
+VID: dict[str, Any] = {
+    "rev_class_idx_map.json": {"0": [1, 2], "1": [3]},
+    "pmsets.json": {"val/v/1.JPEG": ["val/v/2.JPEG"]},
+    "labels.json": {"val/v/1.JPEG": [0], "val/v/2.JPEG": [0, 1]},
+}
+FRAME = "v_100/frame-12.jpg"
+YTBB: dict[str, Any] = {
+    "rev_class_idx_map.json": {"0": [1, 2], "1": [3]},
+    "ytbb_class_index.json": {"0": "dog", "1": "cat"},
+    "anchor_labels.json": {"labels": ["good", "dog"], "annotations": [{"key": f"/x/{FRAME}", "labels": [0, 1]}]},
+    "pmk_labels.json": {
+        "labels": ["similar", "bad-anchor"],
+        "annotations": [{"key": f"{FRAME},v_100/frame-13.jpg", "labels": [0]}],
+    },
+}
+ANCHORS = (("ytid", "time_ms", "label"), ("v", "100", "0"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("pmsets.json", "[]"), ("labels.json", '{"val/v/1.JPEG": [[1]]}'), ("labels.json", "[" * 100_000)],
+)
+def test_metadata_of_videos_in_another_form_are_refused(name: str, content: str, tmp_path: Path) -> None:
+    with_images(tmp_path, "val/v/1.JPEG", "val/v/2.JPEG")
+    for each, good in VID.items():
+        (tmp_path / each).write_text(content if each == name else json.dumps(good))
+    with pytest.raises(DataError, match=r"another form|not valid JSON"):
+        video.vid_robust(tmp_path, "vid")
+
+
+def test_no_frame_lies_outside_the_folder_of_a_data_set(tmp_path: Path) -> None:
+    with_images(tmp_path, "val/v/1.JPEG", "secret.JPEG")
+    metadata = {**VID, "pmsets.json": {"val/v/1.JPEG": ["../secret.JPEG"]}}
+    metadata["labels.json"] = {"val/v/1.JPEG": [0], "../secret.JPEG": [0]}
+    for each, good in metadata.items():
+        (tmp_path / each).write_text(json.dumps(good))
+    with pytest.raises(DataError, match="leaves the image folder"):
+        video.vid_robust(tmp_path, "vid")
+
+
+@fuzzed()
+@given(name=st.sampled_from(sorted(VID)), data=st.data())
+def test_vid_robust(name: str, data: st.DataObject, tmp_path: Path) -> None:
+    content = data.draw(damaged_json(VID[name]))
+    with trial(tmp_path) as folder:
+        with_images(folder, "val/v/1.JPEG", "val/v/2.JPEG")
+        for each, good in VID.items():
+            (folder / each).write_bytes(content if each == name else json.dumps(good).encode())
+        use(video.vid_robust(folder, "vid"))
+
+
+@fuzzed()
+@given(name=st.sampled_from([*sorted(YTBB), "anchors"]), data=st.data())
+def test_ytbb_robust(name: str, data: st.DataObject, tmp_path: Path) -> None:
+    content = data.draw(damaged_json(YTBB[name]) if name in YTBB else damaged_table(*ANCHORS))
+    with trial(tmp_path) as folder:
+        with_images(folder, f"val/{FRAME}", "val/v_100/frame-13.jpg")
+        for each, good in YTBB.items():
+            (folder / each).write_bytes(content if each == name else json.dumps(good).encode())
+        table = "".join(f"{','.join(row)}\n" for row in ANCHORS).encode()
+        path = folder / "ytbb_robustness_test_anchors_full.csv"
+        path.write_bytes(content if name == "anchors" else table)
+        use(video.ytbb_robust(folder, "ytbb"))
+
+
+@fuzzed()
+@given(name=mangled("val/n01440764/ILSVRC2012_val_00000293.JPEG", "x_1.png", "x_50001.png"))
+@example(name="x_²")
+def test_the_number_in_the_name_of_a_validation_image(name: str) -> None:
+    with robust():
+        with_real_labels(ListedImages(Path("/x"), "val", [name], [0], None))
