@@ -149,9 +149,8 @@ class SampleColumns(Sequence[SampleInfo]):
         self._groups = groups
         self._slices = slices
         self._width = len(digests[0]) if digests else 0
-        self._digests: bytes | Sequence[str] = digests
-        if all(len(each) == self._width and each.isascii() for each in digests):
-            self._digests = "".join(digests).encode("ascii")
+        even = all(len(each) == self._width and each.isascii() for each in digests)
+        self._digests: str | Sequence[str] = "".join(digests) if even else digests
 
     @classmethod
     def of(cls, samples: Iterable[SampleInfo]) -> SampleColumns:
@@ -186,10 +185,10 @@ class SampleColumns(Sequence[SampleInfo]):
             return [self[each] for each in range(*place.indices(len(self)))]
         place = range(len(self))[place]
         start = place * self._width
-        digest = self._digests[start : start + self._width] if isinstance(self._digests, bytes) else None
+        joined = isinstance(self._digests, str)
         return SampleInfo(
             self._ids[place],
-            digest.decode("ascii") if digest is not None else self._digests[place],
+            str(self._digests[start : start + self._width] if joined else self._digests[place]),
             self.targets[place],
             self._groups[place] if self._groups is not None else None,
             self._slices[place] if self._slices is not None else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from testbed.entities import DatasetInfo, SampleColumns, SampleInfo
 from testbed.errors import DataError
@@ -14,6 +14,7 @@ from testbed.identity import digest_bytes
 if TYPE_CHECKING:
     from PIL import Image
 
+T = TypeVar("T")
 _PART = 1000  # samples
 
 
@@ -47,14 +48,18 @@ class Source(ABC):
 
     def describe_samples(self, positions: Sequence[int]) -> DatasetInfo:
         """The samples at these positions, in order, with a fingerprint of ids, content and targets."""
-        chosen = None if positions == range(len(self)) else positions
-        ids, targets, groups, slices = (
-            column if chosen is None or column is None else [column[position] for position in chosen]
-            for column in (self.ids, self.targets, self.groups, self.slices)
+        everything = positions == range(len(self))
+
+        def chosen(column: Sequence[T]) -> Sequence[T]:
+            return column if everything else [column[position] for position in positions]
+
+        samples = SampleColumns(
+            chosen(self.ids),
+            self.digests(positions),
+            chosen(self.targets),
+            chosen(self.groups) if self.groups is not None else None,
+            chosen(self.slices) if self.slices is not None else None,
         )
-        assert ids is not None
-        assert targets is not None
-        samples = SampleColumns(ids, self.digests(positions), targets, groups, slices)
         return dataset_of(self.name, samples, self.class_names)
 
 

@@ -38,7 +38,7 @@ def settle(network: Any, options: LoadOptions, *compiled: str) -> Any:
     for parameter in network.parameters():
         parameter.requires_grad_(False)
     if options.channels_last:
-        network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        network.to(memory_format=torch.channels_last)
     if options.compile and not compiled:
         network.compile()
     for method in compiled if options.compile else ():
