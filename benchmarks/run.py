@@ -3,7 +3,8 @@
     python benchmarks/run.py [--only store --only runner] [--write]
 
 Each line is the median of pairs, taken in turn: testbed's time over the other's. ``--write`` puts the table into
-docs/benchmarks.md. What needs more (a peer in an environment of its own, a GPU) is run by itself; see README.md.
+docs/benchmarks.md. What needs more (a peer in an environment of its own, a GPU), or is compared with
+nothing, is run by itself; see README.md.
 """
 
 from __future__ import annotations
