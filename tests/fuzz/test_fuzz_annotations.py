@@ -247,6 +247,8 @@ RECORDS = [{"id": "video_1", "summary": "A dog runs."}, {"id": 2, "caption": "A 
 @given(
     content=st.one_of(damaged_json({"video_1": "A dog runs.", "2": None, "x": ""}, RECORDS), damaged_lines(*RECORDS))
 )
+@example(content=b"[" * 100_000)
+@example(content=b'{"id": ' + b"9" * 5000 + b"}")
 def test_texts_by_id(content: bytes, tmp_path: Path) -> None:
     with trial(tmp_path) as folder:
         path = folder / "texts.json"
@@ -285,6 +287,7 @@ def test_subtitles(text: str) -> None:
 
 @fuzzed()
 @given(content=damaged_lines({"x": [1, 2.5, "y"]}, [None, {"é": "日本語"}]))
+@example(content=b'{"a":' * 100_000)
 def test_json_and_its_lines(content: bytes, tmp_path: Path) -> None:
     with trial(tmp_path) as folder:
         path = folder / "x.json"

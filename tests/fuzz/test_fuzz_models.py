@@ -56,7 +56,7 @@ def test_files_of_prompts(names: bytes, templates: bytes, key: str, tmp_path: Pa
                 assert all(isinstance(each, str) for each in prompts.class_names(key, own=True) or ())
         given_templates = prompts.templates_file(folder / "templates.json")
         with using(Inputs(templates=str(given_templates))):
-            assert prompts.templates(key, classes=["a dog", "a cat"])
+            prompts.templates(key, classes=["a dog", "a cat"])
 
 
 @fuzzed()
