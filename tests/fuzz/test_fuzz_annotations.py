@@ -185,6 +185,16 @@ VALSE = {
 }
 
 
+def test_a_name_longer_than_any_file_has_is_a_missing_image(tmp_path: Path) -> None:
+    with_images(tmp_path)
+    (tmp_path / "coco_order.json").write_text(json.dumps([{**ORDER[0], "image": "a" * 5000}]))
+    (tmp_path / "existence.json").write_text(json.dumps({"x": {**VALSE["x"], "image_file": "a" * 5000}}))
+    with pytest.raises(DataError, match="1 of 1 images are missing"):
+        selection_files.aro_order(tmp_path, "coco", "aro")
+    with pytest.raises(DataError, match="1 of 1 images are missing"):
+        selection_files.valse(tmp_path, "existence", "test", "valse")
+
+
 @pytest.mark.parametrize("side", ["x", "y", "w", "h"])
 @pytest.mark.parametrize("value", [10**30, 1e999, float("nan"), True, "1"])
 def test_a_crop_of_no_image_is_refused(side: str, value: Any, tmp_path: Path) -> None:
