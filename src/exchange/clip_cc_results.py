@@ -127,6 +127,8 @@ def _cell(file: Path, content: Mapping[str, Any]) -> ImportedCell:
             value = _cosine(found["mean"], f"{file}, {'.'.join(place)}.mean")
             n = count if isinstance(count, int) and 0 < count < _MOST else None
             metrics.append(Metric(name + suffix, value, n, _stderr(found.get("std"), n), published=str(found["mean"])))
+    if not metrics:
+        raise StoreError(f"{file} has no mean of any similarity; a summary of CLIP-CC-Bench has one of each")
     return imported_cell(named(str(content["model_name"]), str(file)), _setting(decoder, file), metrics)
 
 

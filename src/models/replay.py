@@ -10,6 +10,7 @@ VLMEvalKit's files of answers (xlsx, tsv, json; see `testbed.data.tables.answers
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,8 +134,8 @@ def path_of(name: str) -> Path:
     given = name.removeprefix(PREFIX)
     if is_path(given):
         path = expanded(given)
-        if not path.is_file():
-            fault = "is a folder" if path.is_dir() else f"does not exist{_near(path.stem, path.parent)}"
+        if not os.path.isfile(path):
+            fault = "is a folder" if os.path.isdir(path) else f"does not exist{_near(path.stem, path.parent)}"
             raise WeightsError(f"{name}: the file of predictions {path.absolute()} {fault}")
         return path
     folder = predictions_root()
@@ -144,7 +145,7 @@ def path_of(name: str) -> Path:
             f" DIR/{given}.json has them, or write {PREFIX}/path/to/{given}.json"
         )
     for suffix in SUFFIXES:
-        if (folder / f"{given}{suffix}").is_file():
+        if os.path.isfile(folder / f"{given}{suffix}"):
             return folder / f"{given}{suffix}"
     there = ", ".join(sorted(path.stem for path in _files(folder))[:12]) or "no .json file"
     near = _near(given, folder)

@@ -89,6 +89,7 @@ def store_in(folder: Path, template: Path) -> Store:
 @given(content=st.one_of(damaged_tables, damaged_records), table=st.booleans(), types=damaged_table(*TYPES))
 @example(content=json.dumps({**SUMMARY, "coarse_grained_stats": {"mean": 10**400}}).encode(), table=False, types=b"")
 @example(content=json.dumps({**SUMMARY, "successful_evaluations": 10**400}).encode(), table=False, types=b"")
+@example(content=json.dumps({**FIRST, "metrics": {"coarse_similarity": 1}}).encode(), table=False, types=b"")
 def test_imports(content: bytes, table: bool, types: bytes, tmp_path: Path, sqlite_template: Path) -> None:
     with trial(tmp_path, sqlite_template.parent) as folder, store_in(folder, sqlite_template) as store:
         path = folder / ("table.csv" if table else "record.json")

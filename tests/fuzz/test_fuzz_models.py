@@ -126,6 +126,12 @@ DB = (
 ).split()
 
 
+@pytest.fixture(scope="module")
+def _loaded() -> None:
+    registry.load()
+    registry.models.names()  # which asks the libraries, in processes of their own
+
+
 @st.composite
 def command_lines(draw: st.DrawFn, words: list[str]) -> list[str]:
     """Some options with their words, in any order; some of the words are odd."""
@@ -150,19 +156,19 @@ def check(command: Any, words: list[str]) -> None:
     assert "Traceback" not in done.output
 
 
+@pytest.mark.usefixtures("_loaded")
 @fuzzed(2)
 @given(words=command_lines(EVAL))
 def test_eval(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    registry.load()
     monkeypatch.chdir(tmp_path)
     with only_within(tmp_path, TORCHS):
         check(eval_command.command, [*words, "--dry-run", "--db-url", str(tmp_path / "x.db")])
 
 
+@pytest.mark.usefixtures("_loaded")
 @fuzzed(2)
 @given(words=command_lines(DB))
 def test_db(words: list[str], tmp_path: Path, sqlite_template: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    registry.load()
     with trial(tmp_path, sqlite_template.parent, TORCHS) as folder:
         monkeypatch.chdir(folder)
         shutil.copy(sqlite_template, folder / "x.db")

@@ -18,9 +18,11 @@ from testbed.console.called import as_called
 from testbed.console.options import spread, with_dashes
 from testbed.db.names import check_name, matching_names
 from testbed.db.urls import display_url, full_url, resolve_url
+from testbed.errors import WeightsError
 from testbed.eval_settings.base.benchmark_names import BenchmarkName
 from testbed.eval_settings.base.clip_benchmark_names import place_of, setting_of
 from testbed.models.api import checked_url
+from testbed.models.replay import path_of
 from testbed.paths import safe_name
 from testbed.registry import registry
 from testbed.registry.folders import settings_of_folders
@@ -96,6 +98,12 @@ def test_settings(name: str, tmp_path: Path) -> None:
         setting_of(place)
     with robust(tmp_path):
         registry.eval_settings.explain(name)
+
+
+@pytest.mark.parametrize("name", ["/x/" + "a" * 5000 + ".json", "~nobody-here/x.json"])
+def test_predictions_that_are_not_there(name: str, tmp_path: Path) -> None:
+    with pytest.raises(WeightsError, match="does not exist"):
+        path_of(f"replay:{name}")
 
 
 @fuzzed(2)

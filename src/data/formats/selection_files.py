@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -163,7 +164,7 @@ def _present(root: Path, image: str) -> str:
     """An image's path below a folder, where the subfolder may be missing or have another name."""
     name = PurePosixPath(image).name
     for candidate in (image, name, f"Images/{name}", f"images/{name}", f"flickr30k-images/{name}"):
-        if (root / candidate).is_file():
+        if os.path.isfile(root / candidate):
             return candidate
     return image
 
@@ -197,7 +198,7 @@ def valse(root: Path, instrument: str, split: str, name: str) -> CaptionSelectio
 def _valse_image(root: Path, dataset: str, image: str) -> str:
     folders = (dataset, *_VALSE_FOLDERS.get(dataset, ()), "images")
     places = [f"{folder}/{image}" for folder in folders]
-    return next((place for place in places if (root / place).is_file()), places[0])
+    return next((place for place in places if os.path.isfile(root / place)), places[0])
 
 
 def mmvp_vlm(root: Path, name: str = "mmvp_vlm") -> CaptionSelection:

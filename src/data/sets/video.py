@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,7 +62,7 @@ class FrameSets(ImageSource):
             raise DataError(f"data set {name!r}: its metadata assign a frame to several sets")
         for frame in self.ids:
             checked_path(frame, f"data set {name!r}: its metadata")
-        missing = [frame for frame in self.ids if not (root / frame).is_file()]
+        missing = [frame for frame in self.ids if not os.path.isfile(root / frame)]
         if missing:
             raise DataError(
                 f"data set {name!r}: {len(missing):,} of the {len(self.ids):,} frames that its metadata name are"

@@ -273,7 +273,7 @@ def open_checkpoint(path: Path, content: bool = True) -> Any:
 
     import torch
 
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise WeightsError(f"the checkpoint {path} does not exist")
     place = "cpu" if content else "meta"
     try:
