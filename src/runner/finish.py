@@ -18,6 +18,9 @@ log = logging.getLogger("testbed")
 
 # Two metrics are equal up to this relative difference: releases of libraries sum in another order.
 SAME_METRIC = 1e-6
+# Two scores of a sample are also equal up to this difference: a cosine near 0 of float32 embeddings that another
+# processor computed differs by more than their relative difference.
+SAME_SCORE = 1e-6
 
 
 def finish(store: Store, catalog: Catalog, evaluation_id: int, before: Callable[[], None] = lambda: None) -> str | None:
@@ -138,6 +141,10 @@ def _differing_scores(before: dict[tuple[str, str], Any], now: Sequence[Score]) 
         if (scorer, name) not in before.keys() & new.keys()
         or before[scorer, name].shape != new[scorer, name].shape
         or not np.allclose(
-            before[scorer, name].astype(np.float64), new[scorer, name], rtol=SAME_METRIC, atol=1e-9, equal_nan=True
+            before[scorer, name].astype(np.float64),
+            new[scorer, name],
+            rtol=SAME_METRIC,
+            atol=SAME_SCORE,
+            equal_nan=True,
         )
     ]

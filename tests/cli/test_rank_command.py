@@ -182,4 +182,4 @@ def test_more_models_take_no_more_queries(store):
         asked.clear()
         assert len(ranking(store, ["val"], [], "top1").rows) == len(ACCURACIES) + len(models)
         counts.append(len(asked))
-    assert counts[0] == counts[1]
+    assert counts[1] <= counts[0]

@@ -28,7 +28,7 @@ def test_where_the_references_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         setting.dataset.open()
     below = references(tmp_path / "clip-cc-bench" / "ground_truth" / "clip_cc_dataset.json")
     source = setting.dataset.open()
-    assert setting.samples.positions(source) == [0]
+    assert list(setting.samples.positions(source)) == [0]
     assert (source.name, source.ids) == ("clip-cc-bench", ["v1"])
     assert setting.dataset.spec() == {"references": str(below)}
     own = references(tmp_path / "own.json")

@@ -65,7 +65,9 @@ class Samples:
         positions = self._of(source)
         if limit is not None and limit < len(positions):
             positions = [positions[index * len(positions) // limit] for index in range(limit)]
-        return list(dict.fromkeys(positions)) if self.distinct else positions
+        if isinstance(positions, range):  # which a list of 50,000 numbers would outweigh
+            return positions
+        return list(dict.fromkeys(positions)) if self.distinct else list(positions)
 
     def _of(self, source: Source) -> Sequence[int]:
         if self.subset is not None:
