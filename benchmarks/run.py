@@ -49,7 +49,9 @@ ALL = {
     "runner": Benchmark(
         ["bench_runner.py", "--images", "200", "--repeats", "3"], "the loop that one would write", (1.05, None, 1.0)
     ),
-    "pass": Benchmark(["bench_pass.py", "--images", "24", "--repeats", "2"], "the time in the network and in corruptions", (1.11,)),
+    "pass": Benchmark(
+        ["bench_pass.py", "--images", "24", "--repeats", "2"], "the time in the network and in corruptions", (1.11,)
+    ),
     "processes": Benchmark(["bench_processes.py", "--repeats", "2"], "one process", (0.56,)),
     "derived": Benchmark(["bench_derived.py"], "running it; reading the logits", (0.02, 2.0)),
     "store": Benchmark(["bench_store.py", "--repeats", "5"], "`.npy` files, flushed", (4.0, 2.0)),
