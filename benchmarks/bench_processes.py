@@ -17,6 +17,19 @@ from bench_runner import photos
 from paired import compare, machine
 
 EVAL = Path(__file__).resolve().parent.parent / "eval.py"
+PLUGIN = """
+import torch
+from torchvision import models
+from testbed.models.model_base import Model, StandardTransform
+from testbed.registry import registry
+
+def network():
+    torch.manual_seed(0)
+    return models.resnet18(num_classes=10)
+
+transform = StandardTransform(256, 224)
+registry.add_model(Model(name="bench", transform=transform, classifier_loader=network, eval_batch_size=32))
+"""
 
 
 @click.command()
@@ -29,13 +42,15 @@ def main(images: int, repeats: int) -> None:
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
         photos(root / "photos", images)
+        (root / "plugin.py").write_text(PLUGIN, encoding="utf-8")
         environment = {**os.environ, "TESTBED_CACHE": str(root / "cache"), "OMP_NUM_THREADS": "1"}
 
         def evaluate(processes: int) -> None:
-            words = [sys.executable, str(EVAL), "--models", "resnet18", "--random-weights"]
+            words = [sys.executable, str(EVAL), "--models", "bench", "--plugin", str(root / "plugin.py")]
             words += ["--eval-settings", str(root / "photos"), "--cpu-processes", str(processes), "--workers", "0"]
             words += ["--db-url", str(root / f"{next(numbers)}.db")]
-            subprocess.run(words, env=environment, check=True, capture_output=True)
+            done = subprocess.run(words, env=environment, check=True, capture_output=True, text=True)
+            assert "1 complete" in done.stdout, done.stdout
 
         compare(f"{images} photos, ResNet-18, 2 processes", lambda: evaluate(2), lambda: evaluate(1), repeats)
 
