@@ -118,7 +118,7 @@ POSITIVE = click.IntRange(min=1)
 @click.option(
     "--store-dtype",
     type=click.Choice(["float16"]),
-    help="Store logits and embeddings rounded to 3 digits, at half the size, as evaluations of their own.",
+    help="Store logits and embeddings rounded to 3 digits, at half the size, as separate evaluations.",
 )
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Seed for perturbations, sampling and random weights."

@@ -67,9 +67,13 @@ _OPTIONS = (
     click.option(
         "--compile",
         is_flag=True,
-        help="Compile image and text networks with torch.compile: minutes at first, then faster on most GPUs.",
+        help="Compile image and text networks with torch.compile: slow to start, then faster.",
     ),
-    click.option("--channels-last", is_flag=True, help="Keep images in the channels_last layout: often faster."),
+    click.option(
+        "--channels-last",
+        is_flag=True,
+        help="Keep images and weights in the channels_last layout, which speeds up convolutions.",
+    ),
     click.option(
         "--decoded-cache",
         type=Bytes(),

@@ -20,7 +20,7 @@ from testbed.data.decoded import DecodedImages
 from testbed.data.reader import Batch, ByName, CpuPerturbation, Item, Reader, collate, portable
 from testbed.data.source import ImageSource
 from testbed.entities import Chunk
-from testbed.errors import RunError
+from testbed.errors import RunError, StoreError
 from testbed.graph.nodes import Given
 from testbed.graph.passes import Pass, PassCell, Shard
 from testbed.inputs import active, using
@@ -161,6 +161,8 @@ class ImageKernel(Kernel):
                     if iterator is None:
                         iterator = iter(loader)  # starts the data workers
                     batch = next(iterator, None)
+            except StoreError:  # of the run, which was asked for the next shard
+                raise
             except Exception as error:
                 if workers and _FROM_DATA_WORKER not in str(error):  # one was killed, maybe by the system
                     raise DataWorkerLostError(reason_of(error)) from error
