@@ -288,7 +288,7 @@ def test_words_globs_keys_facets_and_pins_choose_what_is_shown(page):
     page.wait_for_selector("tr.pinned")
     page.locator("#box-find").first.fill("vgg19")
     page.locator("#box-find").first.press("Enter")
-    page.wait_for_function("document.querySelectorAll('#board tbody tr').length === 2")
+    page.wait_for_function("() => document.querySelectorAll('#board tbody tr').length === 2")
     assert models_shown(page) == ["more3", "vgg19"]
     page.get_by_role("link", name="Plot", exact=True).click()
     page.wait_for_selector("canvas")
