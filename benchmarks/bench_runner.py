@@ -1,6 +1,6 @@
 """The runner against the loop that one would write without it: read, decode, resize, run, keep the logits.
 
-    python benchmarks/bench_runner.py [--images 400] [--repeats 5]
+    python benchmarks/bench_runner.py [--images 400] [--repeats 5] [--network vit_b_32] [--one]
 
 Both read the same image folder with torchvision's transforms and run the same untrained network in this process,
 without data workers. Ours also plans, looks up the data's digests, stores logits with checksums in SQLite, and scores.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from testbed.runner.run import run
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 BATCH = 32
+NETWORKS = {"resnet18": "ResNet-18", "vit_b_32": "ViT-B/32"}
 CACHE = 10**9  # bytes; the first call, which is not counted, fills it
 BRIGHTNESSES = (1.0, 0.9, 0.8, 0.7, 0.6)
 
@@ -49,15 +51,15 @@ def photos(root: Path, number: int) -> Path:
     return root
 
 
-def network() -> Any:
-    """An untrained ResNet-18, always the same one."""
+def network(kind: str = "resnet18") -> Any:
+    """An untrained network of torchvision, always the same one."""
     torch.manual_seed(0)
-    return models.resnet18(num_classes=10).eval()
+    return models.get_model(kind, num_classes=10).eval()
 
 
-def bare(folder: Path, out: Path, brightnesses: tuple[float, ...]) -> None:
+def bare(folder: Path, out: Path, brightnesses: tuple[float, ...], kind: str) -> None:
     """A loop for each setting."""
-    model = network()
+    model = network(kind)
     transform = transforms.Compose([transforms.Resize(256), transforms.CenterCrop(224), transforms.ToTensor()])
     normalize = transforms.Normalize(MEAN, STD)
     loader = torch.utils.data.DataLoader(datasets.ImageFolder(str(folder), transform), batch_size=BATCH)
@@ -77,14 +79,14 @@ def darken(images: torch.Tensor, brightness: float) -> torch.Tensor:
     return images * brightness
 
 
-def register(folder: Path, number: int) -> list[str]:
+def register(folder: Path, number: int, kind: str = "resnet18") -> list[str]:
     """The same network and settings as definitions."""
     registry.add_model(
         Model(
-            name="bench-resnet18",
+            name=f"bench-{kind}",
             transform=StandardTransform(256, 224),
             normalization=StandardNormalization(MEAN, STD),
-            classifier_loader=network,
+            classifier_loader=partial(network, kind),
             eval_batch_size=BATCH,
         )
     )
@@ -105,29 +107,37 @@ def register(folder: Path, number: int) -> list[str]:
 @click.command()
 @click.option("--images", default=400, show_default=True)
 @click.option("--repeats", default=5, show_default=True)
-def main(images: int, repeats: int) -> None:
+@click.option("--network", "kind", type=click.Choice(sorted(NETWORKS)), default="resnet18", show_default=True)
+@click.option("--one", is_flag=True, help="One setting only.")
+def main(images: int, repeats: int, kind: str, one: bool) -> None:
     """Prints the ratios for one setting, for five that share a pass, and for one whose images are decoded already."""
     click.echo(machine())
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
         os.environ["TESTBED_CACHE"] = str(root / "cache")
         folder = photos(root / "photos", images)
-        names = register(folder, images)
+        names = register(folder, images, kind)
         numbers = count()
 
-        def ours(chosen: list[str], decoded_cache: int = 0) -> None:
+        def ours(several: int, decoded_cache: int = 0) -> None:
             url = str(root / f"{next(numbers)}.db")
             options = RunOptions(db_url=url, executor="inline", data_workers=0, decoded_cache=decoded_cache)
-            report = run(registry, options, ["bench-resnet18"], chosen, SilentProgress())
+            report = run(registry, options, [f"bench-{kind}"], names[:several], SilentProgress())
             assert report.ok, report.outcomes
 
-        for several in (1, len(names)):
-            what = f"{images} photos, ResNet-18, {several} setting{'s' if several > 1 else ''}"
+        def compared(several: int, more: str = "", decoded_cache: int = 0) -> None:
+            what = f"{images} photos, {NETWORKS[kind]}, {several} setting{'s' if several > 1 else ''}{more}"
             compare(
-                what, lambda n=several: ours(names[:n]), lambda n=several: bare(folder, root, BRIGHTNESSES[:n]), repeats
+                what,
+                lambda: ours(several, decoded_cache),
+                lambda: bare(folder, root, BRIGHTNESSES[:several], kind),
+                repeats,
             )
-        with_cache = f"{images} photos, ResNet-18, 1 setting, decoded images cached"
-        compare(with_cache, lambda: ours(names[:1], CACHE), lambda: bare(folder, root, BRIGHTNESSES[:1]), repeats)
+
+        compared(1)
+        if not one:
+            compared(len(names))
+            compared(1, ", decoded images cached", CACHE)
 
 
 if __name__ == "__main__":

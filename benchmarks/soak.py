@@ -38,6 +38,7 @@ EVAL = ROOT / "eval.py"
 WORLD = Path(__file__).parent / "soak_world.py"
 COUNT, MODELS, SETTINGS = 2048, ("soak-a", "soak-b", "soak-c"), ("soak", "soak-dark", "soak-half")
 END_SECONDS = 5.0  # after which no process may be left
+STARTING = 0.1  # how often a kill does not wait until something was computed since the last; else most hit a start
 GAVE_UP = re.compile(r"all workers ended before the work was done|the worker died \d+ times|no worker process can be")
 NOISE = re.compile(r"^\s|^Traceback|^KeyError: '/mp-|resource_tracker")  # of a killed tracker of multiprocessing
 
@@ -257,8 +258,8 @@ def kills(kills: int, runs: int, server: str | None, ray: bool, pause: float, se
                     while len(drivers) < runs:
                         drivers.append(one.start(list(MODELS), list(SETTINGS)))
                     time.sleep(draw.uniform(0.2, pause))
-                    if killed.total() == kills or (ray and one.images() <= computed):
-                        continue  # on Ray, all would be killed while they start, which takes long
+                    if killed.total() == kills or (one.images() <= computed and draw.random() > STARTING):
+                        continue
                     if victims := one.processes():
                         computed, victim = one.images(), draw.choice(victims)
                         with contextlib.suppress(OSError):

@@ -35,10 +35,16 @@ def evaluate(
     workers: int | None = None,
     cpu_processes: int | None = None,
     dtype: str = "float32",
+    store_dtype: str | None = None,
     seed: int = 0,
     random_weights: bool = False,
     override: bool = False,
     executor: str = "processes",
+    ray_address: str | None = None,
+    compile: bool = False,
+    channels_last: bool = False,
+    decoded_cache: int = 0,
+    profile: bool = False,
     image_size: int | tuple[int, int] | None = None,
     mean: tuple[float, float, float] | None = None,
     std: tuple[float, float, float] | None = None,
@@ -64,11 +70,17 @@ def evaluate(
         workers: Data-loading processes for each evaluation process.
         cpu_processes: Evaluation processes on the CPU.
         dtype: ``"float32"``, ``"bfloat16"`` or ``"float16"``.
+        store_dtype: ``"float16"`` stores outputs computed in float32 at half the size.
         seed: Of perturbations, sampling and random weights.
         random_weights: Whether to build untrained architectures.
         override: Whether to run stored cells again.
-        executor: ``"processes"``, ``"inline"``, or an installed one. Definitions that only this program knows are
-            computed in this process in any case.
+        executor: ``"processes"``, ``"inline"``, ``"ray"``, or an installed one. Definitions that only this program
+            knows are computed in this process in any case.
+        ray_address: The Ray cluster, such as ``"10.0.0.1:6379"``. Default: this machine's, else a new one.
+        compile: Whether to compile networks by torch.compile.
+        channels_last: Whether to keep images and weights in the channels_last layout.
+        decoded_cache: Bytes of disk for decoded and transformed images; 0 for none.
+        profile: Whether to measure where time goes; ``db.py --print-eval MODEL SETTING --profile`` prints it.
         image_size: For checkpoints: side of the crop, or (side after resizing, side of the crop), pixels.
         mean: For checkpoints: of the channels, in [0, 1].
         std: For checkpoints: of the channels, in (0, 1].
@@ -100,10 +112,16 @@ def evaluate(
         data_workers=workers,
         cpu_processes=cpu_processes,
         dtype=dtype,
+        store_dtype=store_dtype,
         seed=seed,
         random_weights=random_weights,
         override=override,
         executor=executor,
+        ray_address=ray_address,
+        compile=compile,
+        channels_last=channels_last,
+        decoded_cache=decoded_cache,
+        profile=profile,
     )
     with using(inputs):
         registry.load(options.plugins)

@@ -55,6 +55,7 @@ def _with_full_path(word: str) -> str:
     " apart, not only the reported one.",
 )
 @click.option("--show-prompts", is_flag=True, help="With --print-eval: also the class names and prompt templates.")
+@click.option("--profile", is_flag=True, help="With --print-eval: also what eval.py --profile measured.")
 @click.option(
     "--why",
     nargs=2,
@@ -227,6 +228,7 @@ def _print_eval(given: dict[str, Any]) -> int:
     return print_evaluation(
         *(given["db_url"], model, setting, given["everything"], given["slices"]),
         show_prompts=given["show_prompts"],
+        profile=given["profile"],
         as_json=given["as_json"],
     )
 

@@ -55,7 +55,7 @@ def print_report(
     _print_uncovered(results)
     _print_disagreements(report)
     print_checks(report.checks)
-    print_times(report.times)
+    print_times([each for _, each in sorted(report.times.items())])
     _print_summary(report, override, where)
 
 

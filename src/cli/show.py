@@ -25,6 +25,7 @@ def print_evaluation(
     everything: bool,
     slices: bool,
     show_prompts: bool,
+    profile: bool,
     as_json: bool,
 ) -> int:
     """Prints every metric of a model on a setting.
@@ -36,6 +37,7 @@ def print_evaluation(
         everything: Whether to print all evaluations of the cell rather than the reported one.
         slices: Whether to print the metrics of slices too; JSON always includes them.
         show_prompts: Whether to print class names and templates; with JSON, they are printed instead of the metrics.
+        profile: Whether to print what ``eval.py --profile`` measured; with JSON, instead of the metrics.
         as_json: Whether to print JSON.
 
     Raises:
@@ -50,6 +52,9 @@ def print_evaluation(
     about = _labels_and_prompts(db_url, cells) if everything or show_prompts else {}
     if as_json and show_prompts:
         print_json([_prompts_as_object(cell.evaluation, *about[cell.evaluation.id]) for cell in shown])
+        return 0
+    if as_json and profile:
+        print_json([_names(cell.evaluation) | {"times": _times(cell.evaluation)} for cell in shown])
         return 0
     if as_json:
         print_json(
@@ -71,6 +76,8 @@ def print_evaluation(
         hidden = sum(each.slice != OVERALL for each in cell.metrics)
         if hidden and not slices:
             click.echo(f"{count(hidden, 'more metric')} of slices such as classes; --slices shows them too", err=True)
+        if profile:
+            _print_profile(cell.evaluation)
     if len(cells) > len(shown):
         click.echo(
             f"{count(len(cells) - len(shown), 'more evaluation')} of this cell stored; --all shows them too", err=True
@@ -168,9 +175,29 @@ def _prompt_lines(prompts: dict[str, Any] | None) -> list[str]:
 
 
 def _prompts_as_object(evaluation: Evaluation, label: str, prompts: dict[str, Any] | None) -> dict[str, Any]:
-    names = {"evaluation": evaluation.id, "model": evaluation.model, "eval_setting": evaluation.eval_setting}
     given = {key: (prompts or {}).get(key) for key in ("class_names", "templates", "heads")}
-    return {**names, "label": label, **given}
+    return {**_names(evaluation), "label": label, **given}
+
+
+def _names(evaluation: Evaluation) -> dict[str, Any]:
+    return {"evaluation": evaluation.id, "model": evaluation.model, "eval_setting": evaluation.eval_setting}
+
+
+def _times(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """Where the time of its runs went, for each that had ``--profile``."""
+    times: list[dict[str, Any]] = (evaluation.environment or {}).get("times", [])
+    return times
+
+
+def _print_profile(evaluation: Evaluation) -> None:
+    from testbed.cli.times import print_times
+    from testbed.runner.report import Times
+
+    if times := _times(evaluation):
+        click.echo("\nThe passes that computed it (a pass may compute several evaluations):")
+        print_times([Times.from_object(each) for each in times])
+    else:
+        click.echo("\nNothing was measured: no run with eval.py --profile computed it.")
 
 
 def _verified(certificate: Certificate) -> str:

@@ -1,32 +1,29 @@
-"""What ``eval.py --profile`` prints: where the time of each pass went, and what limits it."""
+"""What ``--profile`` prints: where the time of each pass went, and what limits it."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import click
 
 from testbed.console.output import grid
+from testbed.runner.report import Times
 from testbed.stopwatch import DATA_WORKERS, STAGES, WRITER
-
-if TYPE_CHECKING:
-    from testbed.runner.report import Times
 
 _OTHER = "other"
 _MUCH = 0.25  # the share of a stage that is worth a hint
 
 
-def print_times(times: Mapping[int, Times]) -> None:
+def print_times(times: Sequence[Times]) -> None:
     """Prints a line for each pass, and lines for what data workers and the writer did meanwhile."""
     if not times:
         return
     cells: dict[tuple[str, str], str] = {}
     rows: list[str] = []
-    for pass_id, each in sorted(times.items()):
-        number = "" if len(times) == 1 else f"{pass_id + 1}. "
-        label = f"{number}{each.label}"
+    for number, each in enumerate(times, start=1):
+        before = "" if len(times) == 1 else f"{number}. "
+        label = f"{before}{each.label}"
         own = {name: each.seconds.get(name, 0.0) for name in (*STAGES, _OTHER)}
         rows.append(label)
         cells[label, "total"] = _seconds(sum(own.values()))
@@ -35,7 +32,7 @@ def print_times(times: Mapping[int, Times]) -> None:
             found = {name: each.seconds.get(f"{name} in {where}", 0.0) for name in STAGES}
             meanwhile = {name: value for name, value in found.items() if value}
             if meanwhile:
-                row = f"   {number}{where}, meanwhile"
+                row = f"   {before}{where}, meanwhile"
                 rows.append(row)
                 cells |= {(row, name): _seconds(value) for name, value in meanwhile.items()}
     columns = ["total", *(name for name in (*STAGES, _OTHER) if any((row, name) in cells for row in rows))]
@@ -45,9 +42,9 @@ def print_times(times: Mapping[int, Times]) -> None:
     click.echo()
 
 
-def _hint(times: Mapping[int, Times]) -> str:
+def _hint(times: Sequence[Times]) -> str:
     """What limits the run, and what helps."""
-    own = {name: sum(each.seconds.get(name, 0.0) for each in times.values()) for name in (*STAGES, _OTHER)}
+    own = {name: sum(each.seconds.get(name, 0.0) for each in times) for name in (*STAGES, _OTHER)}
     total = sum(own.values())
     if not total:
         return ""

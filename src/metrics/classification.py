@@ -6,13 +6,18 @@ do. (torch.topk leaves the order of ties to the device.) A sample with a NaN amo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 NEVER = np.iinfo(np.int64).max  # the rank of a target that is right for no k
 _BLOCK = 256  # rows at a time, so that what is computed from them stays in the processor's cache
+_THREADS = min(2, os.cpu_count() or 1)  # as many as read outputs
+
+Part = TypeVar("Part")
 
 
 def target_ranks(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -36,18 +41,35 @@ def target_ranks(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) ->
         raise ValueError(
             f"expected targets from 0 to {classes - 1} for {classes} logits, got {targets.min()} to {targets.max()}"
         )
-    ranks = np.empty(n, dtype=np.int64)
-    index = np.arange(classes)
-    for start in range(0, n, _BLOCK):
-        block, wanted = logits[start : start + _BLOCK], targets[start : start + _BLOCK]
-        own = np.take_along_axis(block, wanted[:, None], axis=1)
-        found = np.count_nonzero(block > own, axis=1)
-        equal = block == own
-        tied = np.flatnonzero(np.count_nonzero(equal, axis=1) > 1)
-        found[tied] += np.count_nonzero(equal[tied] & (index < wanted[tied, None]), axis=1)
-        found[np.isnan(block.max(axis=1))] = NEVER
-        ranks[start : start + _BLOCK] = found
+    return np.concatenate(_blockwise(_target_ranks, logits, targets))
+
+
+def _target_ranks(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    if not logits.size:
+        return np.zeros(len(logits), dtype=np.int64)
+    own = np.take_along_axis(logits, targets[:, None], axis=1)
+    ranks = np.count_nonzero(logits > own, axis=1)
+    equal = logits == own
+    tied = np.flatnonzero(np.count_nonzero(equal, axis=1) > 1)
+    ranks[tied] += np.count_nonzero(equal[tied] & (np.arange(logits.shape[1]) < targets[tied, None]), axis=1)
+    ranks[np.isnan(logits.max(axis=1))] = NEVER
     return ranks
+
+
+def _blockwise(function: Callable[..., Part], *columns: np.ndarray[Any, Any]) -> list[Part]:
+    """A function of rows, applied to a block of them after the other; at least to one block, if an empty one.
+
+    Blocks are shared by threads, since numpy lets go of the interpreter while it computes.
+    """
+    starts = range(0, max(len(columns[0]), 1), _BLOCK)
+
+    def part(start: int) -> Part:
+        return function(*(column[start : start + _BLOCK] for column in columns))
+
+    if len(starts) <= _THREADS:
+        return [part(start) for start in starts]
+    with ThreadPoolExecutor(_THREADS) as threads:
+        return list(threads.map(part, starts))
 
 
 def topk_correct(ranks: np.ndarray[Any, Any], k: int) -> np.ndarray[Any, Any]:
@@ -98,11 +120,11 @@ def predicted_classes(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     Returns:
         Integer array [n]; −1 where a logit is NaN, as those of a sample that could not be read.
     """
-    classes = np.empty(len(logits), dtype=np.int64)
-    for start in range(0, len(logits), _BLOCK):
-        block = logits[start : start + _BLOCK]
-        classes[start : start + _BLOCK] = np.where(np.isnan(block).any(axis=1), -1, block.argmax(axis=1))
-    return classes
+    return np.concatenate(_blockwise(_predicted_classes, logits))
+
+
+def _predicted_classes(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.where(np.isnan(logits).any(axis=1), -1, logits.argmax(axis=1))
 
 
 class ProperScores(NamedTuple):
@@ -126,10 +148,7 @@ def proper_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -
         logits: Float array [n, C] without NaN.
         targets: Integer array [n] with values in [0, C).
     """
-    parts = [
-        _proper_scores(logits[start : start + _BLOCK], targets[start : start + _BLOCK])
-        for start in range(0, max(len(logits), 1), _BLOCK)
-    ]
+    parts = _blockwise(_proper_scores, logits, targets)
     return ProperScores(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 

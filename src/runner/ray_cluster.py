@@ -15,6 +15,7 @@ from typing import Any
 
 from testbed.errors import MissingExtraError, RunError
 from testbed.record import Today
+from testbed.runner.resources import require_compiler
 
 ENV_ADDRESS = "RAY_ADDRESS"
 KNOCK_SECONDS = 5.0
@@ -92,23 +93,33 @@ def nodes(ray: Any) -> list[Node]:
     return found
 
 
-def checked(ray: Any, found: Sequence[Node], plugins: tuple[str, ...]) -> list[Node]:
+def checked(ray: Any, found: Sequence[Node], plugins: tuple[str, ...], compiles: bool) -> list[Node]:
     """Has each node compare its code and versions with this machine's: results must not depend on the node.
+
+    Args:
+        ray: The package.
+        found: The nodes.
+        plugins: Plug-in files.
+        compiles: Whether each node needs a compiler.
 
     Returns:
         The nodes, with their processors, less those that are gone: Ray names these for some seconds more.
 
     Raises:
-        RunError: If a node has other versions, another testbed or other plug-in files.
+        RunError: If a node has other versions, another testbed or other plug-in files, or lacks a compiler.
     """
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     record = Today([Path(each) for each in plugins]).record_of((), ())
     survey = ray.remote(num_cpus=0, max_retries=2)(survey_node)
-    asked = [
-        survey.options(scheduling_strategy=NodeAffinitySchedulingStrategy(each.id, soft=False)).remote(record, plugins)
-        for each in found
-    ]
+    on_gpus = any(each.gpus for each in found)  # then the workers that compile are only there
+
+    def asked_of(node: Node) -> Any:
+        compiles_for = ("cuda" if on_gpus else "cpu") if compiles and bool(node.gpus) == on_gpus else None
+        place = NodeAffinitySchedulingStrategy(node.id, soft=False)
+        return survey.options(scheduling_strategy=place).remote(record, plugins, compiles_for)
+
+    asked = [asked_of(each) for each in found]
     there = []
     for node, answer in zip(found, asked, strict=True):
         try:
@@ -116,7 +127,7 @@ def checked(ray: Any, found: Sequence[Node], plugins: tuple[str, ...]) -> list[N
         except (ray.exceptions.TaskUnschedulableError, ray.exceptions.NodeDiedError):
             continue
         except Exception as error:
-            reason = str(error).strip().rpartition("\n")[2]
+            reason = str(getattr(error, "cause", None) or error).strip().rpartition("\n")[2]
             raise RunError(f"the Ray node {node.address} cannot run testbed: {reason}") from error
         if differences:
             raise RunError(
@@ -127,13 +138,19 @@ def checked(ray: Any, found: Sequence[Node], plugins: tuple[str, ...]) -> list[N
     return there
 
 
-def survey_node(record: Mapping[str, Any], plugins: Sequence[str]) -> tuple[list[str], str]:
-    """Runs on a node: what differs there from the machine that starts the run, and the name of its processor."""
+def survey_node(record: Mapping[str, Any], plugins: Sequence[str], compiles_for: str | None) -> tuple[list[str], str]:
+    """Runs on a node: what differs there from the machine that starts the run, and the name of its processor.
+
+    Raises:
+        RunError: If networks are to be compiled for a device, and there is no compiler.
+    """
     from testbed.runner.environment import device_names
 
     absent = [each for each in plugins if not os.path.exists(each)]
     if absent:
         return [f"there is no file {each}" for each in absent], ""
+    if compiles_for is not None:
+        require_compiler(compiles_for)
     found = Today([Path(each) for each in plugins]).differences(record)
     return [each.text for each in found], device_names(["cpu"])[0]
 

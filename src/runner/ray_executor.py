@@ -31,7 +31,7 @@ class RayExecutor:
         if options.gpus:
             raise RunError("--gpus names GPUs of this machine; --executor ray uses all GPUs that the cluster has")
         self._ray = ray_cluster.connect(options.ray_address, options.verbose)
-        self._nodes = ray_cluster.checked(self._ray, ray_cluster.nodes(self._ray), options.plugins)
+        self._nodes = ray_cluster.checked(self._ray, ray_cluster.nodes(self._ray), options.plugins, options.compile)
         if not self._nodes:
             raise RunError("the Ray cluster has no node with a GPU or a CPU for workers")
         self._options = options

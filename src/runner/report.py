@@ -73,6 +73,11 @@ class Times:
         seconds = {name: round(value, 4) for name, value in sorted(self.seconds.items())}
         return {"pass": self.label, "workers": self.workers, "seconds": seconds}
 
+    @classmethod
+    def from_object(cls, stored: Mapping[str, Any]) -> Times:
+        """The result of `as_object` read again."""
+        return cls(stored["pass"], stored["workers"], Counter(stored["seconds"]))
+
 
 @dataclass
 class Report:

@@ -40,7 +40,7 @@ def choose_resources(options: RunOptions) -> Resources:
     """
     devices = choose_devices(options)
     if options.compile:
-        _require_compiler(devices)
+        require_compiler(devices[0])
     share = max(1, cores() // len(devices))
     workers = options.data_workers
     if workers is None:  # on the CPU the model keeps all cores busy
@@ -66,9 +66,13 @@ def choose_devices(options: RunOptions) -> list[str]:
     return ["cpu"] * (options.cpu_processes or 1)
 
 
-def _require_compiler(devices: list[str]) -> None:
-    """Checks that torch.compile finds what it generates code for, rather than have each network fail."""
-    if devices[0].startswith("cuda"):
+def require_compiler(device: str) -> None:
+    """Checks that torch.compile finds what it generates code for, rather than have each network fail.
+
+    Raises:
+        RunError: If it does not.
+    """
+    if device.startswith("cuda"):
         if importlib.util.find_spec("triton") is None:
             raise RunError("--compile needs the package triton on a GPU, which is not installed: pip install triton")
     elif not any(map(shutil.which, (os.environ.get("CXX") or "g++", "clang++"))):

@@ -35,6 +35,19 @@ def run(code: str, folder) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "script.py"], cwd=folder, capture_output=True, text=True, timeout=200)
 
 
+def test_a_run_is_tuned_as_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))
+    tuned = {"channels_last": True, "store_dtype": "float16", "decoded_cache": 10**7, "profile": True}
+    db = str(tmp_path / "tuned.db")
+    testbed.evaluate("digits-cnn", "digits", db=db, limit=20, executor="inline", progress=False, **tuned)
+    with testbed.Store.open(db) as store:
+        (each,) = store.evaluations()
+        assert (each.dtype, each.environment["channels_last"]) == ("float32/float16", True)
+        assert each.environment["times"][0]["seconds"]["forward"] > 0
+        assert store.read_outputs(each.id, "logits").dtype == np.float16
+    assert any("decoded" in str(file) for file in tmp_path.rglob("*"))
+
+
 def test_importing_testbed_imports_nothing_heavy():
     heavy = {"torch", "numpy", "pandas", "sqlalchemy", "click"}
     code = f"import sys, testbed; print({heavy} & set(sys.modules))"

@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from table_world import encoded, photo
 
+from testbed.analyses.slices import read_csv
 from testbed.data.rows import Picture
 from testbed.data.tables.answers import is_prediction_table, read_prediction_table
 from testbed.data.tables.files import read_records, text_of
@@ -194,3 +195,16 @@ def test_recorded_scores(name: str, data: st.DataObject, tmp_path: Path) -> None
 @pytest.mark.parametrize("value", [1.0, 1e300, float("inf"), float("nan"), 10**400, None, True, {"a": [1]}])
 def test_values_as_text(value: object) -> None:
     assert isinstance(text_of(value), str)
+
+
+# Groups of samples ----------------------------------------------------------------------------------------------------
+
+
+@fuzzed()
+@given(content=damaged_table(("id", "species", "place"), ("1", "cat", "in"), ("2", "dog", ""), ("3", "cat", "out")))
+def test_groups_of_samples(content: bytes, tmp_path: Path) -> None:
+    with trial(tmp_path) as folder:
+        (folder / "groups.csv").write_bytes(content)
+        rows = read_csv(folder / "groups.csv")
+        assert rows
+        assert all(set(row) == set(next(iter(rows.values()))) and row["id"] == name for name, row in rows.items())

@@ -18,7 +18,7 @@ import pytest
 from ray_nodes import RayNodes, ray_nodes
 
 from testbed.db.store import Store
-from testbed.errors import StoreError
+from testbed.errors import RunError, StoreError
 from testbed.record import Today
 from testbed.runner.ray_cluster import survey_node
 
@@ -140,6 +140,15 @@ def test_a_node_with_other_versions_or_without_a_plug_in_is_refused(tmp_path: Pa
     assert "the plug-in mine.py changed" in survey_node(record, [str(plugin)])[0]
     plugin.unlink()
     assert survey_node(record, [str(plugin)])[0] == [f"there is no file {plugin}"]
+
+
+def test_a_node_without_a_compiler_is_refused_if_networks_are_to_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = Today([]).record_of((), ())
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CXX", raising=False)
+    assert survey_node(record, [])[0] == []
+    with pytest.raises(RunError, match=r"--compile needs a C\+\+ compiler"):
+        survey_node(record, [], "cpu")
 
 
 @pytest.mark.parametrize(

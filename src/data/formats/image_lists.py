@@ -114,9 +114,15 @@ class HDF5Images(ImageSource):
         self._file: Any = None
         try:
             with _h5py().File(labels, "r") as file:
-                self.targets = [int(label) for label in file["y"][:].reshape(-1)]
-            count = len(self._images())
-        except (OSError, KeyError, ValueError, TypeError) as error:
+                labels_there = _own_array(file, "y")
+                if labels_there.dtype.kind not in "iu":
+                    raise ValueError(f"y is an array of {labels_there.dtype}; integers are expected")
+                self.targets = [int(label) for label in labels_there[:].reshape(-1)]
+            pixels = self._images()
+            if pixels.dtype != "uint8" or pixels.ndim != 4 or pixels.shape[3] != 3:
+                raise ValueError(f"x is {pixels.dtype} {list(pixels.shape)}; uint8 [n, height, width, 3] is expected")
+            count = len(pixels)
+        except (OSError, KeyError, ValueError, TypeError, RuntimeError) as error:
             raise DataError(f"data set {name!r}: {images} and {labels.name} cannot be read: {error}") from error
         if count != len(self.targets):
             raise DataError(f"data set {name!r}: {count} images, but {len(self.targets)} labels")
@@ -135,16 +141,32 @@ class HDF5Images(ImageSource):
     def _pixels(self, position: int) -> Any:
         try:
             return self._images()[position]
-        except OSError as error:
+        except (OSError, RuntimeError, ValueError) as error:
             raise SampleError(f"{self.path}: image {position} cannot be read: {error}") from error
 
     def _images(self) -> Any:
         if self._file is None:
             self._file = _h5py().File(self.path, "r")
-        return self._file["x"]
+        return _own_array(self._file, "x")
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_file": None}  # an open file cannot be pickled
+
+
+def _own_array(file: Any, name: str) -> Any:
+    """An array of an HDF5 file whose numbers are in the file itself: HDF5 follows links to any other file.
+
+    Raises:
+        ValueError: If there is none of that name, or it is elsewhere.
+    """
+    h5py = _h5py()
+    link = file.get(name, getlink=True)
+    if link is None:
+        raise ValueError(f"there is no array {name}")
+    found = file[name] if isinstance(link, h5py.HardLink) else None
+    if not isinstance(found, h5py.Dataset) or found.external or found.is_virtual:
+        raise ValueError(f"{name} is not an array in the file itself")
+    return found
 
 
 def _h5py() -> Any:

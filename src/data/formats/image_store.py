@@ -102,7 +102,7 @@ class ImagesInZip:
         except (OSError, EOFError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
             raise SampleError(f"{self.path}: {name} cannot be read: {error}") from error
         except Exception as error:
-            if type(error).__module__ in ("zlib", "lzma"):  # their errors derive directly from Exception
+            if type(error).__module__ in ("zlib", "_lzma"):  # their errors derive directly from Exception
                 raise SampleError(f"{self.path}: {name} is damaged: {error}") from error
             raise
 

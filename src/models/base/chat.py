@@ -89,7 +89,7 @@ def reply_of(text: str) -> dict[str, Any]:
     """
     try:
         reply = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         reply = None
     if not isinstance(reply, dict):
         raise UnreachedError(f"the reply of the server is not a JSON object: {shortened(text)}")
