@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.db import payloads
+from testbed.db.assembly import VERIFIERS, assemble
 from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
-from testbed.db.ranges import Ranges, merged, ranges_of
+from testbed.db.ranges import Ranges, ranges_of
 from testbed.db.tables import ArtifactRow, EvaluationRow, OutputChunkRow, SampleErrorRow, SampleRow, ScoreRow, now
 from testbed.db.urls import display_url
 from testbed.entities import Chunk
@@ -21,9 +21,6 @@ from testbed.identity import digest
 
 if TYPE_CHECKING:
     import numpy as np
-
-
-VERIFIERS = 2  # threads that compute checksums
 
 
 class Outputs(StoreBase):
@@ -129,7 +126,7 @@ class Outputs(StoreBase):
             unread = session.scalars(sa.select(SampleErrorRow.position).where(SampleErrorRow.evaluation_id == root))
             unreadable = [(position, position + 1) for position in unread]
             chunks = self._chunks(session, root, kind)
-            array = _assemble(chunks, size, unreadable, f"evaluation {root}, {kind}", verify)
+            array = assemble(chunks, size, unreadable, f"evaluation {root}, {kind}", verify)
         return array if positions is None else array[positions]
 
     def read_rows(self, evaluation_id: int, kind: str, positions: Sequence[int]) -> list[Any]:
@@ -341,62 +338,3 @@ def source_positions(session: Session, dataset_id: int | None, source_id: int | 
             f" {source_id}, from whose outputs it was to be derived"
         )
     return positions
-
-
-def _bytes_of(chunks: Iterable[Any]) -> Iterator[tuple[Any, int, int, str, Any]]:
-    """The bytes of chunks, each with its start, count, dtype and shape."""
-    for start, count, dtype, shape, _, uri, payload in chunks:
-        yield payloads.read_uri(uri) if uri else payload, start, count, dtype, shape
-
-
-def _verified(chunks: Iterator[Any], what: str) -> Iterator[tuple[Any, int, int, str, Any]]:
-    """The same, compared with their checksums while the next ones are read: hashing releases the GIL."""
-    checksums: list[str] = []
-
-    def noting() -> Iterator[Any]:
-        for chunk in chunks:
-            checksums.append(chunk[4])
-            yield chunk
-
-    with ThreadPoolExecutor(VERIFIERS) as threads:
-        pending: deque[tuple[Future[None], Any]] = deque()
-        for each in _bytes_of(noting()):
-            data, start, count = each[:3]
-            where = f"{what}, samples {start} to {start + count - 1}"
-            pending.append((threads.submit(payloads.verify, data, checksums[-1], where), each))
-            if len(pending) > VERIFIERS:
-                future, first = pending.popleft()
-                future.result()
-                yield first
-        for future, each in pending:
-            future.result()
-            yield each
-
-
-def _assemble(chunks: Iterator[Any], size: int, unreadable: Ranges, what: str, verify: bool) -> np.ndarray[Any, Any]:
-    """Copies chunks into one array, each once; the rows of unreadable samples are NaN."""
-    import numpy as np
-
-    whole: np.ndarray[Any, Any] | None = None
-    covered: Ranges = []
-    for data, start, count, dtype, shape in _verified(chunks, what) if verify else _bytes_of(chunks):
-        if start + count > size:
-            raise StoreError(f"{what}: outputs of {size} samples were expected, some reach to {start + count}")
-        values = payloads.decode(data, dtype, count, shape)
-        if whole is None:
-            whole = np.empty((size, *shape), dtype=payloads.result_dtype(dtype))
-        if values.shape[1:] != whole.shape[1:] or (values.dtype == object) != (whole.dtype == object):
-            raise StoreError(
-                f"{what}: the outputs of samples {start} to {start + count - 1} are {dtype} {list(shape)}, those before"
-                f" are {whole.dtype} {list(whole.shape[1:])}; python db.py --check lists all such outputs;"
-                f" {payloads.REPAIR}"
-            )
-        whole[start : start + count] = values
-        covered.append((start, start + count))
-    if whole is None or merged([*covered, *unreadable]) != [(0, size)]:
-        raise StoreError(
-            f"{what}: outputs of {size} samples were expected, those of {merged(covered) or 'none'} are stored"
-        )
-    for start, stop in unreadable:
-        whole[start:stop] = None if whole.dtype == object else np.nan
-    return whole

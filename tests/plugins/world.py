@@ -104,9 +104,18 @@ def picky(image):
     raise ValueError("no image is good enough")
 
 
+def killed_once(image):
+    mark = MARKS / "lost"
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return torch.from_numpy(np.asarray(image) / 255).permute(2, 0, 1).float()
+
+
 add("world-plain", Network)
 add("world-other", lambda: Network(1))
 add("world-lambda", Network, transform=lambda image: torch.from_numpy(np.asarray(image) / 255).permute(2, 0, 1).float())
+add("world-lost", Network, transform=killed_once)
 add("world-picky", Network, transform=picky)
 add("world-slow", Slow)
 add("world-deadly", Deadly)
