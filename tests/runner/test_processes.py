@@ -192,7 +192,8 @@ def test_a_data_worker_that_dies_is_replaced(bench, reference):
     _, err = bench.run("--models", "world-lost", "--eval-settings", "world", "--cpu-processes", "1", "--workers", "1")
     assert re.search(r"data_?worker.*exited unexpectedly", err, flags=re.IGNORECASE), err
     assert "restarted; its shard will be retried" in err
-    np.testing.assert_allclose(bench.logits("world-lost", "world"), reference.logits("world-lambda", "world"), atol=1e-5)
+    found, expected = bench.logits("world-lost", "world"), reference.logits("world-lambda", "world")
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_a_transform_that_fails_in_a_data_worker_fails_its_cell_alone(bench):
