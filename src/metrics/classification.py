@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 NEVER = np.iinfo(np.int64).max  # the rank of a target that is right for no k
-_BLOCK = 256  # rows at a time, so that what is computed from them stays in the processor's cache
+_BLOCK = 2**20  # logits at a time, so that what is computed from them needs little memory
 _THREADS = min(2, os.cpu_count() or 1)  # as many as read outputs
 
 Part = TypeVar("Part")
@@ -34,6 +34,11 @@ def target_ranks(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) ->
         ValueError: If the shapes do not fit or a target is out of range.
     """
     logits, targets = np.asarray(logits), np.asarray(targets)
+    _check(logits, targets)
+    return np.concatenate(_blockwise(_target_ranks, logits, targets))
+
+
+def _check(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> None:
     if logits.ndim != 2 or targets.shape != logits.shape[:1]:
         raise ValueError(f"expected logits [n, C] and targets [n], got {logits.shape} and {targets.shape}")
     n, classes = logits.shape
@@ -41,30 +46,39 @@ def target_ranks(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) ->
         raise ValueError(
             f"expected targets from 0 to {classes - 1} for {classes} logits, got {targets.min()} to {targets.max()}"
         )
-    return np.concatenate(_blockwise(_target_ranks, logits, targets))
 
 
 def _target_ranks(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if not logits.size:
         return np.zeros(len(logits), dtype=np.int64)
     own = np.take_along_axis(logits, targets[:, None], axis=1)
-    ranks = np.count_nonzero(logits > own, axis=1)
+    ranks = _count(logits > own)
     equal = logits == own
-    tied = np.flatnonzero(np.count_nonzero(equal, axis=1) > 1)
+    tied = np.flatnonzero(_count(equal) > 1)
     ranks[tied] += np.count_nonzero(equal[tied] & (np.arange(logits.shape[1]) < targets[tied, None]), axis=1)
     ranks[np.isnan(logits.max(axis=1))] = NEVER
     return ranks
 
 
+def _count(true: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """How many are true in each row; numpy's own way takes twice as long."""
+    return np.add.reduce(true.view(np.uint8), axis=1, dtype=np.int32).astype(np.int64)
+
+
 def _blockwise(function: Callable[..., Part], *columns: np.ndarray[Any, Any]) -> list[Part]:
-    """A function of rows, applied to a block of them after the other; at least to one block, if an empty one.
+    """The results of a function of rows for one block of them after the other; for an empty one if there are no rows.
 
     Blocks are shared by threads, since numpy lets go of the interpreter while it computes.
+
+    Args:
+        function: Takes a block of each column.
+        *columns: Arrays with the same number of rows; the first one has the logits.
     """
-    starts = range(0, max(len(columns[0]), 1), _BLOCK)
+    rows = max(_BLOCK // max(columns[0].shape[1], 1), 1)
+    starts = range(0, max(len(columns[0]), 1), rows)
 
     def part(start: int) -> Part:
-        return function(*(column[start : start + _BLOCK] for column in columns))
+        return function(*(column[start : start + rows] for column in columns))
 
     if len(starts) <= _THREADS:
         return [part(start) for start in starts]
@@ -127,41 +141,60 @@ def _predicted_classes(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.where(np.isnan(logits).any(axis=1), -1, logits.argmax(axis=1))
 
 
-class ProperScores(NamedTuple):
-    """What the class probabilities are worth, sample by sample: float64 arrays [n].
+class SampleScores(NamedTuple):
+    """What logits are worth, sample by sample.
 
     Attributes:
-        nll: Negative log-likelihood of the target, in nats.
+        rank: The place of the target among the logits, as `target_ranks`: integer array [n].
+        known: Whether all logits are finite, so that there are probabilities: boolean array [n].
+        nll: Negative log-likelihood of the target, in nats: float64 array [known], as the ones that follow.
         brier: Brier score (1950): squared distance of the probabilities from the target's indicator, in [0, 2].
         confidence: The largest probability.
     """
 
+    rank: np.ndarray[Any, Any]
+    known: np.ndarray[Any, Any]
     nll: np.ndarray[Any, Any]
     brier: np.ndarray[Any, Any]
     confidence: np.ndarray[Any, Any]
 
 
-def proper_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> ProperScores:
-    """The scores of softmax probabilities.
+def sample_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> SampleScores:
+    """The ranks of the targets, and the scores of softmax probabilities; the logits are gone through once.
 
     Args:
-        logits: Float array [n, C] without NaN.
+        logits: Float array [n, C].
         targets: Integer array [n] with values in [0, C).
+
+    Raises:
+        ValueError: If the shapes do not fit or a target is out of range.
     """
-    parts = _blockwise(_proper_scores, logits, targets)
-    return ProperScores(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    _check(logits, targets)
+    parts = _blockwise(_sample_scores, logits, targets)
+    return SampleScores(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _proper_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> ProperScores:
+def _sample_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> SampleScores:
     if not logits.size:
-        return ProperScores(*np.zeros((3, len(logits))))
+        return SampleScores(
+            _target_ranks(logits, targets), np.ones(len(logits), dtype=bool), *np.zeros((3, len(logits)))
+        )
+    known = np.isfinite(logits.max(axis=1)) & np.isfinite(logits.min(axis=1))  # both are NaN where one logit is
+    ranks = _target_ranks(logits, targets)
+    if not known.all():
+        logits, targets = logits[known], targets[known]
+    return SampleScores(ranks, known, *_proper_scores(logits, targets))
+
+
+def _proper_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...]:
+    """Negative log-likelihood, Brier score and confidence of finite logits."""
     shifted = logits.astype(np.float64)
     shifted -= shifted.max(axis=1, keepdims=True)
     own = np.take_along_axis(shifted, targets[:, None], axis=1)[:, 0]
     exponentials = np.exp(shifted, out=shifted)
     total = exponentials.sum(axis=1)
     squares = np.einsum("ij,ij->i", exponentials, exponentials) / total**2
-    return ProperScores(np.log(total) - own, squares - 2 * np.exp(own) / total + 1, 1 / total)
+    return np.log(total) - own, squares - 2 * np.exp(own) / total + 1, 1 / total
 
 
 def calibration_gaps(

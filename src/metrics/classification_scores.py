@@ -10,7 +10,7 @@ import numpy as np
 
 from testbed.entities import Metric, SampleInfo, Score, targets_of
 from testbed.errors import DataError
-from testbed.metrics.classification import best_ranks, calibration_gaps, proper_scores, target_ranks, topk_correct
+from testbed.metrics.classification import SampleScores, best_ranks, calibration_gaps, sample_scores, topk_correct
 from testbed.metrics.statistics import mean_and_stderr
 
 SCORER = "classification@2"
@@ -51,10 +51,10 @@ def score_classes(
 def _one_class_each(
     logits: Array, targets: Array, class_names: Sequence[str] | None
 ) -> tuple[list[Score], list[Metric]]:
-    ranks = target_ranks(logits, targets)
-    correct = topk_correct(ranks, 1)
-    scores, metrics = _top_k(ranks, np.ones(len(targets), dtype=bool), logits.shape[1])
-    metrics += _probabilities(logits, targets, correct, scores)
+    found = sample_scores(logits, targets)
+    correct = topk_correct(found.rank, 1)
+    scores, metrics = _top_k(found.rank, np.ones(len(targets), dtype=bool), logits.shape[1])
+    metrics += _probabilities(found, correct, scores)
     metrics += _per_class(correct, targets, class_names)
     return scores, metrics
 
@@ -108,11 +108,9 @@ def _spread(values: Array, counted: Array) -> Array:
     return spread
 
 
-def _probabilities(logits: Array, targets: Array, correct: Array, scores: list[Score]) -> list[Metric]:
+def _probabilities(found: SampleScores, correct: Array, scores: list[Score]) -> list[Metric]:
     """Metrics of the class probabilities; adds their per-sample scores to the given ones."""
-    known = np.asarray(np.isfinite(logits).all(axis=1))
-    all_known = bool(known.all())  # then nothing need be copied
-    found = proper_scores(logits if all_known else logits[known], targets[known])
+    known = found.known
     gaps = calibration_gaps(found.confidence, correct[known])
     metrics = []
     for name, values, unit in (("nll", found.nll, "nats"), ("brier", found.brier, ""), ("ece", gaps, "fraction")):
