@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from testbed.console.output import grid
-from testbed.runner.report import Times
 from testbed.stopwatch import DATA_WORKERS, STAGES, WRITER
+
+if TYPE_CHECKING:
+    from testbed.runner.report import Times
 
 _OTHER = "other"
 _MUCH = 0.25  # the share of a stage that is worth a hint
