@@ -1,6 +1,9 @@
 """Two evaluation processes of one thread over one: whole runs, their start included.
 
-python benchmarks/bench_processes.py [--images 1000] [--repeats 3]
+    python benchmarks/bench_processes.py [--images 1000] [--repeats 3]
+
+The second line is the same for a loop without testbed, on half of the photos in each of two processes: what the machine
+gives.
 """
 
 from __future__ import annotations
@@ -16,6 +19,12 @@ import click
 from bench_runner import photos
 from paired import compare, machine
 
+BARE = """
+import sys
+from pathlib import Path
+from bench_runner import bare
+bare(*map(Path, sys.argv[1:]), (1.0,), "resnet18")
+"""
 EVAL = Path(__file__).resolve().parent.parent / "eval.py"
 PLUGIN = """
 import torch
@@ -52,7 +61,17 @@ def main(images: int, repeats: int) -> None:
             done = subprocess.run(words, env=environment, check=True, capture_output=True, text=True)
             assert "1 complete" in done.stdout, done.stdout
 
+        def loop(number: int) -> None:
+            started = []
+            for each in range(number):
+                (out := root / f"bare{each}").mkdir(exist_ok=True)
+                words = [sys.executable, "-c", BARE, str(folders[number]), str(out)]
+                started.append(subprocess.Popen(words, env=environment, cwd=EVAL.parent / "benchmarks"))
+            assert [each.wait() for each in started] == number * [0]
+
+        folders = {1: root / "photos", 2: photos(root / "half", images // 2)}
         compare(f"{images} photos, ResNet-18, 2 processes", lambda: evaluate(2), lambda: evaluate(1), repeats)
+        compare(f"{images} photos, ResNet-18, 2 bare loops", lambda: loop(2), lambda: loop(1), repeats)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ ALL = {
     "pass": Benchmark(
         ["bench_pass.py", "--images", "24", "--repeats", "2"], "the time in the network and in corruptions", (1.11,)
     ),
-    "processes": Benchmark(["bench_processes.py", "--repeats", "2"], "one process", (0.56,)),
+    "processes": Benchmark(["bench_processes.py", "--repeats", "2"], "one process; one loop", (0.56,)),
     "derived": Benchmark(["bench_derived.py"], "running it; reading the logits", (0.02, 2.0)),
     "store": Benchmark(["bench_store.py", "--repeats", "5"], "`.npy` files, flushed", (4.0, 2.0)),
     "store-outside": Benchmark(
