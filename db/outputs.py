@@ -22,6 +22,8 @@ from testbed.identity import digest
 if TYPE_CHECKING:
     import numpy as np
 
+WRITERS = 8  # threads that write outputs outside the database
+
 
 class Outputs(StoreBase):
     """What models said, sample by sample."""
@@ -39,10 +41,8 @@ class Outputs(StoreBase):
         # In one order, as every writer has it: else two runs of the same cells could wait for each other.
         chunks = sorted(chunks, key=lambda chunk: (chunk.evaluation_id, chunk.kind, chunk.start))
         encoded = [payloads.encode(chunk.values) for chunk in chunks]
-        if self.external is None and len(encoded) > 1:
-            with ThreadPoolExecutor(VERIFIERS) as threads:
-                list(threads.map(lambda each: each.checksum, encoded))
-        rows = [self._chunk_row(chunk, payload) for chunk, payload in zip(chunks, encoded, strict=True)]
+        uris = self._written(chunks, encoded)
+        rows = [_chunk_row(*each) for each in zip(chunks, encoded, uris, strict=True)]
         failed = [
             {"evaluation_id": evaluation_id, "position": position, "error": error}
             for evaluation_id, positions in sorted((errors or {}).items())
@@ -57,24 +57,28 @@ class Outputs(StoreBase):
         """The folder for an evaluation's outputs outside the database: no other evaluation of any store has it."""
         return f"{row.fingerprint}-{digest([display_url(self.url), row.id, row.created_at.isoformat()])[:8]}"
 
-    def _chunk_row(self, chunk: Chunk, payload: payloads.Payload) -> dict[str, Any]:
-        uri = None
-        if self.external is not None:
-            with self.reading() as session:
-                owner = self.payload_owner(evaluation_row(session, chunk.evaluation_id))
-            uri = self.external.write(owner, chunk.kind, chunk.start, payload)
-        return {
-            "evaluation_id": chunk.evaluation_id,
-            "kind": chunk.kind,
-            "start": chunk.start,
-            "count": payload.count,
-            "dtype": payload.dtype,
-            "shape": list(payload.shape),
-            "checksum": payload.checksum,
-            "size_bytes": len(payload.data),
-            "uri": uri,
-            "payload": None if uri else payload.data,
-        }
+    def _written(self, chunks: Sequence[Chunk], encoded: Sequence[payloads.Payload]) -> Sequence[str | None]:
+        """The URIs of payloads after they are written, if the store keeps them outside; else computes their checksums.
+
+        Several at once, since checksums let go of the interpreter, and what is far away answers late.
+        """
+        external = self.external
+        if external is None:
+            if len(encoded) > 1:
+                with ThreadPoolExecutor(VERIFIERS) as threads:
+                    list(threads.map(lambda each: each.checksum, encoded))
+            return [None] * len(chunks)
+        with self.reading() as session:
+            ids = {chunk.evaluation_id for chunk in chunks}
+            owners = {each: self.payload_owner(evaluation_row(session, each)) for each in ids}
+
+        def write(chunk: Chunk, payload: payloads.Payload) -> str:
+            return external.write(owners[chunk.evaluation_id], chunk.kind, chunk.start, payload)
+
+        if len(chunks) == 1:
+            return [write(chunks[0], encoded[0])]
+        with ThreadPoolExecutor(WRITERS) as threads:
+            return list(threads.map(write, chunks, encoded))
 
     def stored_ranges(self, evaluation_ids: Iterable[int], kind: str | None = None) -> dict[int, Ranges]:
         """For each evaluation the ranges of samples that are done with, merged and in order.
@@ -289,6 +293,21 @@ class Outputs(StoreBase):
                 "created_at": now(),
             }
             (insert_or_replace if replace else insert_new)(session, ArtifactRow, [row])
+
+
+def _chunk_row(chunk: Chunk, payload: payloads.Payload, uri: str | None) -> dict[str, Any]:
+    return {
+        "evaluation_id": chunk.evaluation_id,
+        "kind": chunk.kind,
+        "start": chunk.start,
+        "count": payload.count,
+        "dtype": payload.dtype,
+        "shape": list(payload.shape),
+        "checksum": payload.checksum,
+        "size_bytes": len(payload.data),
+        "uri": uri,
+        "payload": None if uri else payload.data,
+    }
 
 
 def evaluation_row(session: Session, evaluation_id: int) -> EvaluationRow:
