@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 import torch
+from fsspec.implementations.memory import MemoryFileSystem
 
 from testbed.db import payloads
 from testbed.db.garbage import Garbage, garbage
@@ -178,6 +180,23 @@ def test_outputs_go_to_the_url_and_come_back(outside: Store, builder: Any, paylo
     assert b"".join(contents) == values.tobytes()
     assert len(files(payload_url)) == 2
     assert list(outside.check()) == []
+
+
+def test_outputs_are_sent_to_a_far_place_several_at_once(sqlite_store: Store, builder: Any) -> None:
+    together = threading.Barrier(4, timeout=30)
+
+    class Far(MemoryFileSystem):
+        def _open(self, path: str, mode: str = "rb", **more: Any) -> Any:
+            if mode == "wb":
+                together.wait()  # until so many are under way
+            return super()._open(path, mode, **more)
+
+    fsspec.register_implementation("far", Far, clobber=True)
+    with Store.open(str(sqlite_store.url.database), "write", f"far://{uuid.uuid4().hex}") as store:
+        values = builder(store).logits(8)
+        evaluation = builder(store).begin(size=8, dataset=builder(store).dataset(8))
+        store.append([Chunk(evaluation.id, "logits", start, values[start : start + 1]) for start in range(8)])
+        assert store.read_outputs(evaluation.id, "logits").tobytes() == values.tobytes()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "uint8", "bfloat16"])
