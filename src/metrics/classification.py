@@ -61,7 +61,7 @@ def _target_ranks(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -
 
 
 def _count(true: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """How many are true in each row; numpy's own way takes twice as long."""
+    """How many are true in each row: as sums of bytes, which numpy computes faster than it counts rows."""
     return np.add.reduce(true.view(np.uint8), axis=1, dtype=np.int32).astype(np.int64)
 
 
