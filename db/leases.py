@@ -185,6 +185,24 @@ class Leases(StoreBase):
                 own = (LeaseRow.run_id == self.run_id, LeaseRow.evaluation_id.in_(part))
                 session.execute(sa.delete(LeaseRow).where(*own))
 
+    def keep_only(self, ranges: Mapping[int, Ranges], requests: Mapping[str, Iterable[str]]) -> None:
+        """Gives up the leases of this run that have nothing of these ranges, and those of other requests.
+
+        Args:
+            ranges: Evaluation id → ranges of samples.
+            requests: Node → requests.
+        """
+        kept = {(node, text_key(request)) for node, several in requests.items() for request in several}
+        with self.writing() as session:
+            for lease in session.scalars(sa.select(LeaseRow).where(LeaseRow.run_id == self.run_id)):
+                if not any(
+                    lease.start < stop and start < lease.stop for start, stop in ranges.get(lease.evaluation_id, ())
+                ):
+                    session.delete(lease)
+            for item in session.scalars(sa.select(ItemLeaseRow).where(ItemLeaseRow.run_id == self.run_id)):
+                if (item.node, item.digest) not in kept:
+                    session.delete(item)
+
     def release_all(self) -> None:
         """Gives up all leases: of what is stored by now, and of what has failed."""
         with self.writing() as session:

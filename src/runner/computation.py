@@ -250,6 +250,11 @@ class Computation:
             self._close(done)
         return news
 
+    def worker_lost(self) -> None:
+        """A worker has died, and its shards wait for another one."""
+        if self._sharing is not None:
+            self._sharing.let_go()
+
     def shard_done(self, shard_id: int, stored_bytes: int) -> None:
         """The values of a shard are stored: some cells may be complete."""
         assert self._scheduler is not None

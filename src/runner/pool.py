@@ -37,6 +37,10 @@ class Events(Protocol):
         """Looks again for shards that other runs computed; returns whether there is news."""
         ...
 
+    def worker_lost(self) -> None:
+        """A worker has died, and its shards wait for another one."""
+        ...
+
     def shard_done(self, shard_id: int, stored_bytes: int) -> None:
         """The outputs of a shard are stored."""
         ...
@@ -292,6 +296,7 @@ class Pool:
         self._uncount(slot)
         for given_up in self.scheduler.worker_lost(slot):
             self.events.cell_failed(given_up.evaluation_id, f"{given_up.reason} ({cause})")
+        self.events.worker_lost()
         again = self._deaths[slot] < MAX_DEATHS and not self.scheduler.finished
         self.progress.note(
             f"a worker on {self.transport.devices[slot]} died ({cause}); "

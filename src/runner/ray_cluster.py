@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import os
 import signal
@@ -16,6 +17,8 @@ from typing import Any
 from testbed.errors import MissingExtraError, RunError
 from testbed.record import Today
 from testbed.runner.resources import require_compiler
+
+log = logging.getLogger("testbed")
 
 ENV_ADDRESS = "RAY_ADDRESS"
 KNOCK_SECONDS = 5.0
@@ -158,6 +161,16 @@ def survey_node(record: Mapping[str, Any], plugins: Sequence[str], compiles_for:
 def environment() -> dict[str, str]:
     """The variables of this process that workers on other machines get."""
     return {name: value for name, value in os.environ.items() if name.startswith(PREFIXES) or name.endswith(SUFFIXES)}
+
+
+class Notices(io.TextIOBase):
+    """A stream for what Ray prints of itself, on the standard output: shown by -v."""
+
+    def write(self, text: str) -> int:
+        """Logs a line."""
+        if text.strip():
+            log.debug("Ray: %s", text.strip())
+        return len(text)
 
 
 def _knock(address: str | None) -> None:

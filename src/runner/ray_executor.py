@@ -6,6 +6,8 @@ pool's business, as it is for processes.
 
 from __future__ import annotations
 
+import contextlib
+
 from testbed.db.store import Store
 from testbed.errors import RunError
 from testbed.graph.options import RunOptions
@@ -74,7 +76,10 @@ class RayExecutor:
         served = any(each.resource == NETWORK for each in job.passes)
         devices = [*self.resources.devices, *([NETWORK] if served else [])]
         room = {"num_gpus": 1, "num_cpus": 0} if self._use_gpus else {"num_cpus": self.resources.threads}
-        with RayWorkers(self._ray, devices, room, job, store, progress.note) as workers:
+        with (
+            contextlib.redirect_stdout(ray_cluster.Notices()),  # Ray writes there when a worker has died
+            RayWorkers(self._ray, devices, room, job, store, progress.note) as workers,
+        ):
             Pool(job, workers, scheduler, events, progress).run()
 
 

@@ -120,6 +120,11 @@ class Scheduler:
         """Whether a worker has begun a shard whose outputs are not stored yet."""
         return self._under_way.get(self._begun.get(worker, -1), (None,))[0] == worker
 
+    @property
+    def under_way(self) -> list[Shard]:
+        """The shards that workers have, also those that they have only taken in advance."""
+        return [shard for _, shard in self._under_way.values()]
+
     def in_progress(self, shard_id: int) -> Shard:
         """A shard in progress."""
         return self._under_way[shard_id][1]

@@ -64,6 +64,17 @@ class Sharing:
             self._count(shard)
         return bool(free or done), self.scheduler.drop(done)
 
+    def let_go(self) -> None:
+        """Gives up the leases of what no worker has: other runs may have workers for it when this one finds none."""
+        ranges: dict[int, Ranges] = {}
+        requests: dict[str, list[str]] = {}
+        for shard in self.scheduler.under_way:
+            if self._of_items(shard):
+                requests.setdefault(self.scheduler.passes[shard.pass_id].node, []).extend(shard.requests)
+            for each in shard.cells if not self._of_items(shard) else ():
+                ranges.setdefault(each, []).append((shard.start, shard.stop))
+        self.store.keep_only(ranges, requests)
+
     def _of_items(self, shard: Shard) -> bool:
         return self.scheduler.passes[shard.pass_id].of_items
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import postgres_server
 import pytest
-from ray_nodes import RayNodes, ray_nodes
+from ray_nodes import RayNodes, descendants, ray_nodes
 
 from testbed.db.store import Store
 from testbed.errors import RunError, StoreError
@@ -90,11 +92,7 @@ def test_a_run_outlasts_the_loss_of_a_node_and_is_bit_equal_to_one_of_a_single_p
     url = str(tmp_path / "ray.db")
     command.set_pace(1.5)
     process = command.on_cluster(url)
-    end = time.monotonic() + 90
-    while stored(url) < 2 * CHUNK:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_until(lambda: stored(url) >= 2 * CHUNK, process)
     cluster.kill("127.0.0.3")
     before = stored(url)
     command.set_pace(0)
@@ -111,6 +109,47 @@ def test_a_run_outlasts_the_loss_of_a_node_and_is_bit_equal_to_one_of_a_single_p
     command.here(quiet)
     for lost, undisturbed in zip(logits(url), logits(quiet), strict=True):
         np.testing.assert_array_equal(lost, undisturbed)
+
+
+@pytest.mark.slow
+def test_a_run_that_finds_no_room_after_its_worker_died_leaves_its_share_to_the_others(
+    root: Path, tmp_path: Path
+) -> None:
+    url = str(tmp_path / "ray.db")
+    with ray_nodes(1, WORLD_MARKS=str(tmp_path), OMP_NUM_THREADS="1") as cluster:
+        command = Command(root, cluster)
+        command.set_pace(3)
+        first = command.on_cluster(url, "--json", models=("world-slow",))
+        wait_until(lambda: stored(url) > 0, first)
+        second = command.on_cluster(url, "--json", models=("world-slow",))  # waits until there is room for its worker
+        wait_until(lambda: has_run(url, second), second)
+        time.sleep(3)
+        (worker,) = [each for node in cluster.nodes.values() for each in descendants(node.pid) if is_worker(each)]
+        os.kill(worker, signal.SIGKILL)
+        command.set_pace(0)
+        for process in (second, first):
+            out, err = process.communicate(timeout=90)
+            assert process.returncode == 0, err
+            assert {each["status"] for each in json.loads(out)["outcomes"]} <= {"complete", "stored"}
+
+
+def wait_until(happened: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 90
+    while not happened():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def has_run(url: str, process: subprocess.Popen[str]) -> bool:
+    with Store.open(url) as store:
+        return process.pid in [each.process for each in store.runs()]
+
+
+def is_worker(process: int) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process}/cmdline").read_bytes().startswith(b"ray::RemoteWorker")
+    return False
 
 
 @pytest.mark.long
