@@ -294,3 +294,17 @@ with Store.open(sys.argv[1]) as store, store.reading() as session:
     build.complete("other")
     assert len(store.results()) == 2
     assert list(store.check()) == []
+
+
+def test_a_run_can_give_up_what_none_of_its_workers_has(store: Store, build: Any) -> None:
+    evaluation = build.begin(size=9, dataset=build.dataset(9)).id
+    with Store.open(store.full_url, "write") as first, Store.open(store.full_url, "write") as second:
+        first.begin_run("first")
+        second.begin_run("second")
+        for start in (0, 3, 6):
+            assert first.lease([evaluation], start, start + 3).free == {evaluation: [(start, start + 3)]}
+        assert first.lease_items("node", ["a", "b"]) == (["a", "b"], [])
+        assert second.lease([evaluation], 0, 9).free == {evaluation: []}
+        first.keep_only({evaluation: [(3, 6)]}, {"node": ["b"]})
+        assert second.lease([evaluation], 0, 9).free == {evaluation: [(0, 3), (6, 9)]}
+        assert second.lease_items("node", ["a", "b"]) == (["a"], ["b"])
