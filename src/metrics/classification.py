@@ -62,7 +62,8 @@ def _target_ranks(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -
 
 def _count(true: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """How many are true in each row: as sums of bytes, which numpy computes faster than it counts rows."""
-    return np.add.reduce(true.view(np.uint8), axis=1, dtype=np.int32).astype(np.int64)
+    counts: np.ndarray[Any, Any] = np.add.reduce(true.view(np.uint8), axis=1, dtype=np.int32).astype(np.int64)
+    return counts
 
 
 def _blockwise(function: Callable[..., Part], *columns: np.ndarray[Any, Any]) -> list[Part]:
