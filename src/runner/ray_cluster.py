@@ -141,7 +141,9 @@ def checked(ray: Any, found: Sequence[Node], plugins: tuple[str, ...], compiles:
     return there
 
 
-def survey_node(record: Mapping[str, Any], plugins: Sequence[str], compiles_for: str | None) -> tuple[list[str], str]:
+def survey_node(
+    record: Mapping[str, Any], plugins: Sequence[str], compiles_for: str | None = None
+) -> tuple[list[str], str]:
     """Runs on a node: what differs there from the machine that starts the run, and the name of its processor.
 
     Raises:

@@ -61,7 +61,7 @@ class RayWorkers:
             self._streamed[job.check.db_url] = self._stores.enter_context(Store.open(job.check.db_url))
         self._actors: dict[int, Any] = {}
         self._fetches: dict[Any, tuple[int, Any]] = {}  # what a worker says next → its slot, and the actor
-        self._where: dict[int, str] = {}
+        self._where: dict[int, str] = {}  # slots with a worker → who it is
         self._asked: dict[int, float] = {}  # slots without a worker as yet → when Ray was asked for one
 
     def __enter__(self) -> RayWorkers:
@@ -81,7 +81,6 @@ class RayWorkers:
         actor.begin.remote("cpu" if served else self.devices[slot])
         self._actors[slot] = actor
         self._asked[slot] = time.monotonic()
-        self._where.pop(slot, None)
         self._fetch(slot)
 
     def wait(self, seconds: float | None = None) -> Iterator[Told | Ended]:
@@ -148,6 +147,7 @@ class RayWorkers:
     def _ended(self, slot: int, cause: str | None) -> Ended:
         actor = self._actors.pop(slot)
         self._asked.pop(slot, None)
+        self._where.pop(slot, None)
         with contextlib.suppress(self._ray.exceptions.RayError):
             self._ray.kill(actor)  # also one that only cannot be reached: it must not compute beside its successor
         return Ended(slot, cause)
@@ -156,8 +156,10 @@ class RayWorkers:
         late = [slot for slot, since in self._asked.items() if time.monotonic() - since > ROOM_SECONDS]
         if late:
             count = f"{len(late)} of {len(self.devices)} workers"
-            self._note(f"Ray has no room for {count} as yet; the others take their shards meanwhile")
-            self._asked.clear()
+            meanwhile = "the others take their shards meanwhile" if self._where else "the run waits"
+            self._note(f"Ray has no room for {count} as yet; {meanwhile}")
+        for slot in late:
+            del self._asked[slot]
 
 
 def _is_file(url: str) -> bool:
