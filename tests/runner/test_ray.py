@@ -121,6 +121,7 @@ def test_a_run_that_finds_no_room_after_its_worker_died_leaves_its_share_to_the_
         command.set_pace(3)
         first = command.on_cluster(url, "--json", models=("world-slow",))
         wait_until(lambda: stored(url) > 0, first)
+        command.set_pace(60)  # it is at work until it is killed
         second = command.on_cluster(url, "--json", models=("world-slow",))  # waits until there is room for its worker
         wait_until(lambda: has_run(url, second), second)
         time.sleep(3)
