@@ -111,7 +111,7 @@ def test_a_run_outlasts_the_loss_of_a_node_and_is_bit_equal_to_one_of_a_single_p
         np.testing.assert_array_equal(lost, undisturbed)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_finds_no_room_after_its_worker_died_leaves_its_share_to_the_others(
     root: Path, tmp_path: Path
 ) -> None:
