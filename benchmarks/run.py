@@ -58,7 +58,7 @@ ALL = {
     "store-outside": Benchmark(
         ["bench_store.py", "--repeats", "5", "--outside"], "`.npy` files, flushed", (1.25, 1.25)
     ),
-    "leases": Benchmark(["bench_leases.py"], "storing without leases", (1.05,)),
+    "leases": Benchmark(["bench_leases.py"], "storing without leases"),
     "rank": Benchmark(["bench_rank.py"], "a loop over pairs of models", (1.0, 1.0)),
     "results": Benchmark(["bench_results.py", "--models", "200"], "SQLite asked by the standard library"),
     "webdataset": Benchmark(["bench_webdataset.py", "--count", "1000", "--repeats", "3"], "a folder of the same files"),
