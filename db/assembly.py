@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from testbed.db import payloads
 from testbed.db.ranges import Ranges, merged
@@ -14,14 +14,27 @@ from testbed.errors import StoreError
 if TYPE_CHECKING:
     import numpy as np
 
-VERIFIERS = 2  # threads that compute checksums
+THREADS = 2  # that read files, compare checksums and copy, all of which let go of the interpreter
+FAR_AWAY = 8  # the same for outputs at a URL of another machine, which answers late
 
 
-def assemble(chunks: Iterator[Any], size: int, unreadable: Ranges, what: str, verify: bool) -> np.ndarray[Any, Any]:
-    """Copies chunks into one array, each once; the rows of unreadable samples are NaN (of text, None).
+class _Stored(NamedTuple):
+    """A chunk's row."""
+
+    start: int
+    count: int
+    dtype: str
+    shape: list[int]
+    checksum: str
+    uri: str | None
+    payload: bytes | memoryview | None
+
+
+def assemble(rows: Iterable[Any], size: int, unreadable: Ranges, what: str, verify: bool) -> np.ndarray[Any, Any]:
+    """Copies chunks into one array; the rows of unreadable samples are NaN (of text, None).
 
     Args:
-        chunks: Rows (start, count, dtype, shape, checksum, uri, payload).
+        rows: (start, count, dtype, shape, checksum, uri, payload) of each chunk, in order.
         size: The number of samples.
         unreadable: The samples that could not be read.
         what: What the outputs are, for messages.
@@ -33,22 +46,18 @@ def assemble(chunks: Iterator[Any], size: int, unreadable: Ranges, what: str, ve
     """
     import numpy as np
 
-    whole: np.ndarray[Any, Any] | None = None
+    chunks = (_Stored(*row) for row in rows)
+    parts = _Parts(size, what, verify)
     covered: Ranges = []
-    for data, start, count, dtype, shape in _verified(chunks, what) if verify else _bytes_of(chunks):
-        if start + count > size:
-            raise StoreError(f"{what}: outputs of {size} samples were expected, some reach to {start + count}")
-        values = payloads.decode(data, dtype, count, shape)
-        if whole is None:
-            whole = np.empty((size, *shape), dtype=payloads.result_dtype(dtype))
-        if values.shape[1:] != whole.shape[1:] or (values.dtype == object) != (whole.dtype == object):
-            raise StoreError(
-                f"{what}: the outputs of samples {start} to {start + count - 1} are {dtype} {list(shape)}, those before"
-                f" are {whole.dtype} {list(whole.shape[1:])}; python db.py --check lists all such outputs;"
-                f" {payloads.REPAIR}"
-            )
-        whole[start : start + count] = values
-        covered.append((start, start + count))
+    with ThreadPoolExecutor(FAR_AWAY) as threads:
+        pending: deque[Future[tuple[int, int]]] = deque()
+        for chunk in chunks:
+            pending.append(threads.submit(parts.copy, chunk))
+            near = not chunk.uri or payloads.is_local(chunk.uri)
+            if len(pending) > (THREADS if near else FAR_AWAY) or not covered:  # the first one says what the others have to be like
+                covered.append(pending.popleft().result())
+        covered += [future.result() for future in pending]
+    whole = parts.whole
     if whole is None or merged([*covered, *unreadable]) != [(0, size)]:
         raise StoreError(
             f"{what}: outputs of {size} samples were expected, those of {merged(covered) or 'none'} are stored"
@@ -58,31 +67,56 @@ def assemble(chunks: Iterator[Any], size: int, unreadable: Ranges, what: str, ve
     return whole
 
 
-def _bytes_of(chunks: Iterable[Any]) -> Iterator[tuple[Any, int, int, str, Any]]:
-    """The bytes of chunks, each with its start, count, dtype and shape."""
-    for start, count, dtype, shape, _, uri, payload in chunks:
-        yield payloads.read_uri(uri) if uri else payload, start, count, dtype, shape
+class _Parts:
+    """An array that is copied together.
 
+    Attributes:
+        whole: The array, of shape [samples, …]; None before the first chunk.
+    """
 
-def _verified(chunks: Iterator[Any], what: str) -> Iterator[tuple[Any, int, int, str, Any]]:
-    """The same, compared with their checksums while the next ones are read: hashing releases the GIL."""
-    checksums: list[str] = []
+    def __init__(self, size: int, what: str, verify: bool) -> None:
+        self.size = size
+        self.what = what
+        self.verify = verify
+        self.whole: np.ndarray[Any, Any] | None = None
 
-    def noting() -> Iterator[Any]:
-        for chunk in chunks:
-            checksums.append(chunk[4])
-            yield chunk
+    def copy(self, chunk: _Stored) -> tuple[int, int]:
+        """Copies a chunk to its place; returns which samples these are."""
+        import numpy as np
 
-    with ThreadPoolExecutor(VERIFIERS) as threads:
-        pending: deque[tuple[Future[None], Any]] = deque()
-        for each in _bytes_of(noting()):
-            data, start, count = each[:3]
-            where = f"{what}, samples {start} to {start + count - 1}"
-            pending.append((threads.submit(payloads.verify, data, checksums[-1], where), each))
-            if len(pending) > VERIFIERS:
-                future, first = pending.popleft()
-                future.result()
-                yield first
-        for future, each in pending:
-            future.result()
-            yield each
+        start, stop = place = chunk.start, chunk.start + chunk.count
+        if stop > self.size:
+            raise StoreError(f"{self.what}: outputs of {self.size} samples were expected, some reach to {stop}")
+        if self._read_to_its_place(chunk):
+            return place
+        data = payloads.read_uri(chunk.uri) if chunk.uri else chunk.payload or b""
+        self._compare(data, chunk)
+        values = payloads.decode(data, chunk.dtype, chunk.count, chunk.shape)
+        if self.whole is None:
+            self.whole = np.empty((self.size, *chunk.shape), dtype=payloads.result_dtype(chunk.dtype))
+        whole = self.whole
+        if values.shape[1:] != whole.shape[1:] or (values.dtype == object) != (whole.dtype == object):
+            raise StoreError(
+                f"{self.what}: the outputs of samples {start} to {stop - 1} are {chunk.dtype} {list(chunk.shape)},"
+                f" those before are {whole.dtype} {list(whole.shape[1:])}; python db.py --check lists all such outputs;"
+                f" {payloads.REPAIR}"
+            )
+        whole[start:stop] = values
+        return place
+
+    def _read_to_its_place(self, chunk: _Stored) -> bool:
+        """Reads a file straight into the array, if its bytes are just that part of it."""
+        whole = self.whole
+        if not chunk.uri or whole is None or chunk.dtype != whole.dtype.name or tuple(chunk.shape) != whole.shape[1:]:
+            return False
+        part = whole[chunk.start : chunk.start + chunk.count]
+        room = part.data.cast("B") if part.size and whole.dtype == whole.dtype.newbyteorder("<") else memoryview(b"")
+        if not room or not payloads.read_into(chunk.uri, room):
+            return False
+        self._compare(room, chunk)
+        return True
+
+    def _compare(self, data: bytes | memoryview, chunk: _Stored) -> None:
+        if self.verify:
+            where = f"{self.what}, samples {chunk.start} to {chunk.start + chunk.count - 1}"
+            payloads.verify(data, chunk.checksum, where)

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.db import payloads
-from testbed.db.assembly import VERIFIERS, assemble
+from testbed.db.assembly import THREADS, assemble
 from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
 from testbed.db.ranges import Ranges, ranges_of
 from testbed.db.tables import ArtifactRow, EvaluationRow, OutputChunkRow, SampleErrorRow, SampleRow, ScoreRow, now
@@ -65,7 +65,7 @@ class Outputs(StoreBase):
         external = self.external
         if external is None:
             if len(encoded) > 1:
-                with ThreadPoolExecutor(VERIFIERS) as threads:
+                with ThreadPoolExecutor(THREADS) as threads:
                     list(threads.map(lambda each: each.checksum, encoded))
             return [None] * len(chunks)
         with self.reading() as session:

@@ -9,7 +9,8 @@ import json
 import os
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 BFLOAT16 = "bfloat16"  # numpy has no such type: stored as uint16, and converted exactly to float32 when read
 REPAIR = "python db.py --repair drops it, and says what computes it again"
 PART = ".part"  # ends the names of files that are being written
-WRITTEN_AT_ONCE = 2**26
+AT_ONCE = 2**26  # bytes of a file in one call, which takes at most 2 GiB
 JSON = "json"  # a list of JSON values; an array of objects when read
 
 
@@ -213,8 +214,8 @@ def _publish(folder: Path, name: str, payload: Payload) -> str:
     hashing.start()
     try:
         with part.open("xb", buffering=0) as file:
-            for start in range(0, len(payload.data), WRITTEN_AT_ONCE):  # one call takes at most 2 GiB
-                file.write(payload.data[start : start + WRITTEN_AT_ONCE])
+            for start in range(0, len(payload.data), AT_ONCE):
+                file.write(payload.data[start : start + AT_ONCE])
             os.fsync(file.fileno())
         hashing.join()
         whole = f"{name}-{payload.checksum}.bin"
@@ -248,14 +249,24 @@ def read_uri(uri: str, offset: int = 0, size: int = -1) -> bytes:
     Raises:
         CorruptOutputError: If it cannot be read.
     """
-    try:
-        with reading.watch(None), _open(uri, "rb") as file:
-            if offset:
-                file.seek(offset)
-            data: bytes = file.read(size)
-            return data
-    except (OSError, ImportError, ValueError) as error:
-        raise CorruptOutputError(f"the outputs at {uri} cannot be read: {error}") from error
+    with _readable(uri) as file:
+        if offset:
+            file.seek(offset)
+        data: bytes = file.read(size)
+        return data
+
+
+def read_into(uri: str, room: memoryview) -> bool:
+    """Reads the payload at a URI into memory of its length; returns whether that is its length.
+
+    Raises:
+        CorruptOutputError: If it cannot be read.
+    """
+    with _readable(uri) as file:
+        filled = 0
+        while filled < len(room) and (more := file.readinto(room[filled : filled + AT_ONCE])):
+            filled += more
+        return filled == len(room) and not file.read(1)
 
 
 def delete_uri(uri: str) -> None:
@@ -265,6 +276,16 @@ def delete_uri(uri: str) -> None:
     filesystem, path = fsspec.core.url_to_fs(uri)
     if filesystem.exists(path):
         filesystem.rm_file(path)
+
+
+@contextmanager
+def _readable(uri: str) -> Iterator[Any]:
+    """The payload at a URI, open to read; what fails is said of that URI."""
+    try:
+        with reading.watch(None), _open(uri, "rb") as file:
+            yield file
+    except (OSError, ImportError, ValueError) as error:
+        raise CorruptOutputError(f"the outputs at {uri} cannot be read: {error}") from error
 
 
 def _open(uri: str, mode: str) -> Any:

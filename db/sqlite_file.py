@@ -20,6 +20,7 @@ from testbed.paths import ENV_DB, expanded
 DEFAULT_URL = "sqlite:///testbed.db"
 BUSY_SECONDS = 120.0
 PAGE_BYTES = 16384  # outputs are large: with SQLite's usual 4096, writing them takes half as long again
+CACHE_BYTES = 2**24  # of pages that are being written: with SQLite's 2 MB they go to the log before their turn
 LOG_BYTES = 2**22  # of the log, after which its pages go to their place: as much as with SQLite's usual pages
 MAPPED_BYTES = 2**40  # of a file that is read, as far as SQLite can map it: else it copies everything twice
 
@@ -84,6 +85,7 @@ def opener(path: Path, mode: str) -> Callable[[], sqlite3.Connection]:
             connection = _open(path, "rwc" if mode == "create" else "rw")
             connection.execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a file that is new
             connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute(f"PRAGMA cache_size=-{CACHE_BYTES // 1024}")
             own = connection.execute("PRAGMA page_size").fetchone()[0]
             connection.execute(f"PRAGMA wal_autocheckpoint={LOG_BYTES // own}")
             return connection
