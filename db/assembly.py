@@ -53,8 +53,8 @@ def assemble(rows: Iterable[Any], size: int, unreadable: Ranges, what: str, veri
         pending: deque[Future[tuple[int, int]]] = deque()
         for chunk in chunks:
             pending.append(threads.submit(parts.copy, chunk))
-            near = not chunk.uri or payloads.is_local(chunk.uri)
-            if len(pending) > (THREADS if near else FAR_AWAY) or not covered:  # the first one says what the others have to be like
+            allowed = THREADS if not chunk.uri or payloads.is_local(chunk.uri) else FAR_AWAY
+            if len(pending) > allowed or not covered:  # the first one says what the others have to be like
                 covered.append(pending.popleft().result())
         covered += [future.result() for future in pending]
     whole = parts.whole

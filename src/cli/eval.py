@@ -188,6 +188,7 @@ def command(
 
     from testbed.registry import registry
     from testbed.registry.select import replaced, select
+    from testbed.runner.executors import executor_kind
 
     inputs = Inputs.from_environment().but(
         data_root=data_root,
@@ -212,6 +213,8 @@ def command(
         _require(models, eval_settings, base_dir)
     inputs = options.inputs or inputs
     use(inputs)
+    if not dry_run:
+        executor_kind(options.executor).start_ahead()  # while this process imports the same, and plans
     registry.load(options.plugins)
     eval_settings, inputs = settings_of_folders(registry, eval_settings, inputs)
     use(inputs)

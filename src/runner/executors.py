@@ -47,8 +47,9 @@ class Executor(Protocol):
         """
         ...
 
-    def start_ahead(self) -> None:
-        """Prepares for a job while there is none yet, where that saves time."""
+    @staticmethod
+    def start_ahead() -> None:
+        """Prepares for a run that may come, where that saves time."""
         ...
 
     def run(
@@ -74,15 +75,24 @@ def make_executor(options: RunOptions) -> Executor:
     Raises:
         RunError: If there is none of that name, or it lacks what the options ask for.
     """
-    name = options.executor
+    return executor_kind(options.executor)(options)
+
+
+def executor_kind(name: str) -> type[Executor]:
+    """The class of a name.
+
+    Raises:
+        RunError: If there is none.
+    """
+    kind: type[Executor]
     if name in BUILT_IN:
-        module, _, kind = BUILT_IN[name].partition(":")
-        made: Executor = getattr(importlib.import_module(module), kind)(options)
-        return made
+        module, _, attribute = BUILT_IN[name].partition(":")
+        kind = getattr(importlib.import_module(module), attribute)
+        return kind
     for each in _installed():
         if each.name == name:
-            made = each.load()(options)
-            return made
+            kind = each.load()
+            return kind
     raise RunError(f"there is no executor {name!r}; there are {', '.join(executor_names())}")
 
 

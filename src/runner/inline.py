@@ -91,7 +91,8 @@ class InlineExecutor:
         self.resources = choose_resources(options)
         self.device = self.resources.devices[0]
 
-    def start_ahead(self) -> None:
+    @staticmethod
+    def start_ahead() -> None:
         """Nothing: there is nothing to start."""
 
     def run(

@@ -34,8 +34,9 @@ class ProcessExecutor:
     def __init__(self, options: RunOptions) -> None:
         self.resources = choose_resources(options)
 
-    def start_ahead(self) -> None:
-        """Has what the processes need imported before there is a job for them."""
+    @staticmethod
+    def start_ahead() -> None:
+        """Has what the processes need imported, meanwhile: it takes seconds."""
         start_server(process_context(WORKERS))
 
     def run(

@@ -66,7 +66,8 @@ class RayExecutor:
         names = dict.fromkeys(each.processor for each in self._nodes)
         return Resources(["cpu"] * number, self._options.data_workers or 0, share, tuple(names))
 
-    def start_ahead(self) -> None:
+    @staticmethod
+    def start_ahead() -> None:
         """Nothing: the cluster runs already."""
 
     def run(

@@ -51,10 +51,10 @@ def test_a_second_run_is_appended_and_failures_have_their_reason(program: Callab
 
 
 def test_an_error_that_ends_the_run_is_the_last_event(program: Callable[..., Any], tmp_path: Path) -> None:
-    program("eval.py", *RUN, "--executor", "nowhere", "--log-file", "run.jsonl", code=1)
+    program("eval.py", *RUN, "--gpus", "99", "--log-file", "run.jsonl", code=1)
     ended = events(tmp_path / "run.jsonl")[-1]
     assert (ended["event"], ended["outcome"]) == ("ended", "failed")
-    assert "there is no executor 'nowhere'" in ended["error"]
+    assert "--gpus 99: torch sees" in ended["error"]
 
 
 def test_a_file_that_cannot_be_written_is_told_before_the_run(program: Callable[..., Any], tmp_path: Path) -> None:
