@@ -22,7 +22,7 @@ class _Stored(NamedTuple):
     """A chunk's row."""
 
     start: int
-    count: int
+    samples: int
     dtype: str
     shape: list[int]
     checksum: str
@@ -84,14 +84,14 @@ class _Parts:
         """Copies a chunk to its place; returns which samples these are."""
         import numpy as np
 
-        start, stop = place = chunk.start, chunk.start + chunk.count
+        start, stop = place = chunk.start, chunk.start + chunk.samples
         if stop > self.size:
             raise StoreError(f"{self.what}: outputs of {self.size} samples were expected, some reach to {stop}")
         if self._read_to_its_place(chunk):
             return place
         data = payloads.read_uri(chunk.uri) if chunk.uri else chunk.payload or b""
         self._compare(data, chunk)
-        values = payloads.decode(data, chunk.dtype, chunk.count, chunk.shape)
+        values = payloads.decode(data, chunk.dtype, chunk.samples, chunk.shape)
         if self.whole is None:
             self.whole = np.empty((self.size, *chunk.shape), dtype=payloads.result_dtype(chunk.dtype))
         whole = self.whole
@@ -109,7 +109,7 @@ class _Parts:
         whole = self.whole
         if not chunk.uri or whole is None or chunk.dtype != whole.dtype.name or tuple(chunk.shape) != whole.shape[1:]:
             return False
-        part = whole[chunk.start : chunk.start + chunk.count]
+        part = whole[chunk.start : chunk.start + chunk.samples]
         room = part.data.cast("B") if part.size and whole.dtype == whole.dtype.newbyteorder("<") else memoryview(b"")
         if not room or not payloads.read_into(chunk.uri, room):
             return False
@@ -118,5 +118,5 @@ class _Parts:
 
     def _compare(self, data: bytes | memoryview, chunk: _Stored) -> None:
         if self.verify:
-            where = f"{self.what}, samples {chunk.start} to {chunk.start + chunk.count - 1}"
+            where = f"{self.what}, samples {chunk.start} to {chunk.start + chunk.samples - 1}"
             payloads.verify(data, chunk.checksum, where)

@@ -334,7 +334,7 @@ class Evaluations(Outputs, Leases):
 def _samples(session: Session, dataset_id: int) -> SampleColumns:
     columns = (SampleRow.sample_id, SampleRow.digest, SampleRow.target, SampleRow.group_name, SampleRow.slices)
     of_one = sa.select(*columns).where(SampleRow.dataset_id == dataset_id)
-    rows = session.execute(of_one.order_by(SampleRow.position))
+    rows = session.execute(of_one.order_by(SampleRow.position), execution_options={"yield_per": 2000})
     return SampleColumns.of(SampleInfo(*row) for row in rows)
 
 

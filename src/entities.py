@@ -155,13 +155,21 @@ class SampleColumns(Sequence[SampleInfo]):
     @classmethod
     def of(cls, samples: Iterable[SampleInfo]) -> SampleColumns:
         """Samples as columns."""
-        rows = list(samples)
-        groups = [each.group for each in rows]
-        slices = [each.slices for each in rows]
+        ids: list[str] = []
+        digests: list[str] = []
+        targets: list[Any] = []
+        groups: list[str | None] = []
+        slices: list[dict[str, Any] | None] = []
+        for each in samples:  # of millions, one at a time
+            ids.append(each.id)
+            digests.append(each.digest)
+            targets.append(each.target)
+            groups.append(each.group)
+            slices.append(each.slices)
         return cls(
-            [each.id for each in rows],
-            [each.digest for each in rows],
-            [each.target for each in rows],
+            ids,
+            digests,
+            targets,
             None if groups.count(None) == len(groups) else groups,
             None if slices.count(None) == len(slices) else slices,
         )

@@ -32,7 +32,7 @@ EMBOSS = ((-2, -1, 0), (-1, 1, 1), (0, 1, 2))
 
 
 def spatter(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Tensor:
-    """Spatters each image with water or mud of its own.
+    """Spatters each image with its own pattern of water or mud.
 
     Args:
         images: Float tensor [B, 3, H, W] in [0, 1].

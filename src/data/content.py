@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 
 from testbed.errors import DataError
@@ -18,6 +19,7 @@ from testbed.identity import digest_bytes
 from testbed.paths import cache_dir, write_atomically
 
 _BLOCK = 1 << 20
+_PART = 64  # files that a thread is given at a time: each such task takes a kilobyte
 _ENTRY = 5  # size, time of writing, inode, time of change, digest; older caches had three
 MISSING = "missing"
 # The clocks of file systems are coarse: a file that has just changed may change again with the same times.
@@ -55,8 +57,9 @@ class ContentDigests:
             if stat is not None and known.get(name, [])[:-1] != stat
         ]
         if fresh:
+            parts = [[name for name, _ in fresh[at : at + _PART]] for at in range(0, len(fresh), _PART)]
             with ThreadPoolExecutor(min(16, (os.cpu_count() or 1) * 2)) as threads:  # hashing releases the GIL
-                digests = list(threads.map(self._digest, [name for name, _ in fresh]))
+                digests = chain.from_iterable(threads.map(lambda part: [self._digest(name) for name in part], parts))
             for (name, stat), content in zip(fresh, digests, strict=True):
                 known[name] = [*stat, content]
             self.hashed += len(fresh)

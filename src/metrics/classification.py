@@ -35,7 +35,7 @@ def target_ranks(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) ->
     """
     logits, targets = np.asarray(logits), np.asarray(targets)
     _check(logits, targets)
-    return np.concatenate(_blockwise(_target_ranks, logits, targets))
+    return np.concatenate(_blockwise(_ranks, logits, targets))
 
 
 def _check(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> None:
@@ -48,15 +48,22 @@ def _check(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> None:
         )
 
 
-def _target_ranks(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _ranks(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if not logits.size:
         return np.zeros(len(logits), dtype=np.int64)
+    return _ranks_below(logits.max(axis=1), logits, targets)
+
+
+def _ranks_below(
+    largest: np.ndarray[Any, Any], logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
+    """The ranks of targets, given each row's largest logit (NaN where one of them is)."""
     own = np.take_along_axis(logits, targets[:, None], axis=1)
     ranks = _count(logits > own)
     equal = logits == own
     tied = np.flatnonzero(_count(equal) > 1)
     ranks[tied] += np.count_nonzero(equal[tied] & (np.arange(logits.shape[1]) < targets[tied, None]), axis=1)
-    ranks[np.isnan(logits.max(axis=1))] = NEVER
+    ranks[np.isnan(largest)] = NEVER
     return ranks
 
 
@@ -177,20 +184,21 @@ def sample_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -
 
 def _sample_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> SampleScores:
     if not logits.size:
-        return SampleScores(
-            _target_ranks(logits, targets), np.ones(len(logits), dtype=bool), *np.zeros((3, len(logits)))
-        )
-    known = np.isfinite(logits.max(axis=1)) & np.isfinite(logits.min(axis=1))  # both are NaN where one logit is
-    ranks = _target_ranks(logits, targets)
+        return SampleScores(_ranks(logits, targets), np.ones(len(logits), dtype=bool), *np.zeros((3, len(logits))))
+    largest = logits.max(axis=1)
+    known = np.isfinite(largest) & np.isfinite(logits.min(axis=1))  # both are NaN where one logit is
+    ranks = _ranks_below(largest, logits, targets)
     if not known.all():
-        logits, targets = logits[known], targets[known]
-    return SampleScores(ranks, known, *_proper_scores(logits, targets))
+        largest, logits, targets = largest[known], logits[known], targets[known]
+    return SampleScores(ranks, known, *_proper_scores(largest, logits, targets))
 
 
-def _proper_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...]:
-    """Negative log-likelihood, Brier score and confidence of finite logits."""
+def _proper_scores(
+    largest: np.ndarray[Any, Any], logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]
+) -> tuple[np.ndarray[Any, Any], ...]:
+    """Negative log-likelihood, Brier score and confidence of finite logits, given each row's largest."""
     shifted = logits.astype(np.float64)
-    shifted -= shifted.max(axis=1, keepdims=True)
+    shifted -= largest[:, None]
     own = np.take_along_axis(shifted, targets[:, None], axis=1)[:, 0]
     exponentials = np.exp(shifted, out=shifted)
     total = exponentials.sum(axis=1)

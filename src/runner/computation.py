@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 
@@ -23,7 +22,7 @@ from testbed.runner.environment import environment
 from testbed.runner.executors import make_executor
 from testbed.runner.items import LateItems
 from testbed.runner.ones import lacks_ones
-from testbed.runner.outcomes import Outcomes
+from testbed.runner.outcomes import ENDED, Outcomes
 from testbed.runner.plan import Plan
 from testbed.runner.progress import Progress
 from testbed.runner.records import Records
@@ -31,10 +30,6 @@ from testbed.runner.report import Report, Times
 from testbed.runner.scheduler import Scheduler
 from testbed.runner.sharing import Sharing
 
-log = logging.getLogger("testbed")
-
-# How a cell without a result ended, as outcomes and as messages have it.
-_ENDED = {"failed": "failed", "incomplete": "is incomplete"}
 MAX_REPAIRS = 3  # how often ranges that turn out to be missing are computed again before a cell is given up
 
 
@@ -207,16 +202,9 @@ class Computation:
 
     def _execute(self) -> None:
         assert self._scheduler is not None
-        url = self.store.full_url
-        job = Job(
-            self.options,
-            url,
-            tuple(self._passes),
-            self.resources.data_workers,
-            self.resources.threads,
-            self.check,
-            self._anew(),
-        )
+        passes, resources = tuple(self._passes), self.resources
+        workers, threads = resources.data_workers, resources.threads
+        job = Job(self.options, self.store.full_url, passes, workers, threads, self.check, self._anew())
         self.executor.run(job, self.catalog, self.store, self._scheduler, self, self.progress)
 
     def _anew(self) -> frozenset[str]:
@@ -268,13 +256,11 @@ class Computation:
         """Goes on with evaluations none of whose shards are left."""
         assert self._items is not None
         for evaluation_id in done:
-            if self._items.holds(evaluation_id):
-                if evaluation_id in self._unreached:
-                    self._leave_open(evaluation_id)
-                elif not self._items.ended(evaluation_id):
-                    self.outcomes.finish(evaluation_id, self._evaluations[evaluation_id])
-            elif evaluation_id in self._unreached:
+            if evaluation_id in self._unreached:
                 self._leave_open(evaluation_id)
+            elif self._items.holds(evaluation_id):
+                if not self._items.ended(evaluation_id):
+                    self.outcomes.finish(evaluation_id, self._evaluations[evaluation_id])
             elif not self._repair(evaluation_id):
                 self._complete_outputs(evaluation_id)
         self._go_on()
@@ -298,7 +284,7 @@ class Computation:
         self._give_up(evaluation_id, reason, status)
         cell = self._evaluations[evaluation_id]
         for dependent in dependents:
-            self.cell_failed(dependent, f"{cell.name}, which it needs, {_ENDED[status]}: {reason}", status)
+            self.cell_failed(dependent, f"{cell.name}, which it needs, {ENDED[status]}: {reason}", status)
         if self._items is not None:
             self._items.ended(evaluation_id, failed=True)
         self._go_on()
@@ -318,7 +304,7 @@ class Computation:
         self.store.fail(evaluation_id, reason)
         if self.store.run_id is not None:
             self.store.release([evaluation_id])  # another run may fare better
-        self.progress.note(f"{self._evaluations[evaluation_id].name} {_ENDED[status]}: {reason}")
+        self.progress.note(f"{self._evaluations[evaluation_id].name} {ENDED[status]}: {reason}")
         self.outcomes.end(self._evaluations[evaluation_id], status, reason, evaluation_id)
 
     def _complete_outputs(self, evaluation_id: int) -> None:
@@ -381,14 +367,8 @@ class Computation:
     def _begin_derived(self, cell: Cell) -> Evaluation | None:
         """Begins a cell that takes the outputs of another one; None if these are missing, or it is complete already."""
         for source in _cells(cell):
-            if not self.outcomes.has_outputs(source):
-                outcome = self.outcomes.of(source)
-                why = outcome.reason if outcome else "it was not finished"
-                status = outcome.status if outcome and outcome.status in _ENDED else "failed"
-                cell.action, cell.reason = (
-                    Action.FAILED,
-                    f"{source.name}, whose outputs it takes, {_ENDED[status]}: {why}",
-                )
+            if (lack := self.outcomes.why_without(source)) is not None:
+                cell.action, (status, cell.reason) = Action.FAILED, lack
                 self._record_failure(cell, status)
                 return None
         if self.options.override:

@@ -19,6 +19,8 @@ from testbed.runner.report import Outcome, Report
 
 # How the cells of a plan's actions end, when all goes well; others are "complete".
 _DONE_STATUS = {Action.DERIVE: "derived", Action.SCORE: "scored"}
+# How a cell without a result ended, as outcomes and as messages have it.
+ENDED = {"failed": "failed", "incomplete": "is incomplete"}
 
 
 class Outcomes:
@@ -66,10 +68,14 @@ class Outcomes:
         """How a cell has ended; None while it is under way."""
         return self._outcomes.get(id(cell))
 
-    def has_outputs(self, cell: Cell) -> bool:
-        """Whether all outputs of a cell are stored."""
-        outcome = self.of(cell)
-        return id(cell) in self._whole or (outcome is not None and outcome.status in ("complete", "stored"))
+    def why_without(self, source: Cell) -> tuple[str, str] | None:
+        """Why a cell cannot take the outputs of this one: its status and the reason; None if they are all stored."""
+        outcome = self.of(source)
+        if id(source) in self._whole or (outcome is not None and outcome.status in ("complete", "stored")):
+            return None
+        status = outcome.status if outcome and outcome.status in ENDED else "failed"
+        why = outcome.reason if outcome else "it was not finished"
+        return status, f"{source.name}, whose outputs it takes, {ENDED[status]}: {why}"
 
     def outputs_stored(self, cell: Cell) -> None:
         """Notes that all outputs of a cell are stored, whatever becomes of its scores."""

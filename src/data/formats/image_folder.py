@@ -96,6 +96,6 @@ def image_files(
 
 
 def _is_circle(path: str, entered: tuple[str, ...]) -> bool:
-    """Whether a folder is one of its own parents."""
+    """Whether a path leads back to a folder that it lies in."""
     real = os.path.realpath(path)
     return any(os.path.realpath(folder) == real for folder in entered)

@@ -229,8 +229,8 @@ def _by_answer(captions: list[str], answer: Any, images: int, where: str) -> lis
     )
     if not fits or len(set(answers)) < len(answers):
         raise DataError(
-            f"{where}: 'answer' should give each of the {images} images a caption of its own, by its index from 0 to"
-            f" {len(captions) - 1}; it is {answer!r}"
+            f"{where}: 'answer' should give each of the {images} images a different caption, by index (0 to"
+            f" {len(captions) - 1}); it is {answer!r}"
         )
     return [captions[each] for each in answers] + [
         caption for index, caption in enumerate(captions) if index not in answers

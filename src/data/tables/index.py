@@ -126,7 +126,7 @@ def _read(index: TableIndex) -> TableIndex:
                 if name in lines:
                     raise DataError(
                         f"{path} has the index {shortened(name)} twice, in lines {lines[name]:,} and {row.line:,};"
-                        " each row needs one of its own"
+                        " each row needs a different index"
                     )
                 lines[name] = row.line
     except OSError as error:
