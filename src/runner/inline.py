@@ -36,6 +36,7 @@ class InlineChannel:
                 return None
             if not self._events.resume():
                 time.sleep(LOOK_SECONDS)
+            self.settle()  # the writer may store the last values while this run waits for others
         return answer
 
     def next_shard(self, pass_id: int) -> Shard | None:

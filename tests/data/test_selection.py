@@ -111,7 +111,7 @@ def test_an_answer_puts_the_captions_in_the_order_of_the_images(folder, answer, 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"answer": 2}, r"'answer' should give each of the 1 images .* from 0 to 1; it is 2"),
+        ({"answer": 2}, r"'answer' should give each of the 1 images .* \(0 to 1\); it is 2"),
         ({"answer": True}, r"'answer' should give"),
         ({"answer": [0, 1]}, r"'answer' should give"),
         ({"images": ["a.png", "b.png"], "image": None, "answer": [1, 1]}, r"a different caption"),
