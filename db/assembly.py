@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 THREADS = 2  # that read files, compare checksums and copy, all of which let go of the interpreter
-FAR_AWAY = 8  # the same for outputs at a URL of another machine, which answers late
+FAR_AWAY = 8  # that read outputs at a URL of another machine, or write them: it answers late
 
 
 class _Stored(NamedTuple):

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.db import payloads
-from testbed.db.assembly import THREADS, assemble
+from testbed.db.assembly import FAR_AWAY, THREADS, assemble
 from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
 from testbed.db.ranges import Ranges, ranges_of
 from testbed.db.tables import ArtifactRow, EvaluationRow, OutputChunkRow, SampleErrorRow, SampleRow, ScoreRow, now
@@ -21,8 +21,6 @@ from testbed.identity import digest
 
 if TYPE_CHECKING:
     import numpy as np
-
-WRITERS = 8  # threads that write outputs outside the database
 
 
 class Outputs(StoreBase):
@@ -77,7 +75,7 @@ class Outputs(StoreBase):
 
         if len(chunks) == 1:
             return [write(chunks[0], encoded[0])]
-        with ThreadPoolExecutor(WRITERS) as threads:
+        with ThreadPoolExecutor(FAR_AWAY) as threads:
             return list(threads.map(write, chunks, encoded))
 
     def stored_ranges(self, evaluation_ids: Iterable[int], kind: str | None = None) -> dict[int, Ranges]:

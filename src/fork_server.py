@@ -4,11 +4,13 @@ Ctrl-C and a batch system's SIGTERM reach all processes; the run itself tells it
 """
 
 import gc
+import os
 import signal
 
 from testbed.lifeline import end_with_parent
 
-gc.disable()  # what is imported here stays; processes turn it on again
+gc.disable()  # what is imported here stays, and is not looked through
+os.register_at_fork(after_in_child=gc.enable)
 end_with_parent()
 for _number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(_number, signal.SIG_IGN)

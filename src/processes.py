@@ -7,7 +7,6 @@ forked from it is as good as new. It is started once for a program, or for a wor
 from __future__ import annotations
 
 import contextlib
-import gc
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -63,8 +62,6 @@ def begin(environment: Mapping[str, str]) -> None:
 
     The server has the variables of the time when it was started.
     """
-    gc.freeze()  # what the server has imported stays shared with it
-    gc.enable()
     end_with_parent()
     _watch_parent()
     if dict(os.environ) != environment:

@@ -1,4 +1,4 @@
-"""The named data sets as a family of eval settings; each is declared in a file of its own."""
+"""The named data sets as a family of eval settings; each is declared in its own file."""
 
 from testbed.eval_settings.base.benchmark import BENCHMARKS
 from testbed.registry import registry

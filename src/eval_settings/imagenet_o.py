@@ -36,7 +36,7 @@ class ImageNetODataset(StandardDataset):
         return imagenet_o(self.get_root(), str(self.name), VAL.open())
 
     def classes(self) -> list[list[int]]:
-        """The classes that the folders are called by, each as a group of its own."""
+        """The classes that the folders are called by, each as its own group."""
         from testbed.data.sets.imagenet_o import read_classes
 
         return singles(read_classes(self.get_root(), str(self.name)))

@@ -41,7 +41,7 @@ class OpenImagesDataset(StandardDataset):
         return OpenImages(self.get_root(), str(self.name))
 
     def classes(self) -> list[list[int]]:
-        """The shared classes in ImageNet's order, each as a group of its own."""
+        """The shared classes in ImageNet's order, each as its own group."""
         from testbed.data.sets.openimages import read_classes
 
         return singles(list(read_classes(self.get_root())))

@@ -116,7 +116,7 @@ class RowAnswers(MessageOp):
     """The answer to a row of a table; to its last turn where it has several.
 
     Attributes:
-        prompt: Makes the turns of the user from the row. A model with a prompt of its own for the data set
+        prompt: Makes the turns of the user from the row. A model with its own prompt for the data set
             (``prompt_for(row, data_set)`` of the loaded model) takes that instead, unless ``forced``.
         data_set: The name of the data set.
         forced: Whether models must take this prompt.

@@ -140,7 +140,7 @@ class Job:
     """What every worker of a run knows.
 
     Attributes:
-        db_url: The store, in full: a worker must not depend on a variable or a working folder of its own.
+        db_url: The store, in full: a worker must not depend on its own variables or working folder.
         data_workers: Data-loading processes for each worker.
         threads: Threads of torch in each worker.
         check: For a run that computes stored samples again, what it needs for that.

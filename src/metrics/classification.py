@@ -51,10 +51,10 @@ def _check(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> None:
 def _ranks(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if not logits.size:
         return np.zeros(len(logits), dtype=np.int64)
-    return _ranks_below(logits.max(axis=1), logits, targets)
+    return _ranks_given(logits.max(axis=1), logits, targets)
 
 
-def _ranks_below(
+def _ranks_given(
     largest: np.ndarray[Any, Any], logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
     """The ranks of targets, given each row's largest logit (NaN where one of them is)."""
@@ -187,7 +187,7 @@ def _sample_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) 
         return SampleScores(_ranks(logits, targets), np.ones(len(logits), dtype=bool), *np.zeros((3, len(logits))))
     largest = logits.max(axis=1)
     known = np.isfinite(largest) & np.isfinite(logits.min(axis=1))  # both are NaN where one logit is
-    ranks = _ranks_below(largest, logits, targets)
+    ranks = _ranks_given(largest, logits, targets)
     if not known.all():
         largest, logits, targets = largest[known], logits[known], targets[known]
     return SampleScores(ranks, known, *_proper_scores(largest, logits, targets))

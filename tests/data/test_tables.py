@@ -433,8 +433,8 @@ def test_references_that_lead_nowhere(tmp_path: Path) -> None:
         tmp_path, ["0", "9", "q", "a"], ["1", "1", "q", "a"], ["2", "0", "q", "a"], ["3", "nonsense", "q", "a"]
     )
     assert "image is '9', too short for a picture, and no row with a picture has this index" in fault(source, 0)
-    assert "refers to row '1', which has none of its own" in fault(source, 1)
-    assert "refers to row '0', which has none of its own" in fault(source, 2)
+    assert "refers to row '1', which refers to another row" in fault(source, 1)
+    assert "refers to row '0', which refers to another row" in fault(source, 2)
     assert "no row with a picture has this index" in fault(source, 3)
 
 

@@ -268,7 +268,7 @@ def test_the_five_decoders_of_today_get_no_instruction_unless_the_file_has_one(t
 
 
 def test_flash_attention_is_for_models_without_a_mask_of_their_own(tmp_path):
-    with pytest.raises(DefinitionError, match="flash_attention_2, which cannot have a mask of its own, as nemo needs"):
+    with pytest.raises(DefinitionError, match="flash_attention_2, which takes no mask, and nemo needs one"):
         today(tmp_path, "nemo", "attn_implementation: flash_attention_2")
 
 

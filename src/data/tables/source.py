@@ -204,7 +204,7 @@ class TableSource(RowSource):
             )
         if any(reference_of(mark) is not None for mark in self._marks[other]):
             raise SampleError(
-                f"{self._where(position)}: {IMAGE} refers to row {reference!r}, which has none of its own"
+                f"{self._where(position)}: {IMAGE} refers to row {reference!r}, which refers to another row"
             )
         return other
 

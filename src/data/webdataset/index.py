@@ -217,7 +217,7 @@ def _take(path: Path, file: BinaryIO, member: tarfile.TarInfo, kind: str, sample
     key = f"{folder}{slash}{stem}"
     sample = samples.setdefault(key, _Sample())
     if extension in sample.places:
-        raise DataError(f"the shard {path} has two members {key}.{extension}; each sample needs a key of its own")
+        raise DataError(f"the shard {path} has two members {key}.{extension}; each sample needs a different key")
     sample.places[extension] = (member.offset_data, member.size)
     if not (is_image or extension == LABEL_EXTENSION[kind]):
         return

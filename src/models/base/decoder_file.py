@@ -65,8 +65,8 @@ def from_config(config: ClipCcConfig) -> FolderEncoder:
     if (kind := _kind(given)) in KINDS:
         if given.attention == "flash_attention_2":
             raise DefinitionError(
-                f"{config.path}: 'attn_implementation' is flash_attention_2, which cannot have a mask of its own, as"
-                f" {given.type} needs; write eager or sdpa"
+                f"{config.path}: 'attn_implementation' is flash_attention_2, which takes no mask, and"
+                f" {given.type} needs one; write eager or sdpa"
             )
         return decoder(
             given.name,
