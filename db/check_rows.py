@@ -129,7 +129,7 @@ def check_evaluations(known: Known, session: Session) -> Iterator[Fault]:
                 yield Fault(f"{known.cell(key)}: its {link} {row[link]} is in no table", (change,), hide=hidden)
         if row.get("hidden_at") is not None and row.get("status") == "failed":
             continue  # `repair` put it aside
-        if known.is_complete(key) and row.get("completed_at", "") is None:
+        if known.is_complete(key) and None in (row.get("completed_at", ""), row.get("current_at", "")):
             yield known.scoring(key, "is complete, but since when is not known")
         for what in _wrong(known, key, row):
             yield Fault(f"{known.cell(key)} {what}", hide=hidden)

@@ -190,10 +190,21 @@ class Known:
     def _evaluation_row(self, values: Mapping[str, Any], bad: Mapping[str, str], what: str) -> Fault:
         own = values.get("id")
         changes = (Change(EvaluationRow, {"id": own}, {name: _harmless(EvaluationRow, name, own) for name in bad}),)
-        harmless = {"environment", "created_at", "updated_at", "completed_at", "error", "source", "hidden_at"}
+        harmless = {
+            "environment",
+            "created_at",
+            "updated_at",
+            "completed_at",
+            "current_at",
+            "error",
+            "source",
+            "hidden_at",
+        }
         trusted = bad.keys() <= harmless or own is None
         hide = frozenset[int]() if trusted else self.with_derived(own)
-        again = frozenset([own]) if "completed_at" in bad and own is not None else frozenset[int]()
+        again = (
+            frozenset([own]) if bad.keys() & {"completed_at", "current_at"} and own is not None else frozenset[int]()
+        )
         return Fault(f"{self.cell(own)}: {what}", changes, again=again, hide=hide)
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from testbed.db.base import check_text, in_parts, insert_new
 from testbed.db.leases import Leases, is_shared
@@ -176,6 +176,7 @@ class Evaluations(Outputs, Leases):
                     "created_at": moment,
                     "updated_at": moment,
                     "completed_at": moment,
+                    "current_at": moment,
                 }
                 for model, setting, fingerprint, _ in fresh
             ]
@@ -209,7 +210,7 @@ class Evaluations(Outputs, Leases):
             insert_new(session, MetricRow, [metric_row(evaluation_id, metric) for metric in metrics])
             row = evaluation_row(session, evaluation_id)
             row.status, row.error = "complete", None
-            row.completed_at = row.updated_at = now()
+            row.completed_at = row.current_at = row.updated_at = now()
             session.execute(  # removes an earlier failure from before the cell could be identified
                 sa.delete(EvaluationRow).where(
                     EvaluationRow.model_id == row.model_id,
@@ -217,6 +218,33 @@ class Evaluations(Outputs, Leases):
                     EvaluationRow.fingerprint == UNIDENTIFIED,
                 )
             )
+
+    def confirm(self, evaluation_ids: Iterable[int]) -> None:
+        """Notes that complete evaluations are those of today's definitions, so that they are reported.
+
+        Nothing is written for those that are reported anyway.
+        """
+        other = aliased(EvaluationRow)
+        later = sa.exists().where(
+            other.model_id == EvaluationRow.model_id,
+            other.eval_setting_id == EvaluationRow.eval_setting_id,
+            other.status == "complete",
+            other.origin != "imported",
+            other.hidden_at.is_(None),
+            other.current_at > EvaluationRow.current_at,
+        )
+        wanted = sorted(evaluation_ids)
+        with self.reading() as session:
+            found = [
+                each
+                for part in in_parts(wanted)
+                for each in session.scalars(sa.select(EvaluationRow.id).where(EvaluationRow.id.in_(part), later))
+            ]
+        if found:
+            with self.writing() as session:
+                for part in in_parts(found):
+                    chosen = sa.update(EvaluationRow).where(EvaluationRow.id.in_(part))
+                    session.execute(chosen.values(current_at=now()))
 
     def evaluations(
         self,

@@ -42,7 +42,7 @@ _SECONDS = 3  # to connect; whoever takes longer has more time in `Store`
 _EVALUATIONS = """
     SELECT e.id, m.name AS model, s.name AS eval_setting, e.fingerprint, e.forward_fingerprint, e.status, e.origin,
            e.dataset_id, e.derived_from_id AS derived_from, e.size, e.sample_limit, e.dtype, e.random_weights, e.error,
-           e.source, e.created_at, e.completed_at, e.environment, e.identity
+           e.source, e.created_at, e.completed_at, e.current_at, e.environment, e.identity
     FROM evaluations e JOIN models m ON m.id = e.model_id JOIN eval_settings s ON s.id = e.eval_setting_id
     WHERE m.name = ? AND s.name = ? AND e.status = 'complete' AND e.hidden_at IS NULL
     ORDER BY e.id
@@ -186,7 +186,7 @@ def _certificate(values: Row) -> Certificate:
 
 
 def _evaluation(values: Row) -> Evaluation:
-    moments = {name: _moment(values[name]) for name in ("created_at", "completed_at")}
+    moments = {name: _moment(values[name]) for name in ("created_at", "completed_at", "current_at")}
     parsed = {name: _parsed(values[name]) for name in ("environment", "identity")}
     random_weights = bool(values["random_weights"])
     return Evaluation(**{**values, **moments, **parsed, "random_weights": random_weights, "hidden": False})

@@ -179,6 +179,7 @@ class _Merge:
             known = self._known(session, row)
             if known is not None and _stays(session, known, row):
                 self._evaluations[source_id] = known.id
+                known.current_at = max(filter(None, (known.current_at, row["current_at"])), default=None)
                 self._note_known(session, source_id, known, names)
                 return
             if known is None:

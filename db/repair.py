@@ -76,7 +76,13 @@ class Repair(Soundness):
             for part in in_parts(sorted(again)):
                 session.execute(sa.delete(ScoreRow).where(ScoreRow.evaluation_id.in_(part)))
                 session.execute(sa.delete(MetricRow).where(MetricRow.evaluation_id.in_(part)))
-                reopened = {"status": "failed", "error": REASON, "completed_at": None, "updated_at": moment}
+                reopened = {
+                    "status": "failed",
+                    "error": REASON,
+                    "completed_at": None,
+                    "current_at": None,
+                    "updated_at": moment,
+                }
                 of_it = (EvaluationRow.id.in_(part), EvaluationRow.status == "complete")
                 session.execute(sa.update(EvaluationRow).where(*of_it).values(reopened))
             for part in in_parts(sorted(hide)):

@@ -71,6 +71,7 @@ def entity(row: EvaluationRow, model: str, eval_setting: str) -> Evaluation:
         source=row.source,
         created_at=row.created_at,
         completed_at=row.completed_at,
+        current_at=row.current_at,
         hidden=row.hidden_at is not None,
         environment=row.environment,
         identity=row.identity,

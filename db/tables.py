@@ -167,6 +167,7 @@ class EvaluationRow(Base):
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=now)
     completed_at: Mapped[datetime | None]
+    current_at: Mapped[datetime | None]  # when a run last found it to be that of today's definition
     hidden_at: Mapped[datetime | None]
 
     __table_args__ = (

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 if __name__ != "testbed":
     raise ImportError(f"import this package as 'testbed', not as {__name__!r} (pip install -e . makes it importable)")
 
+from testbed import reading as _reading
+
 if TYPE_CHECKING:
     from testbed.api.definitions import register_eval_setting, register_model
     from testbed.api.evaluate import evaluate
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from testbed.errors import TestbedError
 
 __version__ = "0.1.0"
+
+_reading.install()  # what a script reads before its first evaluation counts, too
 
 _LAZY = {
     "Results": "testbed.api.results",

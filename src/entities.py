@@ -273,6 +273,7 @@ class Evaluation:
     source: str | None
     created_at: datetime
     completed_at: datetime | None
+    current_at: datetime | None
     hidden: bool
     environment: dict[str, Any] | None = field(default=None, compare=False)
     identity: dict[str, Any] | None = field(default=None, compare=False)
@@ -340,7 +341,8 @@ class Certificate:
 def current(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
     """The reported evaluations among the complete visible evaluations of one cell, as in the view ``results``.
 
-    These are the latest one with all samples and trained weights, and the latest imported one.
+    These are, with all samples and trained weights if there is one, that which a run found last to be today's, and
+    the latest imported one.
     """
     chosen: dict[bool, Evaluation] = {}
     for each in evaluations:
@@ -354,7 +356,7 @@ def _precedence(evaluation: Evaluation) -> tuple[Any, ...]:
     return (
         not evaluation.random_weights,
         evaluation.sample_limit is None,
-        evaluation.completed_at,
+        evaluation.current_at,
         evaluation.id,
     )
 

@@ -1,49 +1,30 @@
-"""What an evaluation was computed from, beside its identity: files, variables, versions of libraries, testbed itself.
+"""What an evaluation was computed from, beside its identity: files, folders, variables, libraries, testbed itself.
 
 The identity of a cell holds what can be told from definitions. A record holds what was seen when the cell was computed.
 It is plain JSON and stored with the evaluation. `Today.differences` says what is no longer as it was; that costs a
 look at the time stamps of the files. Where something differs, the outputs may still be the same; a run then computes a
 few samples again and compares.
+
+Files are looked for where they would be read today: a name that was relative to the working folder is so still, and
+what was found from the place of a module, a plug-in or the working folder is looked for from their place today, too.
 """
 
 from __future__ import annotations
 
-import ast
-import importlib.metadata
 import importlib.util
 import os
 import platform
-import re
-import stat
 import sys
-import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from testbed import reading, sourcecode
+from testbed import libraries, reading, sourcecode
 from testbed.data.content import MISSING, ContentDigests
-from testbed.errors import IdentityError
 from testbed.identity import SCHEME, digest, digest_bytes
-from testbed.references import imported_modules
-
-# Libraries whose release can move numbers. Those that a definition's own files import are added to these.
-LIBRARIES = """
-    torch torchvision timm open-clip-torch transformers tokenizers sentencepiece sentence-transformers safetensors numpy
-    scipy scikit-learn scikit-image pillow pillow-simd opencv-python opencv-python-headless pandas pyautoattack nltk
-    sentencex pysbd
-""".split()
-# Modules that are not called like their library. To ask all distributions for their modules takes most of a second.
-_LIBRARY_OF = {
-    "PIL": "pillow",
-    "cv2": "opencv-python",
-    "open_clip": "open-clip-torch",
-    "skimage": "scikit-image",
-    "sklearn": "scikit-learn",
-    "yaml": "pyyaml",
-}
+from testbed.plugin_names import PREFIX as PLUGIN
+from testbed.reading import ABSENT, EXISTS, FILE, FOLDER, LIBRARY, VARIABLE
 
 _PACKAGE = Path(__file__).parent
 _OURS = "testbed:"  # begins the names of testbed's own files, which are relative to the package
@@ -51,23 +32,15 @@ _OURS = "testbed:"  # begins the names of testbed's own files, which are relativ
 # those cells alone that use it.
 _WITHOUT_NUMBERS = ("cli/", "console/", "exchange/", "analyses/", "registry/")
 _ROOMS = ("models", "eval_settings")
-_BEGAN = time.time()
 _SHOWN = 3
-_LONGEST = 255  # characters of a text that is taken for the name of a file
+_DISTRIBUTION = "results-testbed"  # whose code has a digest of its own
+DISTRIBUTION = "distribution"  # a use that an earlier record says; else they follow from imported modules
+_WORKING_FOLDER = "."
+# Entries of a folder that running the code makes.
+_MADE = ("__pycache__", "-wal", "-shm", "-journal", ".pyc")
 MISSING_RECORD = "{}: the store does not say which files and versions it was computed from"
 
-
-@dataclass(frozen=True)
-class Difference:
-    """Something that is no longer as it was when an evaluation was computed.
-
-    Attributes:
-        own: Whether it is about what defines this very cell; else about what all cells of a run share.
-        text: For people.
-    """
-
-    own: bool
-    text: str
+Use = tuple[str, str]  # a kind of `testbed.reading`, and a name as records have it
 
 
 class Today:
@@ -80,44 +53,54 @@ class Today:
     def __init__(self, plugins: Sequence[Path] = ()) -> None:
         self.plugins = [str(Path(plugin).resolve()) for plugin in plugins]
         self._digests: dict[str, str] = {}
+        self._folders: dict[str, str] = {}
 
-    @staticmethod
-    def names(files: Iterable[str]) -> set[str]:
-        """Files, given as absolute paths, as records name them."""
-        return {_named(file) for file in files}
-
-    def record_of(self, names: Iterable[str], variables: Iterable[str]) -> dict[str, Any]:
+    def record_of(self, uses: Iterable[Use]) -> dict[str, Any]:
         """The record of a cell.
 
         Args:
-            names: The files that it depends on, as records name them.
-            variables: The environment variables that it depends on.
+            uses: What it depends on; files by their absolute paths, or as `reading.asked_name` has them.
         """
-        own = sorted(set(names))
-        found = self._found({*own, *self.plugins})
+        by_kind: dict[str, set[str]] = {}
+        for kind, name in uses:
+            by_kind.setdefault(kind, set()).add(name)
+        absent, variables = by_kind.get(ABSENT, set()), by_kind.get(VARIABLE, set())
+        names = {_named(name) for name in by_kind.get(FILE, set()) | absent}
+        found = self._found([_path(name) for name in {*names, *self.plugins}])
+        own = {name: found[_path(name)] for name in sorted(names)}
         return {
             "scheme": SCHEME,
-            "files": {name: found[name] for name in own if found[name] != MISSING},
+            # What is gone was made for a while only, unless nobody ever saw it.
+            "files": {name: content for name, content in own.items() if content != MISSING or name in absent},
+            "folders": {name: self._listing(reading.place_of(name)) for name in sorted(by_kind.get(FOLDER, set()))},
+            "exists": {name: _is_there(reading.place_of(name)) for name in sorted(by_kind.get(EXISTS, set()))},
             "plugins": {name: found[name] for name in sorted(set(self.plugins) - set(own))},
-            "variables": {name: _variable(name) for name in sorted(set(variables))},
-            "libraries": self._versions(tuple(name for name in own if name.endswith(".py"))),
+            "variables": {name: _variable(name) for name in sorted(variables)},
+            "libraries": self._libraries(by_kind.get(LIBRARY, set()), by_kind.get(DISTRIBUTION, set())),
+            "roots": roots(self.plugins),
             "python": platform.python_version(),
             "testbed": self.testbed,
         }
 
-    def differences(self, record: Mapping[str, Any]) -> list[Difference]:
-        """What is not as a record says; none where nothing relevant has changed."""
+    @staticmethod
+    def _libraries(modules: set[str], more: set[str]) -> dict[str, str]:
+        return libraries.releases((libraries.of_modules(modules) | more) - {_DISTRIBUTION})
+
+    def differences(self, record: Mapping[str, Any]) -> list[str]:
+        """What is not as a record says, for people; none where nothing relevant has changed."""
         if record.get("scheme") != SCHEME:
-            return [Difference(True, f"identities were made by scheme {record.get('scheme', 1)}, now {SCHEME}")]
-        found = [Difference(True, text) for text in self._changed_files(record["files"])]
+            return [f"identities were made by scheme {record.get('scheme', 1)}, now {SCHEME}"]
+        found = self._changed_files(record)
         found += [
-            Difference(True, f"the environment variable {name} changed")
+            f"the environment variable {name} changed"
             for name, value in record["variables"].items()
             if _variable(name) != value
         ]
-        found += [Difference(False, text) for text in self._changed_plugins(record)]
-        found += [Difference(False, text) for text in self._changed_versions(record)]
-        return found
+        return found + self._changed_plugins(record) + self._changed_versions(record)
+
+    def code_differs(self, record: Mapping[str, Any]) -> bool:
+        """Whether what computes metrics is not as a record says: testbed, libraries, or a plug-in that changes them."""
+        return record.get("scheme") != SCHEME or bool(self._changed_plugins(record) or self._changed_versions(record))
 
     def changed_since(self) -> set[str]:
         """The files whose content is another one than when it was first looked at."""
@@ -125,17 +108,37 @@ class Today:
         self._digests.clear()
         now = self._found(before)
         self._digests = before
-        return {name for name, content in before.items() if now[name] != content}
+        return {_named(name) for name, content in before.items() if now[name] != content}
 
-    def _changed_files(self, recorded: Mapping[str, str]) -> list[str]:
-        now = self._found(recorded)
-        # The same content elsewhere: a plug-in that was moved, a colleague's checkout.
-        loaded = {(os.path.basename(path), content) for path, content in self._found(self.plugins).items()}
+    def _changed_files(self, record: Mapping[str, Any]) -> list[str]:
+        places = _Places(record.get("roots", {}), roots(self.plugins))
+        files = {name: places.of(name) for name in record["files"]}
+        now = self._found([place for each in files.values() for place in each])
         texts = []
-        for name, content in recorded.items():
-            if now[name] != content and (os.path.basename(name), content) not in loaded:
-                texts.append(f"{name} {'is gone' if now[name] == MISSING else 'changed'}")
+        for name, content in record["files"].items():
+            there = {now[place] for place in files[name]} - {MISSING}
+            if there != {content} - {MISSING}:
+                how = "is gone" if not there else "is there now" if content == MISSING else "changed"
+                texts.append(f"{name} {how}")
+        for name, content in record.get("folders", {}).items():
+            there = {self._listing(place) for place in places.of(name)} - {MISSING}
+            if there != {content} - {MISSING}:
+                texts.append(f"what the folder {name} holds changed")
+        for name, known in record.get("exists", {}).items():
+            if any(_is_there(place) for place in places.of(name)) != known:
+                texts.append(f"{name} {'is gone' if known else 'is there now'}")
         return texts
+
+    def _listing(self, folder: str) -> str:
+        """A digest of the names in a folder; `MISSING` for one that cannot be listed."""
+        if folder not in self._folders:
+            try:
+                with reading.watch(None):
+                    names = sorted(name for name in os.listdir(folder) if name[:1] != "." and not name.endswith(_MADE))
+                self._folders[folder] = digest(names)
+            except OSError:
+                self._folders[folder] = MISSING
+        return self._folders[folder]
 
     def _changed_plugins(self, record: Mapping[str, Any]) -> list[str]:
         """Other definition files may change what all share, such as a function of a library."""
@@ -155,9 +158,9 @@ class Today:
         return texts
 
     def _changed_versions(self, record: Mapping[str, Any]) -> list[str]:
-        now = installed_versions()
+        now = libraries.releases(record["libraries"])
         texts = [
-            f"{name} {then} → {now.get(name, 'not installed')}"
+            release_change(name, then, now.get(name))
             for name, then in record["libraries"].items()
             if now.get(name) != then
         ]
@@ -178,31 +181,78 @@ class Today:
         with reading.watch(None):
             return digest(ContentDigests(_PACKAGE).digests(sorted(names)))
 
-    def _found(self, names: Iterable[str]) -> dict[str, str]:
-        """Name → the digest of the file's content now, or `MISSING`."""
-        wanted = list(names)
-        lacking = [name for name in dict.fromkeys(wanted) if name not in self._digests]
-        by_folder: dict[Path, list[tuple[str, str]]] = {}
-        for name in lacking:
-            path = Path(_path(name))
-            by_folder.setdefault(path.parent, []).append((name, path.name))
+    def _found(self, paths: Iterable[str]) -> dict[str, str]:
+        """Absolute path → the digest of the file's content now, or `MISSING`."""
+        wanted = list(paths)
+        lacking = [path for path in dict.fromkeys(wanted) if path not in self._digests]
+        by_folder: dict[str, list[str]] = {}
+        for path in lacking:
+            by_folder.setdefault(os.path.dirname(path), []).append(path)
         for folder, files in by_folder.items():
             with reading.watch(None):
-                contents = ContentDigests(folder).digests([file for _, file in files])
-            self._digests.update(zip((name for name, _ in files), contents, strict=True))
-        return {name: self._digests[name] for name in wanted}
+                contents = ContentDigests(Path(folder)).digests([os.path.basename(file) for file in files])
+            self._digests.update(zip(files, contents, strict=True))
+        return {path: self._digests[path] for path in wanted}
 
-    def _versions(self, files: tuple[str, ...]) -> dict[str, str]:
-        now = installed_versions()
-        wanted = {*LIBRARIES, *(name for file in files for name in _distributions(_path(file)))}
-        return {name: now[name] for name in sorted(wanted) if name in now and name != "testbed"}
+
+def roots(plugins: Iterable[str]) -> dict[str, str]:
+    """Where what files are found from lies: the working folder, the plug-ins' folders, those of the user's modules.
+
+    Of several with one name none is told.
+    """
+    places: dict[str, set[str]] = {}
+    for plugin in plugins:
+        places.setdefault(os.path.basename(plugin), set()).add(os.path.dirname(plugin))
+    for top in {name.partition(".")[0] for name in _own_module_names() if not name.startswith(PLUGIN)}:
+        if (folder := _folder_of(top)) is not None:
+            places.setdefault(top, set()).add(folder)
+    found = {name: min(folders) for name, folders in sorted(places.items()) if len(folders) == 1}
+    return {_WORKING_FOLDER: reading.working_folder(), **found}
+
+
+def _folder_of(top: str) -> str | None:
+    """The folder that a top-level module, imported or not, lies in."""
+    module = sys.modules.get(top)
+    try:
+        spec = module.__spec__ if module is not None else importlib.util.find_spec(top)
+    except (ImportError, ValueError, AttributeError):
+        return None
+    paths = list((spec.submodule_search_locations if spec is not None else None) or [])
+    file = paths[0] if paths else spec.origin if spec is not None else None
+    return os.path.dirname(os.path.abspath(file)) if file else None
+
+
+class _Places:
+    """Where the files of a record would be read today.
+
+    Args:
+        then: The record's roots.
+        now: Today's.
+    """
+
+    def __init__(self, then: Mapping[str, str], now: Mapping[str, str]) -> None:
+        modules = {name: _folder_of(name) for name in then.keys() - now.keys() if name.isidentifier()}
+        today = {name: now.get(name) or modules.get(name) or folder for name, folder in then.items()}
+        self._moved = [(folder, today[name]) for name, folder in then.items() if today[name] != folder]
+
+    def of(self, name: str) -> list[str]:
+        """The absolute paths; code of a folder that was moved is read there alone."""
+        if name.startswith((_OURS, f".{os.sep}")) or not self._moved:
+            return [_path(name)]
+        found = {name: None}
+        for then, now in self._moved:
+            place = os.path.normpath(os.path.join(now, os.path.relpath(name, then)))
+            if name.endswith(".py") and name.startswith(f"{then}{os.sep}"):
+                return [place]
+            found[place] = None
+        return list(found)
 
 
 def mixed(record: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """The record of something that two runs computed parts of; where they differ, it is like no record of one run."""
     made = dict(record)
-    for part in ("files", "plugins", "variables", "libraries"):
-        ours, theirs = record[part], other.get(part, {})
+    for part in ("files", "folders", "exists", "plugins", "variables", "libraries"):
+        ours, theirs = record.get(part, {}), other.get(part, {})
         made[part] = {
             name: _one_or_both(ours.get(name, theirs.get(name)), theirs.get(name, ours.get(name)))
             for name in sorted(ours.keys() | theirs.keys())
@@ -212,14 +262,15 @@ def mixed(record: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]
     return made
 
 
-def _one_or_both(ours: str | None, theirs: str | None) -> str | None:
+def _one_or_both(ours: Any, theirs: Any) -> Any:
     return ours if ours == theirs else f"{ours}, and {theirs}"
 
 
 def record_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """What differs between two records, for people."""
     texts = []
-    for part, noun in (("files", ""), ("plugins", "the plug-in "), ("variables", "the environment variable ")):
+    parts = {"files": "", "folders": "the folder ", "exists": "whether there is ", "plugins": "the plug-in "}
+    for part, noun in {**parts, "variables": "the environment variable "}.items():
         old, new = before.get(part, {}), after.get(part, {})
         for name in dict.fromkeys([*old, *new]):
             if old.get(name) != new.get(name):
@@ -228,102 +279,32 @@ def record_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> l
     old, new = ({**each.get("libraries", {}), "Python": each.get("python")} for each in (before, after))
     for name in dict.fromkeys([*old, *new]):
         if old.get(name) != new.get(name):
-            texts.append(f"{name} {old.get(name, 'not installed')} → {new.get(name, 'not installed')}")
+            texts.append(release_change(name, old.get(name), new.get(name)))
     if before.get("testbed") != after.get("testbed"):
         texts.append("testbed's own code differs")
     return texts
 
 
-@cache
-def named_files(source: str) -> frozenset[str]:
-    """The files that a source file names in texts: absolutely, or beside it.
-
-    What opens files without Python's knowledge (safetensors, torchvision.io) is seen by this alone. Files that were
-    written since this process began are more likely results.
-    """
-    try:
-        tree = sourcecode.file_tree(Path(source))
-    except IdentityError:
-        return frozenset()
-    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    names = {text for text in texts if "." in text and "\n" not in text and "\0" not in text and len(text) < _LONGEST}
-    places = {place for name in names for place in (name, os.path.join(os.path.dirname(source), name.lstrip("/")))}
-    return frozenset(os.path.abspath(place) for place in places if os.path.isabs(place) and _is_old_file(place))
-
-
-def _is_old_file(path: str) -> bool:
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
-        return False
-    return stat.S_ISREG(found.st_mode) and found.st_mtime < _BEGAN
+def release_change(name: str, before: str | None, after: str | None) -> str:
+    """How the release of a library has changed, for people."""
+    old, new = (each.partition(" ")[0] if each else "not installed" for each in (before, after))
+    return f"{name} {old} → {new}" if old != new else f"{name} {old} has other files"
 
 
 def own_modules() -> set[str]:
-    """The files of the imported modules that belong to no library, no plug-in and not to testbed."""
-    files = set()
+    """The files of the imported modules that belong to no library and not to testbed."""
+    modules = (sys.modules.get(name) for name in _own_module_names())
+    return {os.path.abspath(module.__file__) for module in modules if module is not None and module.__file__}
+
+
+def _own_module_names() -> list[str]:
+    found = []
     for name, module in sys.modules.copy().items():
         file = getattr(module, "__file__", None)
-        plain = name != "__main__" and not name.startswith(("testbed_plugin_", "testbed."))
+        plain = name not in ("__main__", "__mp_main__") and not name.startswith("testbed.")
         if plain and isinstance(file, str) and file.endswith(".py") and sourcecode.is_own(name, file):
-            files.add(os.path.abspath(file))
-    return files
-
-
-@cache
-def installed_versions() -> dict[str, str]:
-    """The version of each installed distribution, from the names of the folders that say so: nothing is imported."""
-    found: dict[str, str] = {}
-    for folder in sys.path:
-        with_info = _entries(folder)
-        for entry in with_info:
-            match = re.fullmatch(r"(.+?)-(\d[^-]*)(?:-.*)?\.(?:dist|egg)-info", entry)
-            if match is not None:
-                found.setdefault(_canonical(match[1]), match[2])
+            found.append(name)
     return found
-
-
-def _entries(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder or ".")
-    except OSError:
-        return []
-
-
-def _canonical(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-@cache
-def _packages() -> Mapping[str, list[str]]:
-    return importlib.metadata.packages_distributions()
-
-
-@cache
-def _distributions(file: str) -> frozenset[str]:
-    """The distributions that a source file imports directly."""
-    try:
-        tree = sourcecode.file_tree(Path(file))
-    except IdentityError:
-        return frozenset()
-    tops = {name.partition(".")[0] for name in imported_modules(tree, None)} - sys.stdlib_module_names
-    found = set()
-    for top in tops - {"testbed", ""}:
-        name = _LIBRARY_OF.get(top, _canonical(top))
-        if name in installed_versions():
-            found.add(name)
-        elif _in_library(top):
-            found.update(_canonical(each) for each in _packages().get(top, ()))
-    return frozenset(found)
-
-
-def _in_library(module: str) -> bool:
-    try:
-        spec = importlib.util.find_spec(module)
-    except (ImportError, ValueError, AttributeError):
-        return False
-    places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or [])]
-    return any(place is not None and sourcecode.is_library_file(place) for place in places)
 
 
 def _named(path: str) -> str:
@@ -335,7 +316,19 @@ def _named(path: str) -> str:
 
 
 def _path(name: str) -> str:
-    return str(_PACKAGE / name.removeprefix(_OURS)) if name.startswith(_OURS) else name
+    if name.startswith(_OURS):
+        return str(_PACKAGE / name.removeprefix(_OURS))
+    return reading.place_of(name)
+
+
+def _is_there(path: str) -> bool:
+    return os.path.exists(path)
+
+
+def is_definition_file(path: str) -> bool:
+    """Whether a file is one of those of testbed that define models or settings."""
+    name = _named(path)
+    return name.startswith(_OURS) and _is_definition(name.removeprefix(_OURS))
 
 
 def _is_definition(name: str) -> bool:
@@ -350,8 +343,8 @@ def _variable(name: str) -> str | None:
     return None if value is None else digest_bytes(value.encode("utf-8", "surrogateescape"))[:16]
 
 
-def described(differences: Sequence[Difference]) -> str:
+def described(differences: Iterable[str]) -> str:
     """Some differences in one line."""
-    texts = list(dict.fromkeys(each.text for each in differences))
+    texts = list(dict.fromkeys(differences))
     more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
     return f"{'; '.join(texts[:_SHOWN])}{more}"

@@ -103,7 +103,7 @@ def why_today(store: Store, catalog: Catalog, evaluation: Evaluation) -> Why:
     today = Today(catalog.plugins)
     records = store.records([evaluation.id])[evaluation.id]
     if records:
-        found.record = min(([d.text for d in today.differences(each.content)] for each in records), key=len)
+        found.record = min((today.differences(each.content) for each in records), key=len)
     else:
         found.record = [MISSING_RECORD.format(_label(evaluation))]
     found.certificates = store.certificates([evaluation.id])[evaluation.id]

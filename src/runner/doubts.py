@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +10,7 @@ from testbed.db.store import Store
 from testbed.entities import Evaluation, StoredRecord
 from testbed.graph.cells import Action, Cell
 from testbed.identity import SCHEME
-from testbed.record import Difference, Today
+from testbed.record import Today
 from testbed.runner.plan import Plan
 
 NO_RECORD = "the store does not say which files and versions it was computed from"
@@ -33,14 +32,9 @@ class Doubt:
     cell: Cell
     evaluation: Evaluation
     record: dict[str, Any] | None = None
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[str] = field(default_factory=list)
     metrics: bool = False
     adopt: bool = False
-
-    @property
-    def own(self) -> bool:
-        """Whether something specific to this cell changed, not only something that many cells share."""
-        return any(each.own for each in self.differences)
 
 
 def find_doubts(
@@ -64,15 +58,15 @@ def find_doubts(
     doubts = {(id(each.cell), each.evaluation.id): each for each in _used(plan) if each.evaluation.id not in trusted}
     doubts = _with_outputs(doubts, store)
     records = store.records({each.evaluation.id for each in doubts.values()})
-    known: dict[int, list[Difference]] = {}
+    known: dict[int, list[str]] = {}
     found = []
     for doubt in doubts.values():
         judged[doubt.evaluation.id] = {each.key for each in records[doubt.evaluation.id]}
         stored = [each for each in records[doubt.evaluation.id] if each.metrics or not doubt.metrics]
         if doubt.adopt:
-            doubt.differences = [Difference(True, f"identities are described by scheme {SCHEME} now")]
+            doubt.differences = [f"identities are described by scheme {SCHEME} now"]
         elif not stored:
-            doubt.differences = [Difference(True, NO_RECORD)]
+            doubt.differences = [NO_RECORD]
         else:
             best = min(stored, key=lambda each: len(_differences(each, today, known)))
             doubt.record, doubt.differences = best.content, _differences(best, today, known)
@@ -90,22 +84,22 @@ def _with_outputs(doubts: dict[Any, Doubt], store: Store) -> dict[Any, Doubt]:
     return {key: each for key, each in doubts.items() if ranges.get(each.evaluation.id, True)}
 
 
-def representatives(doubts: Sequence[Doubt], suspects: Set[str]) -> list[Doubt]:
-    """The doubts to check: all about a cell's own files, and one per model for the others.
-
-    A change of a library or of testbed itself affects all cells alike. Each model is checked on a different setting, to
-    cover many settings.
-
-    Args:
-        doubts: All doubts.
-        suspects: Models whose cells are all checked, because one of them turned out to be outdated.
-    """
-    chosen = [each for each in doubts if each.own or each.cell.model in suspects]
-    shared: dict[str, list[Doubt]] = defaultdict(list)
-    for each in doubts:
-        if not each.own and each.cell.model not in suspects:
-            shared[each.cell.model].append(each)
-    return chosen + [members[number % len(members)] for number, members in enumerate(shared.values())]
+def in_order(doubts: Sequence[Doubt]) -> list[Doubt]:
+    """Doubts in the order in which to check them: every model and every setting as early as possible."""
+    met: set[tuple[str, str]] = set()
+    left = list(doubts)
+    ordered: list[Doubt] = []
+    for wanted in (2, 1, 0):  # both are new, one of them, none
+        later = []
+        for each in left:
+            names = {("model", each.cell.model), ("setting", each.cell.setting)}
+            if len(names - met) >= wanted:
+                met |= names
+                ordered.append(each)
+            else:
+                later.append(each)
+        left = later
+    return ordered
 
 
 def _used(plan: Plan) -> Iterator[Doubt]:
@@ -135,7 +129,7 @@ def _adoptable(cell: Cell, older: Evaluation) -> bool:
     return (older.identity or {}).get("samples") == opened.dataset.fingerprint
 
 
-def _differences(record: StoredRecord, today: Today, known: dict[int, list[Difference]]) -> list[Difference]:
+def _differences(record: StoredRecord, today: Today, known: dict[int, list[str]]) -> list[str]:
     key = id(record.content)  # evaluations of one run share their records
     if key not in known:
         known[key] = today.differences(record.content)

@@ -157,7 +157,7 @@ def survey_node(
     if compiles_for is not None:
         require_compiler(compiles_for)
     found = Today([Path(each) for each in plugins]).differences(record)
-    return [each.text for each in found], device_names(["cpu"])[0]
+    return found, device_names(["cpu"])[0]
 
 
 def environment() -> dict[str, str]:

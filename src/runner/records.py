@@ -7,14 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from testbed import reading
+from testbed.data.content import MISSING
 from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.graph.cells import Cell
 from testbed.graph.nodes import OutputsOf
 from testbed.identity import digest
-from testbed.reading import FILE, VARIABLE
-from testbed.record import Difference, Today, mixed, named_files, own_modules
+from testbed.named_files import named_files
+from testbed.reading import ABSENT, EXISTS, FILE, FOLDER, SHARED, VARIABLE
+from testbed.record import DISTRIBUTION, Today, Use, is_definition_file, mixed, own_modules
 
+# The part of a record in which uses of each kind are.
+_PARTS = {"files": FILE, "folders": FOLDER, "exists": EXISTS, "variables": VARIABLE, "libraries": DISTRIBUTION}
 Record = dict[str, Any]
 
 
@@ -30,16 +34,17 @@ class Records:
         self.store = store
         self.today = today
         self.valid: dict[int, Record] = {}  # evaluation id → its stored record that is valid today
+        self.doubtful: dict[int, Record] = {}  # evaluation id → the record of one that is reused without a check
         self.judged: dict[int, set[str]] = {}  # evaluation id → digests of its stored records when the run began
         self._made: dict[int, Record] = {}  # evaluation id → the record that was stored for it
         self._own: dict[int, set[str]] = {}  # evaluation id → digests of the records that this run has stored
         self._completed: set[int] = set()
         self._reads = 0  # the number of noted reads when `_owned` was computed
-        self._owned: dict[str, set[tuple[str, str]]] = {}
+        self._owned: dict[str, set[Use]] = {}
         self._modules: set[str] = set()
         self._digests: dict[int, str] = {}  # id(record) → its digest
         self._lock = threading.Lock()  # cells are finished in a separate thread
-        self._contents: dict[tuple[frozenset[str], frozenset[str]], Record] = {}
+        self._contents: dict[frozenset[Use], Record] = {}
 
     def of(self, cell: Cell, earlier: Mapping[str, Any] | None = None) -> Record:
         """The record of a cell, from what its code has read so far.
@@ -49,13 +54,10 @@ class Records:
             earlier: An earlier record to include, if only some of the outputs were recomputed.
         """
         with self._lock:
-            names, variables = self._parts(cell)
-            if earlier is not None:
-                names, variables = names | earlier["files"].keys(), variables | earlier["variables"].keys()
-            key = (frozenset(names), frozenset(variables))
-            if key not in self._contents:
-                self._contents[key] = self.today.record_of(*key)
-            return self._contents[key]
+            uses = frozenset(self._uses(cell) | (_uses_in(earlier) if earlier is not None else set()))
+            if uses not in self._contents:
+                self._contents[uses] = self.today.record_of(uses)
+            return self._contents[uses]
 
     def begin(self, cells: Mapping[int, Cell]) -> None:
         """Stores preliminary records of evaluations that are not complete yet."""
@@ -74,11 +76,14 @@ class Records:
         for each in self.store.records([evaluation_id])[evaluation_id]:
             if each.key not in known:
                 record = mixed(record, each.content)
+        for source in (*cell.sources, *cell.partly):
+            if isinstance(source, Evaluation) and source.id in self.doubtful:
+                record = mixed(record, self.doubtful[source.id])
         self._made[evaluation_id] = record
         self._completed.add(evaluation_id)
         self.store.add_records({evaluation_id: record}, replace=True)
 
-    def differences(self, evaluation_id: int) -> list[Difference]:
+    def differences(self, evaluation_id: int) -> list[str]:
         """What is not as it was for another run, which has completed an evaluation."""
         stored = [each.content for each in self.store.records([evaluation_id])[evaluation_id] if each.metrics]
         return min((self.today.differences(each) for each in stored), key=len, default=[])
@@ -102,37 +107,44 @@ class Records:
             self._digests[id(record)] = digest(record)
         return self._digests[id(record)]
 
-    def _parts(self, cell: Cell) -> tuple[set[str], set[str]]:
-        """The names of the files and environment variables that a cell depends on."""
+    def _uses(self, cell: Cell) -> set[Use]:
+        """What a cell depends on."""
         self._refresh()
-        owners = [reading.SHARED, *_owners(cell)]
-        reads = [read for owner in owners for read in self._owned.get(owner, ())]
-        files = {what for kind, what in reads if kind == FILE} - set(self.today.plugins)
-        files |= cell.files | self._modules
-        files |= {name for file in files if file.endswith(".py") for name in named_files(file)}
-        names = self.today.names(files)
-        variables = {what for kind, what in reads if kind == VARIABLE}
+        files = cell.files.union(*(judge.files for judge in cell.judges))
+        owners = [SHARED, *_owners(cell), *map(reading.code, files)]
+        found = {use for owner in owners for use in self._owned.get(owner, ())}
+        files = files | self._modules | {name for kind, name in found if kind == FILE}
+        files |= {name for file in files if file.endswith(".py") for name in named_files(reading.place_of(file))}
+        found |= {(FILE, file) for file in files}
         for source in (*cell.sources, cell.stored, *cell.partly):
             if isinstance(source, Evaluation):
-                record = self.valid.get(source.id, {})
-                names |= record.get("files", {}).keys()
-                variables |= record.get("variables", {}).keys()
+                found |= _uses_in(self.valid.get(source.id, {}))
             elif source is not None and source is not cell:
-                more = self._parts(source)
-                names, variables = names | more[0], variables | more[1]
-        return names, variables
+                found |= self._uses(source)
+        return found
 
     def _refresh(self) -> None:
+        """Sorts what was read by whom it belongs to. What only a module reads that no plug-in is belongs to all."""
         noted = reading.noted()
-        if len(noted) != self._reads or not self._owned:
-            owned: dict[str, set[tuple[str, str]]] = {reading.SHARED: set()}
-            for owner, kind, what in noted:
-                owned.setdefault(owner, set()).add((kind, what))
-            self._modules, self._owned, self._reads = own_modules(), owned, len(noted)
+        if len(noted) == self._reads and self._owned:
+            return
+        owned: dict[str, set[Use]] = {SHARED: set()}
+        code = reading.code("")
+        for owner, kind, what in noted:
+            file = owner.removeprefix(code)
+            own = file == owner or file in self.today.plugins or is_definition_file(file)
+            owned.setdefault(owner if own else SHARED, set()).add((kind, what))
+        self._modules, self._owned, self._reads = own_modules() - set(self.today.plugins), owned, len(noted)
+
+
+def _uses_in(record: Mapping[str, Any]) -> set[Use]:
+    """What a record says that something depends on."""
+    found = {(kind, name) for part, kind in _PARTS.items() for name in record.get(part, ())}
+    return found | {(ABSENT, name) for name, content in record.get("files", {}).items() if content == MISSING}
 
 
 def _owners(cell: Cell) -> set[str]:
-    """The owners of the reads that this cell depends on."""
+    """The owners of the reads that this cell depends on, besides its code."""
     owners = {reading.model(cell.model), reading.setting(cell.setting)}
     owners.update(reading.model(judge.definition.name) for judge in cell.judges)
     if cell.built is not None and isinstance(cell.built.outputs, OutputsOf):

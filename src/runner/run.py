@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from testbed.db.store import Store
+from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
 from testbed.inputs import active, using
 from testbed.registry.catalog import Catalog
@@ -86,6 +87,7 @@ def _run(computation: Computation, models: Sequence[str], settings: Sequence[str
         plan = trust.settle(planner, [(model, setting) for model in models for setting in settings])
         if options.verify is not None:
             trust.verify(plan, amount(options.verify))
+        store.confirm([each.stored.id for each in plan.of(Action.DONE) if each.stored is not None])
     except KeyboardInterrupt:
         plan = planner.plan(models, settings)
         report.interrupted = True

@@ -13,14 +13,18 @@ from testbed.graph.cells import Action, Cell
 from testbed.graph.options import RunOptions
 from testbed.record import described
 from testbed.registry.catalog import Catalog
-from testbed.runner.doubts import Doubt, find_doubts, representatives
+from testbed.runner.doubts import Doubt, find_doubts, in_order
 from testbed.runner.finish import compute_scores, same_scores
 from testbed.runner.plan import Plan, Planner
 from testbed.runner.progress import Progress
 from testbed.runner.recompute import Amount, Recomputation
 from testbed.runner.records import Records
 from testbed.runner.report import Checked
+from testbed.sourcecode import is_own_class
+from testbed.tasks.task_base import get_task
 
+# Complete evaluations that one run checks; the next ones keep their doubt, and the run says so.
+MOST_CHECKED = 1000
 _RECORD_SECONDS = 0.2  # how often to look for the record of what another run computes
 
 
@@ -58,6 +62,7 @@ class Trust:
         self._settled: set[int] = set()  # evaluations that need no further check
         self._unchecked: dict[int, str] = {}  # evaluation id → why its check failed
         self._suspects: set[str] = set()
+        self._left = MOST_CHECKED
 
     def settle(self, planner: Planner, pairs: Sequence[tuple[str, str]]) -> Plan:
         """The plan, in which every stored evaluation that it reuses is checked or trusted."""
@@ -104,8 +109,7 @@ class Trust:
                 break
             time.sleep(_RECORD_SECONDS)
         for doubt in [each for each in found if _costs_money(each.cell)]:
-            self._settled.add(doubt.evaluation.id)
-            self._add(doubt, "not checked", reason="running the model again costs money; --verify does so")
+            self._leave(doubt, "running the model again costs money; --verify does so")
         return [each for each in found if each.evaluation.id not in self._settled]
 
     def _find(self, plan: Plan) -> list[Doubt]:
@@ -120,7 +124,7 @@ class Trust:
             for earlier in self.store.set_aside_before(cell.fingerprint or "", cell.model, cell.setting):
                 stored = self.store.records([earlier])[earlier]
                 if any(each.metrics and not self.records.today.differences(each.content) for each in stored):
-                    self.store.set_aside(doubt.evaluation.id, [each.text for each in doubt.differences])
+                    self.store.set_aside(doubt.evaluation.id, doubt.differences)
                     self.store.bring_back(earlier)
                     taken += 1
                     break
@@ -130,15 +134,32 @@ class Trust:
 
     def _take_on_trust(self, doubts: Sequence[Doubt]) -> bool:
         for doubt in doubts:
-            self._settled.add(doubt.evaluation.id)
-            self._add(doubt, "not checked", reason="--trust")
+            self._leave(doubt, "--trust")
             if doubt.adopt:
                 self.store.adopt(doubt.evaluation.id, self.cell_record(doubt.cell))
         return any(doubt.adopt for doubt in doubts)
 
+    def _leave(self, doubt: Doubt, reason: str) -> None:
+        """Lets a run reuse an evaluation without a check; the doubt stays, also of what is derived from it."""
+        self._settled.add(doubt.evaluation.id)
+        self.records.doubtful[doubt.evaluation.id] = doubt.record or {}
+        self._add(doubt, "not checked", reason=reason)
+
+    def _chosen(self, doubts: Sequence[Doubt]) -> list[Doubt]:
+        """The doubts to check: all that something new is computed from, and so many of the others."""
+        built_on = [each for each in doubts if each.cell.action is not Action.DONE]
+        others = in_order([each for each in doubts if each.cell.action is Action.DONE])
+        for each in others[self._left :]:
+            self._leave(each, "so many are checked in one run; the next run checks more, --verify all")
+        chosen = others[: self._left]
+        self._left -= len(chosen)
+        return [*built_on, *chosen]
+
     def _look(self, doubts: Sequence[Doubt]) -> bool:
         """Checks doubts on a few samples; returns whether the store changed, so that a new plan is needed."""
-        chosen = representatives(doubts, self._suspects)
+        chosen = self._chosen(doubts)
+        if not chosen:
+            return False
         differences = [difference for doubt in chosen for difference in doubt.differences]
         self.progress.note(f"checking {_count(len(chosen), 'stored evaluation')} ({described(differences)})")
         results: list[tuple[Doubt, Certificate]] = []
@@ -154,13 +175,13 @@ class Trust:
         for doubt in [doubt for doubt, certificate in results if not certificate.equal]:
             self._suspects.add(doubt.cell.model)
             self._suspects.update(judge.definition.name for judge in doubt.cell.judges)
-        self._note_records(results, doubts)
+        self._note_records(results)
         changed = [self._apply(doubt, certificate) for doubt, certificate in results]
         return any(changed)
 
     def _with_metrics(self, doubt: Doubt, certificate: Certificate) -> Certificate:
-        because = tuple(each.text for each in doubt.differences)
-        if _metrics_in_doubt(doubt) and certificate.equal:
+        because = tuple(doubt.differences)
+        if self._metrics_in_doubt(doubt) and certificate.equal:
             certificate = replace(certificate, same_metrics=self._same_metrics(doubt))
         return replace(certificate, because=because, environment=self.environment)
 
@@ -175,11 +196,10 @@ class Trust:
             self.store.set_aside(evaluation.id, because, outputs=False)
         return doubt.adopt or not certificate.equal
 
-    def _note_records(self, results: Sequence[tuple[Doubt, Certificate]], doubts: Sequence[Doubt]) -> None:
+    def _note_records(self, results: Sequence[tuple[Doubt, Certificate]]) -> None:
         """Records that evaluations are valid with today's files and versions."""
         whole: dict[int, dict[str, Any]] = {}
         outputs: dict[int, dict[str, Any]] = {}
-        shared = {doubt.cell.model for doubt, _ in results if not doubt.own} - self._suspects
         for doubt, certificate in results:
             if not certificate.differing:
                 record = self.records.valid[doubt.evaluation.id] = self.records.of(doubt.cell, doubt.record)
@@ -187,15 +207,25 @@ class Trust:
                 (whole if metrics else outputs)[doubt.evaluation.id] = record
                 if doubt.evaluation.root != doubt.evaluation.id:
                     outputs.setdefault(doubt.evaluation.root, record)
-        for doubt in doubts:  # a change that affects all cells was checked on one cell of the model
-            if not doubt.own and doubt.cell.model in shared and doubt.evaluation.id not in self._settled:
-                assert doubt.record is not None
-                record = self.records.today.record_of(doubt.record["files"], doubt.record["variables"])
-                (whole if doubt.metrics else outputs)[doubt.evaluation.id] = record
-                self.records.valid[doubt.evaluation.id] = record
-                self._settled.add(doubt.evaluation.id)
         self.store.add_records(outputs, metrics=False)
         self.store.add_records(whole)
+
+    def _metrics_in_doubt(self, doubt: Doubt) -> bool:
+        """Whether the metrics could differ even if the outputs are equal.
+
+        testbed's own metrics depend only on the outputs as long as testbed and the libraries are the same.
+        """
+        opened = doubt.cell.opened_setting
+        assert opened is not None
+        if not doubt.metrics:
+            return False
+        return (
+            doubt.adopt
+            or doubt.record is None
+            or opened.setting.metrics_fn is not None
+            or is_own_class(type(get_task(opened.setting.task)))
+            or self.records.today.code_differs(doubt.record)
+        )
 
     def _same_metrics(self, doubt: Doubt) -> bool:
         """Whether today's code computes the stored metrics from the stored outputs."""
@@ -226,27 +256,10 @@ class Trust:
 
     def _add(self, doubt: Doubt, result: str, certificate: Certificate | None = None, reason: str = "") -> None:
         evaluation = doubt.evaluation
-        because = tuple(each.text for each in doubt.differences)
+        because = tuple(doubt.differences)
         self.checks.append(
             Checked(doubt.cell.model, doubt.cell.setting, evaluation.id, because, result, certificate, reason)
         )
-
-
-def _metrics_in_doubt(doubt: Doubt) -> bool:
-    """Whether the metrics could differ even if the outputs are equal.
-
-    testbed's own metrics depend only on the outputs as long as testbed and the libraries are the same.
-    """
-    opened = doubt.cell.opened_setting
-    assert opened is not None
-    if not doubt.metrics:
-        return False
-    return (
-        doubt.adopt
-        or doubt.record is None
-        or opened.setting.metrics_fn is not None
-        or not all(each.own for each in doubt.differences)
-    )
 
 
 def _has_no_record_yet(doubt: Doubt) -> bool:

@@ -64,8 +64,10 @@ class LocalFiles:
 
 def of_files(paths: Sequence[Path]) -> Weights:
     """Weights identified by the content of their files."""
+    from testbed import reading
     from testbed.data.content import remembered_digest
 
+    reading.declare(paths)
     digests = sorted(remembered_digest(path) for path in paths)
     content = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()[:32]
     return Weights(f"sha256:{content}", sum(path.stat().st_size for path in paths))
