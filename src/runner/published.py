@@ -10,11 +10,11 @@ from collections.abc import Iterable
 
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, Result
+from testbed.metric_specs import spec_of
 from testbed.models.base.published import Published
 from testbed.registry.catalog import Catalog
 
 CONFIDENCE = 0.95
-WHOLE = 1e-6  # the largest rounding error of a number of samples
 
 
 def disagreements(store: Store, catalog: Catalog, evaluation_id: int) -> list[str]:
@@ -70,12 +70,8 @@ def _disagreement(own: Result, published: Published) -> str | None:
 
 def _interval(own: Result) -> tuple[float, float] | None:
     """Wilson's interval for a share of samples; for other rates (means over classes), from the standard error."""
-    if own.value is None or not own.n or own.unit != FRACTION:
+    if own.unit != FRACTION:
         return None
-    from testbed.metrics.statistics import Z, wilson
+    from testbed.metrics.statistics import interval
 
-    right = own.value * own.n
-    if abs(right - round(right)) < WHOLE:
-        low, high = wilson(own.value, own.n, CONFIDENCE)
-        return float(low), float(high)
-    return None if own.stderr is None else (own.value - Z * own.stderr, own.value + Z * own.stderr)
+    return interval(spec_of(own), own.value, own.stderr, own.n)
