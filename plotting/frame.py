@@ -62,9 +62,9 @@ def results_frame(
     Returns:
         A tidy frame: ``model``, ``model_type``, ``eval_setting``, ``column`` (the setting, or the setting and the
         metric as in ImageNet-testbed's table: ``X_pm0``), ``metric``, ``slice``, ``value`` (a fraction where it is a
-        rate), ``n``, ``stderr``, ``unit``, ``origin``, ``sample_limit``, ``random_weights``, ``evaluation_id``, and what
-        the metric declares (see `testbed.metric_specs.MetricSpec`): ``better``, ``lowest``, ``highest``, ``headline``,
-        ``zero_one``.
+        rate), ``n``, ``stderr``, ``unit``, ``origin``, ``sample_limit``, ``random_weights``, ``evaluation_id``, and
+        what the metric declares (see `testbed.metric_specs.MetricSpec`): ``better``, ``lowest``, ``highest``,
+        ``headline``, ``zero_one``.
 
     Raises:
         StoreError: If there is no store.

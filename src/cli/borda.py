@@ -35,8 +35,8 @@ def borda_as_asked(given: dict[str, Any]) -> int:
     direction = "larger" if found.larger else "smaller"
     click.echo(
         f"Borda count over {count(len(found.settings), 'setting')}{where}: on each, a model gets one point for every"
-        f" model with a worse {found.metric} and half a point for every equal one ({direction} is better); ties in points are"
-        f" broken by the mean {found.metric} over the settings",
+        f" model with a worse {found.metric} ({direction} is better) and half a point for every equal one; ties in"
+        f" points are broken by the mean {found.metric} over the settings",
         err=True,
     )
     return 0

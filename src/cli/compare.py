@@ -75,8 +75,8 @@ def print_comparison(
     click.echo(_table(rows, spec, adjusted))
     click.echo(
         f"{_described(spec, all(row[-1].binary for row in rows))} of each sample, {count(len(rows), 'comparison')};"
-        " intervals: 95 %, paired bootstrap; p: McNemar's exact test (for scores other than 0 and 1, random signs), then"
-        " Holm's correction over the whole table; tied: p ≥ 0.05",
+        " intervals: 95 %, paired bootstrap; p: McNemar's exact test (for scores other than 0 and 1, random signs),"
+        " then Holm's correction over the whole table; tied: p ≥ 0.05",
         err=True,
     )
     return 0

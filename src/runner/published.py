@@ -7,6 +7,7 @@ Published numbers come from the model's definition and from results imported int
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, Result
@@ -15,6 +16,7 @@ from testbed.models.base.published import Published
 from testbed.registry.catalog import Catalog
 
 CONFIDENCE = 0.95
+WHOLE = 1e-6  # the largest rounding error of a number of samples
 
 
 def disagreements(store: Store, catalog: Catalog, evaluation_id: int) -> list[str]:
@@ -70,8 +72,10 @@ def _disagreement(own: Result, published: Published) -> str | None:
 
 def _interval(own: Result) -> tuple[float, float] | None:
     """Wilson's interval for a share of samples; for other rates (means over classes), from the standard error."""
-    if own.unit != FRACTION:
+    if own.value is None or not own.n or own.unit != FRACTION:
         return None
     from testbed.metrics.statistics import interval
 
-    return interval(spec_of(own), own.value, own.stderr, own.n)
+    right = own.value * own.n
+    whole = abs(right - round(right)) < WHOLE
+    return interval(replace(spec_of(own), zero_one=whole), own.value, own.stderr, own.n)

@@ -11,7 +11,7 @@
     return { x, y, scale, least: least === null ? (x === "val" ? 55 : 0) : Number(least) || 0, hidden: new Set((query.get("hide") || "").split("|").filter(Boolean)) };
   }
   function controls(index, given) {
-    const names = index.columns.filter((each) => each.percent).map((each) => ({ value: each.name, text: each.name, group: each.group }));
+    const names = index.columns.filter((each) => each.percent && T.direction(each) > 0).map((each) => ({ value: each.name, text: each.name, group: each.group }));
     return E("div", { class: "controls" }, T.choose("x", "x", names, given.x, { least: null }), T.choose("y", "y", names, given.y), T.choose("scale", "scale", ["logit", "probit", "linear"], given.scale),
       T.box("x at least, %", "least", String(given.least), { type: "number", min: 0, max: 100, step: 5, style: "width: 5em" }),
       E("button", { type: "button", id: "swap", onclick: () => T.change({ x: given.y, y: given.x, least: null }) }, "⇄ swap"));
