@@ -261,7 +261,7 @@ class ScoreRow(Base):
     dtype: Mapped[str] = mapped_column(String(16))
     checksum: Mapped[str] = mapped_column(String(64))
     payload: Mapped[bytes] = mapped_column(LargeBinary)
-    unit: Mapped[str] = mapped_column(String(32), default="", server_default="")
+    unit: Mapped[str] = mapped_column(String(32), default="", server_default=text("''"))
     better: Mapped[str | None] = mapped_column(String(8))
     lowest: Mapped[float | None] = mapped_column(Double)
     highest: Mapped[float | None] = mapped_column(Double)

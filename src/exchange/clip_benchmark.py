@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.analyses.labels import prompts
 from testbed.entities import OVERALL, Result
-from testbed.errors import StoreError
+from testbed.errors import StoreError, shortened
 from testbed.eval_settings.base.benchmark_names import LINEAR_PROBE
 from testbed.eval_settings.base.clip_benchmark_names import (
     CAPTIONING,
@@ -202,9 +202,9 @@ def _spec(name: str, where: str, column: str) -> MetricSpec:
     if name not in SPECS:
         further = "image_retrieval_recall@K, text_retrieval_recall@K"
         raise StoreError(
-            f"{where}: the column {column!r} is no metric of CLIP benchmark; its metrics are {', '.join(ACCURACIES)},"
-            f" {AVERAGE_PRECISION}, {', '.join((*SELECTIONS, *CAPTIONS))}, {further}, of probes {PROBE_PREFIX}… and"
-            f" {WEIGHT_DECAY.name}; remove the column"
+            f"{where}: the column {shortened(column)} is no metric of CLIP benchmark; its metrics are"
+            f" {', '.join(ACCURACIES)}, {AVERAGE_PRECISION}, {', '.join((*SELECTIONS, *CAPTIONS))}, {further}, of probes"
+            f" {PROBE_PREFIX}… and {WEIGHT_DECAY.name}; remove the column"
         )
     return SPECS[name]
 

@@ -207,7 +207,7 @@ def upgrade() -> None:
     op.execute("DROP VIEW results")
     for column in columns():
         op.add_column("metrics", column)
-    op.add_column("scores", sa.Column("unit", sa.String(32), nullable=False, server_default=""))
+    op.add_column("scores", sa.Column("unit", sa.String(32), nullable=False, server_default=sa.text("''")))
     for column in columns():
         op.add_column("scores", column)
     fill("metrics", {"": IMPORTED})
@@ -230,7 +230,8 @@ def fill(name: str, own: dict) -> None:
         if metric == "score" and unit == "fraction":  # that of OCRBench is in points
             found = (found[0], 0, 1, *found[3:])
         told = unit_of(metric) if with_unit else unit
-        known.append({"scorer": scorer, "name": metric, "unit": unit, "told": told, **dict(zip(NAMES, found, strict=True))})
+        facts_of = dict(zip(NAMES, found, strict=True))
+        known.append({"scorer": scorer, "name": metric, "unit": unit, "told": told, **facts_of})
     if not known:
         return
     facts = sa.Table(
