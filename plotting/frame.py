@@ -75,7 +75,8 @@ def results_frame(
         rows = store.result_rows(FIELDS, models, eval_settings, metrics, [OVERALL], headlines)
     frame = pd.DataFrame(rows, columns=list(FIELDS))
     frame["n"] = pd.to_numeric(frame["n"]).astype(np.float64)
-    frame["value"] = pd.to_numeric(frame["value"]).astype(np.float64)
+    for name in ("value", "stderr"):
+        frame[name] = pd.to_numeric(frame[name]).astype(np.float64)
     imported = frame["origin"] == "imported"
     if origin != "any":
         frame = frame[imported if origin == "imported" else ~imported]

@@ -117,7 +117,7 @@ def figure(found: Ranking) -> Figure:
             ),
         )
     )
-    what = "mean rank" if found.by == "rank" else ", ".join(filter(None, (f"mean {found.spec.name}", found.unit)))
+    what = "mean rank" if found.by == "rank" else ", ".join(filter(None, ("mean score", found.unit)))
     drawn.update_xaxes(title_text=f"{what}, over {len(found.settings)} settings")
     drawn.update_yaxes(autorange="reversed", dtick=1, tickfont={"size": 11})
     finish(drawn, f"{len(ranked)} models over {len(found.settings)} settings", height=220 + ROW * len(ranked))

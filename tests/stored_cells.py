@@ -24,7 +24,7 @@ SPECS = {
     each.name: each
     for each in (
         *(top(1), top(5), NLL, BRIER, ECE, CONFIDENCE, ACC),
-        *(recall(IMAGE, 1), replace(recall(IMAGE, 5), zero_one=False), recall(TEXT, 1), recall(TEXT, 5)),
+        *(recall(IMAGE, 1), replace(recall(IMAGE, 5), zero_one=False), *(recall(TEXT, k) for k in (1, 5, 10, 20))),
         replace(SCORE, zero_one=True),
     )
 }

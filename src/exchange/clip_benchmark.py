@@ -203,8 +203,8 @@ def _spec(name: str, where: str, column: str) -> MetricSpec:
         further = "image_retrieval_recall@K, text_retrieval_recall@K"
         raise StoreError(
             f"{where}: the column {shortened(column)} is no metric of CLIP benchmark; its metrics are"
-            f" {', '.join(ACCURACIES)}, {AVERAGE_PRECISION}, {', '.join((*SELECTIONS, *CAPTIONS))}, {further}, of probes"
-            f" {PROBE_PREFIX}… and {WEIGHT_DECAY.name}; remove the column"
+            f" {', '.join(ACCURACIES)}, {AVERAGE_PRECISION}, {', '.join((*SELECTIONS, *CAPTIONS))}, {further}, of"
+            f" probes {PROBE_PREFIX}… and {WEIGHT_DECAY.name}; remove the column"
         )
     return SPECS[name]
 

@@ -121,7 +121,7 @@ def _other_imports(
             replaced.append(f"{cell.model} on {cell.eval_setting} (from {old.source})")
     return [
         *_note(replaced, "had other numbers from an earlier import; the new ones are reported now"),
-        *_note(kept, "were imported again later, and those numbers are reported; --remove-evaluation hides them"),
+        *_note(kept, "had other numbers from a later import, which are reported; --remove-evaluation hides them"),
     ]
 
 
