@@ -9,7 +9,7 @@ from testbed.entities import Metric, Score
 from testbed.errors import UnsupportedError
 from testbed.graph.nodes import Built, Op, Steps
 from testbed.graph.ops import image_spec
-from testbed.metric_specs import LAST, NEITHER, MetricSpec
+from testbed.metric_specs import NEITHER, MetricSpec
 from testbed.models.base.capability import EMBED_IMAGE
 from testbed.tasks.task_base import Task, require
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from testbed.models.model_base import ModelDefinition
 
 KIND = "image_embeddings"
-NORM = MetricSpec("embedding_norm", "", NEITHER, lowest=0, headline=LAST)
+NORM = MetricSpec("embedding_norm", "", NEITHER, lowest=0)
 FEATURES = "image-embeddings"  # cells with these features share them
 
 

@@ -118,7 +118,7 @@ SCORERS = {
     "question_answering": ANSWERS,
     "judged_answers": ANSWERS,
     "vlmeval_benchmark": {"score": (HIGHER, None, None, 10, False), **SHARES},
-    "image_embedding": {"embedding_norm": (NEITHER, 0, None, 1, False)},
+    "image_embedding": {"embedding_norm": (NEITHER, 0, None, 0, False)},
     "outputs": OUTPUTS,
     "metrics_fn": SETTINGS,
 }
