@@ -166,9 +166,7 @@ def test_a_metrics_fn_may_declare(caplog):
         ("mine", "dB", None),
     ]
     assert metrics[0].value == pytest.approx(2 / 3)
-    with pytest.raises(
-        DefinitionError, match="photos: the metric 'x': better is 'up'; expected higher"
-    ):
+    with pytest.raises(DefinitionError, match="photos: the metric 'x': better is 'up'; expected higher"):
         as_metrics([Metric("x", 1.0, better="up")], 1, "own", "photos")
     with pytest.raises(DefinitionError, match="lowest is 2, above highest, 1"):
         MetricSpec("x", lowest=2, highest=1)

@@ -10,6 +10,7 @@ Revises: 0008
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
@@ -94,10 +95,13 @@ ANSWERS = {
     **OVERLAP,
 }
 OUTPUTS = {"not_finite": (LOWER, 0, 1, -1, False)}
-# Functions of testbed that settings have as metrics_fn; a fraction of such a name is one of theirs.
+# Functions of testbed that settings have as metrics_fn; a fraction (or nats) of such a name is one of theirs.
 SETTINGS = {
     "top1": (HIGHER, 0, 1, 10, True),
     r"top\d+": (HIGHER, 0, 1, 0, True),
+    "nll": (LOWER, 0, None, 0, False),
+    "ece": (LOWER, 0, 1, 0, False),
+    "top1_balanced|mean_per_class_recall": RATES,
     "pm0": (HIGHER, 0, 1, 10, True),
     "pm10": (HIGHER, 0, 1, 0, True),
     "aupr_.*": (HIGHER, 0, 1, 10, False),
@@ -106,7 +110,7 @@ SETTINGS = {
 }
 # Of imported tables, whose readers know these names.
 IMPORTED = {**SETTINGS, **CLASSIFICATION, **MULTILABEL, **RETRIEVAL, **SELECTION, **OVERLAP, **SIMILARITY}
-SCORERS = {
+SCORERS: dict[str, dict[str, Any]] = {
     "classification": CLASSIFICATION,
     "multilabel": MULTILABEL,
     "retrieval": RETRIEVAL,
@@ -123,7 +127,7 @@ SCORERS = {
     "metrics_fn": SETTINGS,
 }
 # Scores, where they are something else than the metric of that name. Those of a metrics_fn have no scorer.
-SCORES = {
+SCORES: dict[str, dict[str, Any]] = {
     "retrieval": {
         "image_retrieval_recall@5": (HIGHER, 0, 1, 10, False),
         "image_retrieval_recall@1": (HIGHER, 0, 1, 8, False),
@@ -146,10 +150,10 @@ UNITS = {
 }
 
 
-def declared(scorer: str, name: str, own: dict) -> tuple | None:
+def declared(scorer: str, name: str, own: dict[str, Any]) -> tuple[Any, ...] | None:
     """What a scorer declares of a name; None if nothing is known."""
     kind = scorer.partition("@")[0]
-    tables = (own.get(kind, {}), SCORERS.get(kind, {}))
+    tables: tuple[dict[str, Any], ...] = (own.get(kind, {}), SCORERS.get(kind, {}))
     return next((v for table in tables for pattern, v in table.items() if re.fullmatch(pattern, name)), None)
 
 
@@ -157,7 +161,7 @@ def unit_of(name: str) -> str:
     return next((unit for pattern, unit in UNITS.items() if re.fullmatch(pattern, name)), "")
 
 
-def columns() -> list[sa.Column]:
+def columns() -> list[sa.Column[Any]]:
     return [
         sa.Column("better", sa.String(8), nullable=True),
         sa.Column("lowest", sa.Double(), nullable=True),
@@ -215,7 +219,7 @@ def upgrade() -> None:
     op.execute(VIEW_BEFORE.format(more=MORE))
 
 
-def fill(name: str, own: dict) -> None:
+def fill(name: str, own: dict[str, Any]) -> None:
     """Writes what is known of the names in a table, in one pass over its rows."""
     table = sa.table(name, *(sa.column(each) for each in ("scorer", "name", "unit", *NAMES)))
     with_unit = name == "scores"
@@ -225,7 +229,7 @@ def fill(name: str, own: dict) -> None:
     for scorer, metric, unit in keys:
         found = declared(scorer, metric, own)
         # A number of somebody's own, without a unit, only has the name of one of testbed's.
-        if found is None or (scorer == "metrics_fn" and not with_unit and unit != "fraction"):
+        if found is None or (scorer == "metrics_fn" and not with_unit and unit not in ("fraction", "nats")):
             continue
         if metric == "score" and unit == "fraction":  # that of OCRBench is in points
             found = (found[0], 0, 1, *found[3:])
