@@ -177,7 +177,7 @@ def _cell(record: Record) -> ImportedCell:
     probe = _probe(record) if fields["task"] == LINEAR_PROBE else {}
     metrics = []
     for column, text in fields.items():
-        if column in TEXTS or column in PROBE:
+        if column in TEXTS or column in PROBE or not text.strip():
             continue
         name = column.removeprefix(PROBE_PREFIX) if fields["task"] == LINEAR_PROBE else column
         metric = metric_in(_spec(NAMES.get(name, name), where, column), text, 1, f"{where}, column {column}")
