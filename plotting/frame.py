@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -242,7 +242,7 @@ def specs_of(frame: pd.DataFrame, by: str = "eval_setting") -> dict[str, MetricS
     found: dict[str, list[MetricSpec]] = {}
     columns = [by, "metric", "unit", *DECLARED]
     for key, name, *declared in frame[columns].drop_duplicates().itertuples(index=False):
-        known = [None if isinstance(each, float) and np.isnan(each) else each for each in declared]
+        known: list[Any] = [None if isinstance(each, float) and np.isnan(each) else each for each in declared]
         found.setdefault(str(key), []).append(MetricSpec(str(name), *known))
     return {key: agreed(several) for key, several in found.items()}
 

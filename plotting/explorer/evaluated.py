@@ -165,13 +165,14 @@ class SettingSamples:
     @property
     def larger(self) -> bool | None:
         """Whether a larger main score is better; None if that is not known."""
-        better = None if self.spec is None else self.spec.better
-        return {HIGHER: True, LOWER: False}.get(better or "")
+        if self.spec is None or self.spec.better not in (HIGHER, LOWER):
+            return None
+        return self.spec.better == HIGHER
 
     @property
     def spec(self) -> MetricSpec | None:
         """What the main score declares; None if there is none."""
-        found = [each.specs[self.main] for each in self.shown if self.main in each.specs]
+        found = [spec for each in self.shown for name, spec in each.specs.items() if name == self.main]
         return agreed(found) if found else None
 
     @cached_property
