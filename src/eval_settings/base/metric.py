@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from testbed.entities import Metric, Score
+from testbed.entities import OVERALL, Metric, Score
 from testbed.errors import DefinitionError
 from testbed.metric_specs import MAIN, MetricSpec, spec_of
 
@@ -107,10 +107,11 @@ def _as_metric(name: str, value: Any, n: int, scorer: str, what: str) -> Metric:
 
 
 def _with_main(metrics: list[Metric]) -> list[Metric]:
-    """The metrics with the first as the main one, unless one is declared as such."""
-    if not metrics or any(each.headline > 0 for each in metrics):
+    """The metrics with the first of all samples as the main one, unless one is declared as such."""
+    first = next((each for each in metrics if each.slice == OVERALL), None)
+    if first is None or any(each.headline > 0 for each in metrics):
         return metrics
-    return [replace(metrics[0], headline=MAIN), *metrics[1:]]
+    return [replace(each, headline=MAIN) if each is first else each for each in metrics]
 
 
 AnyValue = TypeVar("AnyValue", Metric, Score)
