@@ -12,6 +12,7 @@ from testbed.db.store import Store
 from testbed.entities import CellRecord, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo, Score
 from testbed.identity import digest
 from testbed.metrics.caption_similarity import SPECS as CAPTION_SPECS
+from testbed.metrics.caption_status import COVERAGE
 from testbed.metrics.classification_scores import BRIER, CONFIDENCE, ECE, NLL, score_classes, top
 from testbed.metrics.retrieval_scores import IMAGE, TEXT, recall
 from testbed.metrics.selection_scores import ACC
@@ -26,7 +27,7 @@ SPECS = {
     for each in (
         *(top(1), top(5), NLL, BRIER, ECE, CONFIDENCE, ACC),
         *(recall(IMAGE, 1), replace(recall(IMAGE, 5), zero_one=False), *(recall(TEXT, k) for k in (1, 5, 10, 20))),
-        *(SCORE, *CAPTION_SPECS.values()),
+        *(SCORE, COVERAGE, *CAPTION_SPECS.values(), *(recall(TEXT, k) for k in (3, 100))),
     )
 }
 Declarable = TypeVar("Declarable", Metric, Score)
