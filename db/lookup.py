@@ -48,7 +48,8 @@ _EVALUATIONS = """
     ORDER BY e.id
 """
 _METRICS = """
-    SELECT name, value, n, stderr, slice, unit, scorer, published FROM metrics WHERE evaluation_id = ?
+    SELECT name, value, n, stderr, slice, unit, scorer, published, better, lowest, highest, headline, zero_one
+    FROM metrics WHERE evaluation_id = ?
     ORDER BY name, slice <> 'overall', slice
 """
 _UNREADABLE = "SELECT count(*) AS samples FROM sample_errors WHERE evaluation_id = ?"
@@ -166,7 +167,8 @@ def _read(ask: Ask, model: str, eval_setting: str) -> list[StoredCell] | None:
         unreadable = ask(_UNREADABLE, (evaluation.derived_from or evaluation.id,))[0]["samples"]
         if unreadable and evaluation.derived_from:
             return None
-        metrics = [Metric(**metric) for metric in ask(_METRICS, (evaluation.id,))]
+        rows = ask(_METRICS, (evaluation.id,))
+        metrics = [Metric(**{**row, "zero_one": bool(row["zero_one"])}) for row in rows]
         certificates = [_certificate(each) for each in ask(_CERTIFICATES, (evaluation.id,))]
         cells.append(StoredCell(evaluation, metrics, unreadable, certificates))
     return cells or None

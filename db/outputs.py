@@ -18,6 +18,7 @@ from testbed.db.urls import display_url
 from testbed.entities import Chunk
 from testbed.errors import StoreError
 from testbed.identity import digest
+from testbed.metric_specs import DECLARED, MetricSpec
 
 if TYPE_CHECKING:
     import numpy as np
@@ -251,13 +252,18 @@ class Outputs(StoreBase):
 
     def score_names(self, evaluation_ids: Iterable[int]) -> dict[int, set[str]]:
         """The names of the per-sample scores of each of these evaluations."""
-        names: dict[int, set[str]] = {evaluation_id: set() for evaluation_id in evaluation_ids}
+        return {key: set(specs) for key, specs in self.score_specs(evaluation_ids).items()}
+
+    def score_specs(self, evaluation_ids: Iterable[int]) -> dict[int, dict[str, MetricSpec]]:
+        """Evaluation → the name of each of its per-sample scores → what is declared about it."""
+        found: dict[int, dict[str, MetricSpec]] = {evaluation_id: {} for evaluation_id in evaluation_ids}
+        columns = [getattr(ScoreRow, name) for name in ("name", "unit", *DECLARED)]
         with self.reading() as session:
-            for part in in_parts(names):
-                statement = sa.select(ScoreRow.evaluation_id, ScoreRow.name)
-                for evaluation_id, name in session.execute(statement.where(ScoreRow.evaluation_id.in_(part))):
-                    names[evaluation_id].add(name)
-        return names
+            for part in in_parts(found):
+                statement = sa.select(ScoreRow.evaluation_id, *columns).where(ScoreRow.evaluation_id.in_(part))
+                for evaluation_id, name, *declared in session.execute(statement.order_by(ScoreRow.scorer)):
+                    found[evaluation_id].setdefault(name, MetricSpec(name, *declared))
+        return found
 
     def has_artifact(self, fingerprint: str) -> bool:
         """Whether a prepared array is stored."""

@@ -11,8 +11,9 @@ import sqlalchemy as sa
 from testbed.db.base import StoreBase, in_parts
 from testbed.db.tables import EvalSettingRow, EvaluationRow, MetricRow, ModelRow, UtcDateTime
 from testbed.entities import OVERALL, Metric, ModelFacts, Result
+from testbed.metric_specs import DECLARED, MetricSpec, agreed
 
-_TYPES: dict[str, Any] = {"completed_at": UtcDateTime(), "random_weights": sa.Boolean()}
+_TYPES: dict[str, Any] = {"completed_at": UtcDateTime(), "random_weights": sa.Boolean(), "zero_one": sa.Boolean()}
 _AT_ONCE = 2000  # rows fetched at a time
 RESULTS = sa.table("results", *(sa.column(field.name, _TYPES.get(field.name)) for field in fields(Result)))
 
@@ -61,7 +62,7 @@ class Results(StoreBase):
         eval_settings: Iterable[str] | None = None,
         metrics: Iterable[str] | None = None,
         slices: Iterable[str] | None = None,
-        or_named: str | None = None,
+        headlines: bool = False,
     ) -> list[tuple[Any, ...]]:
         """Some fields of `results`, as unordered plain tuples; several times as fast for large tables.
 
@@ -71,27 +72,39 @@ class Results(StoreBase):
             eval_settings: Only these.
             metrics: Only these.
             slices: Only these.
-            or_named: Beside ``metrics``, those whose names contain this.
+            headlines: Beside ``metrics``, those that are declared as main metrics.
         """
         statement = sa.select(*(RESULTS.c[field] for field in fields))
-        if metrics is not None and or_named is not None:
-            named = RESULTS.c.metric.contains(or_named, autoescape=True)
-            statement, metrics = statement.where(RESULTS.c.metric.in_(list(metrics)) | named), None
+        if metrics is not None and headlines:
+            statement = statement.where(RESULTS.c.metric.in_(list(metrics)) | (RESULTS.c.headline > 0))
+            metrics = None
         with self.reading() as session:
             chosen = _only(statement, models, eval_settings, metrics, slices)
             return [tuple(row) for row in session.execute(chosen).all()]
 
-    def metric_names(self) -> list[tuple[str, str, str, int | None]]:
-        """Setting, metric, unit and the largest number of samples, of the metrics of all samples, sorted."""
+    def metric_specs(self) -> dict[str, dict[str, tuple[MetricSpec, int | None]]]:
+        """Setting → metric → what is declared about it, and the largest number of samples; both sorted by name.
+
+        Of the metrics of all samples. What models' values declare differently is not declared; see `agreed`.
+        """
+        declared = tuple(RESULTS.c[name] for name in ("unit", *DECLARED))
         columns = (RESULTS.c.eval_setting, RESULTS.c.metric)
         statement = (
-            sa.select(*columns, sa.func.max(RESULTS.c.unit), sa.func.max(RESULTS.c.n))
+            sa.select(*columns, sa.func.max(RESULTS.c.n), *declared)
             .where(RESULTS.c.slice == OVERALL)
-            .group_by(*columns)
+            .group_by(*columns, *declared)
             .order_by(*columns)
         )
+        specs: dict[tuple[str, str], list[MetricSpec]] = {}
+        sizes: dict[tuple[str, str], int | None] = {}
         with self.reading() as session:
-            return [tuple(row) for row in session.execute(statement)]
+            for setting, metric, size, *values in session.execute(statement):
+                specs.setdefault((setting, metric), []).append(MetricSpec(metric, *values))
+                sizes[setting, metric] = max(size or 0, sizes.get((setting, metric)) or 0) or None
+        found: dict[str, dict[str, tuple[MetricSpec, int | None]]] = {}
+        for (setting, metric), several in specs.items():
+            found.setdefault(setting, {})[metric] = (agreed(several), sizes[setting, metric])
+        return found
 
     def sampled_settings(self) -> dict[str, bool]:
         """Each eval setting that has evaluations, and whether a complete one has samples."""
@@ -137,16 +150,8 @@ class Results(StoreBase):
 
     def metrics(self, evaluation_id: int) -> list[Metric]:
         """The metrics of one evaluation, reported or not."""
-        statement = sa.select(
-            MetricRow.name,
-            MetricRow.value,
-            MetricRow.n,
-            MetricRow.stderr,
-            MetricRow.slice,
-            MetricRow.unit,
-            MetricRow.scorer,
-            MetricRow.published,
-        ).where(MetricRow.evaluation_id == evaluation_id)
+        columns = (getattr(MetricRow, each.name) for each in fields(Metric))
+        statement = sa.select(*columns).where(MetricRow.evaluation_id == evaluation_id)
         with self.reading() as session:
             order = (MetricRow.name, _overall_first(MetricRow.slice), MetricRow.slice)
             return [Metric(*row) for row in session.execute(statement.order_by(*order))]
@@ -183,4 +188,5 @@ def _result(metric: MetricRow, evaluation: EvaluationRow, model: ModelRow, eval_
         evaluation_id=evaluation.id,
         completed_at=evaluation.completed_at,
         published=metric.published,
+        **{name: getattr(metric, name) for name in DECLARED},
     )

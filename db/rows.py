@@ -10,6 +10,7 @@ from testbed.db.payloads import encode
 from testbed.db.tables import EvalSettingRow, EvaluationRow, ModelRow
 from testbed.entities import CellRecord, Evaluation, Metric, SampleInfo, Score
 from testbed.identity import digest
+from testbed.metric_specs import spec_of
 
 
 def columns(record: CellRecord) -> dict[str, Any]:
@@ -92,6 +93,7 @@ def metric_row(evaluation_id: int, metric: Metric) -> dict[str, Any]:
         "n": metric.n,
         "stderr": None if metric.stderr is None or metric.stderr != metric.stderr else float(metric.stderr),
         "published": metric.published,
+        **_declared(metric),
     }
 
 
@@ -106,7 +108,13 @@ def score_row(evaluation_id: int, score: Score) -> dict[str, Any]:
         "dtype": payload.dtype,
         "checksum": payload.checksum,
         "payload": bytes(payload.data),
+        "unit": score.unit,
+        **_declared(score),
     }
+
+
+def _declared(each: Metric | Score) -> dict[str, Any]:
+    return spec_of(each).declared()
 
 
 def sample_row(dataset_id: int, position: int, sample: SampleInfo) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from sqlalchemy import (
     String,
     Text,
     TypeDecorator,
+    false,
     text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -261,10 +262,19 @@ class ScoreRow(Base):
     dtype: Mapped[str] = mapped_column(String(16))
     checksum: Mapped[str] = mapped_column(String(64))
     payload: Mapped[bytes] = mapped_column(LargeBinary)
+    unit: Mapped[str] = mapped_column(String(32), default="", server_default=text("''"))
+    better: Mapped[str | None] = mapped_column(String(8))
+    lowest: Mapped[float | None] = mapped_column(Double)
+    highest: Mapped[float | None] = mapped_column(Double)
+    headline: Mapped[int] = mapped_column(default=0, server_default="0")
+    zero_one: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
 
 
 class MetricRow(Base):
-    """One number of an evaluation. A value that is not defined (top-5 of three classes) is NULL."""
+    """One number of an evaluation. A value that is not defined (top-5 of three classes) is NULL.
+
+    The columns from ``better`` on are what the metric declares about itself, here and in `ScoreRow`.
+    """
 
     __tablename__ = "metrics"
 
@@ -277,6 +287,11 @@ class MetricRow(Base):
     n: Mapped[int | None]
     stderr: Mapped[float | None] = mapped_column(Double)
     published: Mapped[str | None] = mapped_column(Text)
+    better: Mapped[str | None] = mapped_column(String(8))
+    lowest: Mapped[float | None] = mapped_column(Double)
+    highest: Mapped[float | None] = mapped_column(Double)
+    headline: Mapped[int] = mapped_column(default=0, server_default="0")
+    zero_one: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
 
 
 class ArtifactRow(Base):

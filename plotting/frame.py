@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from testbed.analyses.main_scores import HEADLINES, RECALL, main_metric
 from testbed.db.store import Store
-from testbed.entities import FRACTION, OVERALL
+from testbed.entities import OVERALL
 from testbed.errors import StoreError
 from testbed.exchange.importing import METRIC_SUFFIXES
+from testbed.metric_specs import DECLARED, MetricSpec, agreed, main_metric
 
 METRICS = ("top1", *METRIC_SUFFIXES)
 FIELDS = (
@@ -30,6 +31,7 @@ FIELDS = (
     "sample_limit",
     "random_weights",
     "evaluation_id",
+    *DECLARED,
 )
 TEN_PERCENT = "_10percent"
 CORRUPTED = re.compile(r"imagenet-c\.(?P<corruption>[a-z_]+)\.(?P<severity>[1-5])_(?P<form>in-memory|on-disk)")
@@ -44,7 +46,7 @@ def results_frame(
     metrics: Sequence[str] | None = METRICS,
     origin: str = "any",
     sizes: bool = True,
-    or_named: str | None = None,
+    headlines: bool = False,
 ) -> pd.DataFrame:
     """The results that count, one row for each model, setting and metric.
 
@@ -55,12 +57,14 @@ def results_frame(
         metrics: Only these; None means all.
         origin: ``"own"``, ``"imported"``, or ``"any"``: ``"any"`` prefers the cell's own.
         sizes: Whether to look up the number of samples of imported results among the registered settings.
-        or_named: Beside ``metrics``, those whose names contain this.
+        headlines: Beside ``metrics``, those that are declared as main metrics.
 
     Returns:
         A tidy frame: ``model``, ``model_type``, ``eval_setting``, ``column`` (the setting, or the setting and the
         metric as in ImageNet-testbed's table: ``X_pm0``), ``metric``, ``slice``, ``value`` (a fraction where it is a
-        rate), ``n``, ``stderr``, ``unit``, ``origin``, ``sample_limit``, ``random_weights``, ``evaluation_id``.
+        rate), ``n``, ``stderr``, ``unit``, ``origin``, ``sample_limit``, ``random_weights``, ``evaluation_id``, and
+        what the metric declares (see `testbed.metric_specs.MetricSpec`): ``better``, ``lowest``, ``highest``,
+        ``headline``, ``zero_one``.
 
     Raises:
         StoreError: If there is no store.
@@ -68,10 +72,11 @@ def results_frame(
     if origin not in ("own", "imported", "any"):
         raise ValueError(f"origin is 'own', 'imported' or 'any', not {origin!r}")
     with Store.open(db_url) as store:
-        rows = store.result_rows(FIELDS, models, eval_settings, metrics, [OVERALL], or_named)
+        rows = store.result_rows(FIELDS, models, eval_settings, metrics, [OVERALL], headlines)
     frame = pd.DataFrame(rows, columns=list(FIELDS))
     frame["n"] = pd.to_numeric(frame["n"]).astype(np.float64)
-    frame["value"] = pd.to_numeric(frame["value"]).astype(np.float64)
+    for name in ("value", "stderr"):
+        frame[name] = pd.to_numeric(frame[name]).astype(np.float64)
     imported = frame["origin"] == "imported"
     if origin != "any":
         frame = frame[imported if origin == "imported" else ~imported]
@@ -190,6 +195,7 @@ class Grid(NamedTuple):
         types: The type of each model.
         metric: What the values are.
         others: Column → its metric, where that is another one.
+        specs: Column → what its metric declares; averages have that of what they are made from.
     """
 
     values: pd.DataFrame
@@ -197,6 +203,7 @@ class Grid(NamedTuple):
     types: pd.Series
     metric: str = "top1"
     others: Mapping[str, str] = {}
+    specs: Mapping[str, MetricSpec] = {}
 
 
 def load_grid(db_url: str | None = None, metric: str | None = "top1", origin: str = "any", sizes: bool = True) -> Grid:
@@ -209,23 +216,50 @@ def load_grid(db_url: str | None = None, metric: str | None = "top1", origin: st
         sizes: Whether numbers of samples are wanted; else all are NaN.
     """
     others: dict[str, str] = {}
-    if metric is None:  # only these, of many, can be the main one
-        candidates = [*METRICS, *HEADLINES]
-        frame = _main_results(results_frame(db_url, None, None, candidates, origin, sizes, or_named=RECALL))
+    if metric is None:
+        frame = _main_results(results_frame(db_url, None, None, METRICS, origin, sizes, headlines=True))
         named = frame[~frame["metric"].isin(METRICS)]
         others = dict(zip(named["column"], named["metric"], strict=True))
     else:
         frame = results_frame(db_url, None, None, METRICS if metric == "top1" else [metric], origin, sizes)
     values = grid(frame)
     counted = grid(frame, what="n") if sizes else values * np.nan
-    return Grid(values, counted, model_types(frame), metric or METRICS[0], others)
+    return Grid(values, counted, model_types(frame), metric or METRICS[0], others, _specs(frame, values))
+
+
+def _specs(frame: pd.DataFrame, values: pd.DataFrame) -> dict[str, MetricSpec]:
+    """Column → what its metric declares, also of the columns that `filled` and `with_averages` make."""
+    own = specs_of(frame, "column")
+    every = list(own)
+    for column in every:
+        own.setdefault(column.removesuffix(TEN_PERCENT), own[column])
+    of_table = agreed(replace(own[each], name=METRICS[0]) for each in every) if every else MetricSpec(METRICS[0])
+    return {str(column): own.get(str(column), of_table) for column in values.columns}
+
+
+def specs_of(frame: pd.DataFrame, by: str = "eval_setting") -> dict[str, MetricSpec]:
+    """What the metrics in a tidy frame declare, for each value of a column; a single metric has each."""
+    found: dict[str, list[MetricSpec]] = {}
+    columns = [by, "metric", "unit", *DECLARED]
+    for key, name, *declared in frame[columns].drop_duplicates().itertuples(index=False):
+        known: list[Any] = [None if isinstance(each, float) and np.isnan(each) else each for each in declared]
+        found.setdefault(str(key), []).append(MetricSpec(str(name), *known))
+    return {key: agreed(several) for key, several in found.items()}
 
 
 def _main_results(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of each setting's main metric that is a rate, and those of pm0 and pm10."""
-    rates = frame[(frame["unit"] == FRACTION) | frame["metric"].isin(METRICS)]
-    main = rates.groupby("eval_setting")["metric"].agg(lambda names: main_metric(set(names)) or "")
-    return rates[(rates["metric"] == rates["eval_setting"].map(main)) | rates["metric"].isin(METRIC_SUFFIXES)]
+    """The rows of each setting's main metric, and those of pm0 and pm10."""
+    main = frame["eval_setting"].map(main_metrics(frame))
+    return frame[(frame["metric"] == main) | frame["metric"].isin(METRIC_SUFFIXES)]
+
+
+def main_metrics(frame: pd.DataFrame) -> dict[str, str]:
+    """Setting → its main metric among those in a tidy frame, other than those that are columns of their own."""
+    mains = {}
+    for setting, rows in frame[~frame["metric"].isin(METRIC_SUFFIXES)].groupby("eval_setting"):
+        found = main_metric(specs_of(rows, "metric").values())
+        mains[str(setting)] = "" if found is None else found.name
+    return mains
 
 
 def require_columns(wide: pd.DataFrame, columns: Iterable[str]) -> None:

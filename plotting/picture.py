@@ -11,7 +11,9 @@ import click
 
 from testbed.console.options import run_command
 from testbed.console.output import print_json
+from testbed.entities import FRACTION
 from testbed.errors import TestbedError
+from testbed.metric_specs import LOWER, NEITHER
 from testbed.plotting.frame import Grid, load_grid
 from testbed.plotting.images import IMAGE_SUFFIXES, write_images
 from testbed.plotting.stats import TRANSFORMS
@@ -51,6 +53,7 @@ class Picture:
         options: click's options that this figure has beyond those of all, decorators; their values come in a choice's
             ``further``.
         text: From the numbers to a table for the terminal, for ``--table``; None if there is none.
+        accuracies: Whether it is about accuracies: fractions of which higher ones are better. Others are refused.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Picture:
     numbers: Callable[[Any], Any]
     options: Sequence[Callable[..., Any]] = ()
     text: Callable[[Any], str] | None = None
+    accuracies: bool = True
 
     def main(self) -> None:
         """The program."""
@@ -121,6 +125,12 @@ def picture_command(picture: Picture) -> click.Command:
 
 def compute(picture: Picture, grid: Grid, choice: Choice) -> Any:
     """The numbers of a figure; errors are reported in one line."""
+    for spec in grid.specs.values() if picture.accuracies else ():
+        if spec.unit != FRACTION or spec.better in (LOWER, NEITHER):
+            raise TestbedError(
+                f"{picture.name} draws accuracies (fractions, higher is better); {grid.metric} has the unit"
+                f" {spec.unit or 'none'!r}, and better is {spec.better or 'unknown'}; choose another --metric"
+            )
     try:
         return picture.data(grid, choice)
     except ValueError as error:

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import pandas as pd
 
+from testbed.analyses.main_scores import larger_is_better
 from testbed.console.output import table
+from testbed.entities import FRACTION
+from testbed.errors import StoreError
+from testbed.metric_specs import MetricSpec, agreed, rate
 from testbed.plotting.frame import Grid
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.stats import mean_ranks
@@ -30,12 +34,24 @@ class Ranking(NamedTuple):
         settings: Over which settings.
         left_out: Models that lack one of them; or, where settings with gaps are left out, those settings.
         by: ``"rank"`` or ``"score"``.
+        spec: What the metric declares.
     """
 
     table: pd.DataFrame
     settings: list[str]
     left_out: list[str]
     by: str = "rank"
+    spec: MetricSpec = rate("top1")
+
+    @property
+    def scale(self) -> int:
+        """What scores are multiplied by: fractions are shown in percent."""
+        return 100 if self.spec.unit == FRACTION else 1
+
+    @property
+    def unit(self) -> str:
+        """The unit that scores are shown in."""
+        return "percent" if self.spec.unit == FRACTION else self.spec.unit
 
 
 def data(grid: Grid, choice: Choice) -> Ranking:
@@ -64,7 +80,12 @@ def data(grid: Grid, choice: Choice) -> Ranking:
         left_out = sorted(set(some.index) - set(complete.index))
     if len(complete) < 2:
         raise ValueError(f"{len(complete)} models have all {len(chosen)} settings; a ranking needs two")
-    return Ranking(mean_ranks(complete, by=by), list(complete), left_out, by)
+    spec = agreed(grid.specs[column] for column in complete)
+    try:
+        larger = larger_is_better(spec, choice.further.get("better"))
+    except StoreError as error:
+        raise ValueError(str(error)) from None
+    return Ranking(mean_ranks(complete, by=by, larger_is_better=larger), list(complete), left_out, by, spec)
 
 
 def figure(found: Ranking) -> Figure:
@@ -72,7 +93,8 @@ def figure(found: Ranking) -> Figure:
     import plotly.graph_objects as go
 
     ranked = found.table
-    name, scale = ("mean_rank", 1) if found.by == "rank" else ("mean_score", 100)
+    name, scale = ("mean_rank", 1) if found.by == "rank" else ("mean_score", found.scale)
+    unit = "%" if found.scale == 100 else found.unit
     mean = scale * ranked[name]
     drawn = go.Figure(
         go.Scatter(
@@ -88,14 +110,14 @@ def figure(found: Ranking) -> Figure:
             },
             mode="markers",
             marker={"color": "#0072B2", "size": 9},
-            customdata=list(zip(ranked["mean_rank"], 100 * ranked["mean_score"], ranked["borda"], strict=True)),
+            customdata=list(zip(ranked["mean_rank"], found.scale * ranked["mean_score"], ranked["borda"], strict=True)),
             hovertemplate=(
-                "<b>%{y}</b><br>mean rank %{customdata[0]:.2f}<br>mean score %{customdata[1]:.2f} %<br>Borda count"
-                " %{customdata[2]:g}<extra></extra>"
+                "<b>%{y}</b><br>mean rank %{customdata[0]:.2f}<br>mean score %{customdata[1]:.4g} "
+                f"{unit}<br>Borda count %{{customdata[2]:g}}<extra></extra>"
             ),
         )
     )
-    what = "mean rank" if found.by == "rank" else "mean score, percent"
+    what = "mean rank" if found.by == "rank" else ", ".join(filter(None, ("mean score", found.unit)))
     drawn.update_xaxes(title_text=f"{what}, over {len(found.settings)} settings")
     drawn.update_yaxes(autorange="reversed", dtick=1, tickfont={"size": 11})
     finish(drawn, f"{len(ranked)} models over {len(found.settings)} settings", height=220 + ROW * len(ranked))
@@ -104,7 +126,7 @@ def figure(found: Ranking) -> Figure:
 
 
 def numbers(found: Ranking) -> dict[str, Any]:
-    """The numbers as plain values; scores in percent."""
+    """The numbers as plain values; fractions in percent."""
     return {
         "by": found.by,
         "settings": found.settings,
@@ -112,7 +134,7 @@ def numbers(found: Ranking) -> dict[str, Any]:
         "models": [
             {
                 "model": each.Index,
-                **{name: getattr(each, name) * (100 if "score" in name else 1) for name in found.table.columns},
+                **{name: getattr(each, name) * (found.scale if "score" in name else 1) for name in found.table.columns},
             }
             for each in found.table.itertuples()
         ],
@@ -120,15 +142,16 @@ def numbers(found: Ranking) -> dict[str, Any]:
 
 
 def text(found: Ranking) -> str:
-    """The ranking as a table, scores in percent; ± is the standard deviation over the settings."""
+    """The ranking as a table, fractions in percent; ± is the standard deviation over the settings."""
+    scale = found.scale
     rows = [
         [
             str(each.Index),
             f"{each.mean_rank:.2f} ± {each.std_rank:.2f}",
             f"{each.mean_rank_low:.2f} – {each.mean_rank_high:.2f}",
-            f"{100 * each.mean_score:.2f} ± {100 * each.std_score:.2f}",
-            f"{100 * each.mean_score_low:.2f} – {100 * each.mean_score_high:.2f}",
-            f"{100 * each.median_score:.2f}",
+            f"{scale * each.mean_score:.2f} ± {scale * each.std_score:.2f}",
+            f"{scale * each.mean_score_low:.2f} – {scale * each.mean_score_high:.2f}",
+            f"{scale * each.median_score:.2f}",
             f"{each.borda:g}",
         ]
         for each in found.table.itertuples()
@@ -155,8 +178,13 @@ OPTIONS = (
         show_default=True,
         help="If results are missing: use the models that have all settings, or the settings that all models have.",
     ),
+    click.option(
+        "--better",
+        type=click.Choice(["higher", "lower"]),
+        help="Whether higher or lower values are better, for a metric that does not declare it.",
+    ),
 )
-PICTURE = Picture("ranking", data, figure, numbers, OPTIONS, text)
+PICTURE = Picture("ranking", data, figure, numbers, OPTIONS, text, accuracies=False)
 
 if __name__ == "__main__":
     PICTURE.main()

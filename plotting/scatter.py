@@ -114,7 +114,10 @@ def scatter_data(grid: Grid, spec: ScatterSpec, resamples: int = 1000) -> Scatte
     models = models[_shown(grid, models.index, spec)]
     models.insert(0, "model_type", [_type(name, grid.types.get(name), spec) for name in models.index])
     for axis, column in (("x", spec.x), ("y", spec.y)):
-        low, high = clopper_pearson(models[axis], grid.sizes[column].reindex(models.index), spec.interval)
+        sizes = grid.sizes[column].reindex(models.index)
+        if column in grid.specs and not grid.specs[column].zero_one:
+            sizes = sizes * np.nan  # the interval is one of a share of samples
+        low, high = clopper_pearson(models[axis], sizes, spec.interval)
         models[f"{axis}_low"], models[f"{axis}_high"] = low, high
     models["fitted"] = to_be_fitted(models.index, models["model_type"])
     fit = _fit(models, spec)

@@ -268,7 +268,12 @@ def rank_correlation(x: Any, y: Any, kind: str = "spearman") -> float:
 
 
 def mean_ranks(
-    scores: pd.DataFrame, resamples: int = 1000, confidence: float = 0.95, seed: int = 0, by: str = "rank"
+    scores: pd.DataFrame,
+    resamples: int = 1000,
+    confidence: float = 0.95,
+    seed: int = 0,
+    by: str = "rank",
+    larger_is_better: bool = True,
 ) -> pd.DataFrame:
     """Models ranked over several settings, with intervals over the choice of the settings.
 
@@ -277,11 +282,12 @@ def mean_ranks(
     resamples of the settings, drawn with replacement.
 
     Args:
-        scores: Models × settings, larger is better, without gaps.
+        scores: Models × settings, without gaps.
         resamples: How many.
         confidence: Of each interval.
         seed: Of the resamples.
         by: ``"rank"``: the best mean rank first; ``"score"``: the best mean score first.
+        larger_is_better: Whether the best has the largest score.
 
     Returns:
         One row for each model, the best first: ``mean_rank``, ``mean_score`` (each with ``_low``, ``_high``),
@@ -297,7 +303,7 @@ def mean_ranks(
     if scores.isna().to_numpy().any():
         raise ValueError("ranking over settings needs a score of every model on every setting")
     values = scores.to_numpy(dtype=np.float64)
-    ranks = rankdata(-values, axis=0)
+    ranks = rankdata(-values if larger_is_better else values, axis=0)
     chosen = np.random.default_rng(seed).integers(0, values.shape[1], (resamples, values.shape[1]))
     table = pd.DataFrame(index=scores.index)
     for name, each in (("rank", ranks), ("score", values)):
@@ -308,7 +314,9 @@ def mean_ranks(
     table["median_score"] = np.median(values, axis=1)
     table["borda"] = (len(scores) - ranks).sum(axis=1)
     order = ["mean_rank", "mean_score"] if by == "rank" else ["mean_score", "mean_rank"]
-    return table.sort_values(order, ascending=[name == "mean_rank" for name in order], kind="stable")
+    return table.sort_values(
+        order, ascending=[name == "mean_rank" or not larger_is_better for name in order], kind="stable"
+    )
 
 
 def _blocks(chosen: Any) -> list[Any]:

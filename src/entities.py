@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 Status = Literal["running", "complete", "failed", "unsupported"]
 Origin = Literal["run", "derived", "imported"]
+Better = Literal["higher", "lower", "neither"]
 
 OVERALL = "overall"
 FRACTION = "fraction"
@@ -22,7 +23,7 @@ TEXTS = "texts"  # its slice for the embeddings of texts
 
 @dataclass(frozen=True)
 class Metric:
-    """One number of an evaluation.
+    """One number of an evaluation; `testbed.metric_specs.MetricSpec.metric` makes one.
 
     Attributes:
         name: Such as ``top1``.
@@ -30,9 +31,10 @@ class Metric:
         n: The number of samples.
         stderr: The standard error of the value, in its unit.
         slice: ``overall``, or the slice of the samples.
-        unit: ``fraction``, ``percent``, or the unit of a custom metric; empty if it has none.
+        unit: ``fraction``, or another unit; empty if it has none.
         scorer: What computed it, with its version.
         published: The text of the number in the table that it was imported from.
+        better: As the further fields, what the metric declares; see `testbed.metric_specs.MetricSpec`.
     """
 
     name: str
@@ -43,15 +45,29 @@ class Metric:
     unit: str = FRACTION
     scorer: str = ""
     published: str | None = None
+    better: Better | None = None
+    lowest: float | None = None
+    highest: float | None = None
+    headline: int = 0
+    zero_one: bool = False
 
 
 @dataclass(frozen=True)
 class Score:
-    """The value of one score for every sample, in their order: array of shape [n]."""
+    """The value of one score for every sample, in their order: array of shape [n].
+
+    The further fields are those of `Metric`; `testbed.metric_specs.MetricSpec.score` makes one.
+    """
 
     name: str
     values: np.ndarray[Any, Any]
     scorer: str = ""
+    unit: str = ""
+    better: Better | None = None
+    lowest: float | None = None
+    highest: float | None = None
+    headline: int = 0
+    zero_one: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +91,11 @@ class Result:
     evaluation_id: int
     completed_at: datetime | None
     published: str | None = None
+    better: Better | None = None
+    lowest: float | None = None
+    highest: float | None = None
+    headline: int = 0
+    zero_one: bool = False
 
 
 @dataclass(frozen=True)

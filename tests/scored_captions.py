@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from testbed.db.store import Store
-from testbed.entities import CellRecord, DatasetInfo, Evaluation, Metric, SampleInfo, Score
+from testbed.entities import CellRecord, DatasetInfo, Evaluation, Metric, SampleInfo
 from testbed.identity import digest
+from testbed.metrics.caption_similarity import SPECS
 
 SCORER = "caption_similarity@1"
 SCORED, MISSING, EMPTY, ERROR = 0, 1, 2, 3
@@ -65,7 +66,7 @@ def put_scored(
     names = [f"{name}{suffix}" for suffix in ("", "_raw") for name in (NAMES if fine else NAMES[:1])]
     columns: dict[str, Any] = {name: [_value(given, name) for given in rows.values()] for name in names}
     columns["status"] = [given if isinstance(given, int) else SCORED for given in rows.values()]
-    scores = [Score(name, np.asarray(values, dtype=np.float64), SCORER) for name, values in columns.items()]
+    scores = [SPECS[name].score(np.asarray(values, dtype=np.float64), SCORER) for name, values in columns.items()]
     metrics = [_mean(name, columns[name]) for name in names]
     store.complete(evaluation.id, scores, metrics)
     return store.evaluation(evaluation.id)
@@ -79,4 +80,4 @@ def _value(given: dict[str, float] | int, name: str) -> float:
 
 def _mean(name: str, values: Sequence[float]) -> Metric:
     known = [value for value in values if value == value]
-    return Metric(name, float(np.mean(known)), len(known), scorer=SCORER)
+    return SPECS[name].metric(float(np.mean(known)), len(known), scorer=SCORER)

@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo, Score
 from testbed.identity import digest
-from testbed.metrics.classification_scores import score_classes
+from testbed.metrics.caption_similarity import SPECS as CAPTION_SPECS
+from testbed.metrics.caption_status import COVERAGE
+from testbed.metrics.classification_scores import BRIER, CONFIDENCE, ECE, NLL, score_classes, top
+from testbed.metrics.retrieval_scores import IMAGE, TEXT, recall
+from testbed.metrics.selection_scores import ACC
 from testbed.tasks.classification import viewed_logits
+from testbed.tasks.question_answering import SCORE
 
 NAMES = ("ant", "bee", "cat", "dog")
+
+
+SPECS = {
+    each.name: each
+    for each in (
+        *(top(1), top(5), NLL, BRIER, ECE, CONFIDENCE, ACC),
+        *(recall(IMAGE, 1), replace(recall(IMAGE, 5), zero_one=False), *(recall(TEXT, k) for k in (1, 5, 10, 20))),
+        *(SCORE, COVERAGE, *CAPTION_SPECS.values(), *(recall(TEXT, k) for k in (3, 100))),
+    )
+}
+Declarable = TypeVar("Declarable", Metric, Score)
+
+
+def declared(each: Declarable) -> Declarable:
+    """A metric or a score with what testbed's one of that name declares."""
+    spec = SPECS.get(each.name)
+    return each if spec is None else replace(each, unit=spec.unit, **spec.declared())
 
 
 def samples_of(targets: Sequence[Any], ids: Sequence[str] | None = None, **fields: Sequence[Any]) -> list[SampleInfo]:
@@ -54,7 +77,7 @@ def put(
             restrictions = known["view"].get("class_sublist"), known["view"].get("class_groups")
             seen = viewed_logits(values, *restrictions, bool(known["forward"].get("restricted")), setting)
             scores, _ = score_classes(seen, samples, class_names, setting)
-    store.complete(evaluation.id, scores or [], [Metric("top1", 0.5)])
+    store.complete(evaluation.id, [declared(each) for each in scores or []], [declared(Metric("top1", 0.5))])
     return store.evaluation(evaluation.id)
 
 

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from testbed.db.store import Store
-from testbed.entities import Evaluation
+from testbed.entities import Evaluation, Metric
 from testbed.errors import StoreError, TestbedError
+from testbed.metric_specs import spec_of
+from testbed.metrics.statistics import interval
 from testbed.plotting.own.confusion import confusions, numbers
 from testbed.plotting.own.source import Own
 
@@ -103,7 +105,7 @@ class Cells:
             "record": _short(records[0].content) if records else None,
             "logits": "logits" in self.store.kinds(each.id),
             "command": command(each),
-            "metrics": [[m.name, m.slice, m.value, m.stderr, m.n, m.unit] for m in metrics[:MOST_METRICS]],
+            "metrics": [_metric(each) for each in metrics[:MOST_METRICS]],
             "moreMetrics": max(0, len(metrics) - MOST_METRICS),
             "history": [
                 [other.id, other.status, _time(other.created_at), other.hidden]
@@ -111,6 +113,12 @@ class Cells:
                 if _own(other)
             ],
         }
+
+
+def _metric(metric: Metric) -> list[Any]:
+    """Name, slice, value, standard error, samples, unit, the ends of the interval, direction."""
+    low, high = interval(spec_of(metric), metric.value, metric.stderr, metric.n) or (None, None)
+    return [metric.name, metric.slice, metric.value, metric.stderr, metric.n, metric.unit, low, high, metric.better]
 
 
 def _own(evaluation: Evaluation) -> bool:

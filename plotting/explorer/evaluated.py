@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.analyses.main_scores import larger_is_better, main_metric, right_or_wrong
 from testbed.analyses.predictions import ClassNames, best_names, class_names
 from testbed.analyses.side_by_side import evaluations_on
 from testbed.entities import DatasetInfo, Evaluation
 from testbed.errors import StoreError
+from testbed.metric_specs import HIGHER, LOWER, MetricSpec, agreed, main_score_of, right_or_wrong
 from testbed.runner.stored_values import EvaluationValues
 from testbed.tasks.classification import viewed_logits
 from testbed.tasks.image_embedding import task as image_embedding
@@ -41,6 +41,7 @@ class Shown:
         scores: The names of its per-sample scores.
         main: The main one; None if it has none.
         right: The one that says whether a sample is right; None if it has none.
+        specs: What the scores declare, by name.
     """
 
     evaluation: Evaluation
@@ -50,6 +51,7 @@ class Shown:
     scores: tuple[str, ...]
     main: str | None
     right: str | None
+    specs: Mapping[str, MetricSpec]
 
     @property
     def id(self) -> int:
@@ -68,6 +70,10 @@ class Shown:
         named = view.get("class_sublist"), view.get("class_groups")
         seen = viewed_logits(rows, *named, restricted, self.evaluation.eval_setting)
         return np.asarray(seen, dtype=np.float32)
+
+
+def _name(spec: MetricSpec | None) -> str | None:
+    return None if spec is None else spec.name
 
 
 @dataclass
@@ -104,7 +110,7 @@ class SettingSamples:
     def among(cls, store: Store, name: str, evaluations: Sequence[Evaluation]) -> SettingSamples:
         """The samples of some evaluations on a setting."""
         kinds = store.first_kinds(each.root for each in evaluations)
-        names = store.score_names(each.id for each in evaluations)
+        specs = store.score_specs(each.id for each in evaluations)
         identities = [each.identity or {} for each in evaluations]
         digests = {str(each[part]) for each in identities for part in _PARTS if part in each}
         contents = store.definitions(digests)
@@ -114,9 +120,10 @@ class SettingSamples:
                 kind=kinds.get(each.root, ""),
                 root=each.root,
                 identity={**identity, **{part: contents.get(str(identity.get(part)), {}) for part in _PARTS}},
-                scores=tuple(sorted(names[each.id])),
-                main=main_metric(names[each.id]),
-                right=right_or_wrong(names[each.id]),
+                scores=tuple(sorted(specs[each.id])),
+                main=_name(main_score_of(specs[each.id].values())),
+                right=_name(right_or_wrong(specs[each.id].values())),
+                specs=specs[each.id],
             )
             for each, identity in zip(evaluations, identities, strict=True)
         ]
@@ -158,7 +165,15 @@ class SettingSamples:
     @property
     def larger(self) -> bool | None:
         """Whether a larger main score is better; None if that is not known."""
-        return larger_is_better(self.main) if self.main is not None else None
+        if self.spec is None or self.spec.better not in (HIGHER, LOWER):
+            return None
+        return self.spec.better == HIGHER
+
+    @property
+    def spec(self) -> MetricSpec | None:
+        """What the main score declares; None if there is none."""
+        found = [spec for each in self.shown for name, spec in each.specs.items() if name == self.main]
+        return agreed(found) if found else None
 
     @cached_property
     def classes(self) -> ClassNames:

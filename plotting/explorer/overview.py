@@ -11,10 +11,10 @@ from typing import Any
 
 import pandas as pd
 
-from testbed.analyses.main_scores import larger_is_better, main_metric
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, ModelFacts
 from testbed.exchange.importing import METRIC_SUFFIXES
+from testbed.metric_specs import MetricSpec, agreed, main_metric
 from testbed.plotting.frame import filled, load_grid, with_averages
 from testbed.plotting.scatter import NOT_FITTED
 from testbed.plotting.style import STANDARD, TYPES
@@ -22,8 +22,6 @@ from testbed.registry.table import natural_key
 
 DIGITS = 10  # significant ones of a value
 USUAL = ("val", "digits")
-RATES = ("top1", "top5", "acc", *METRIC_SUFFIXES)  # each sample is right or wrong
-LOWER_IS_BETTER = {"nll", "brier", "ece", "error", "chair_i", "chair_s"}
 GROUPS = (
     ("ImageNet", re.compile(r"val(_|-on-|$).*|imagenet-real")),
     ("ImageNetV2", re.compile(r"imagenetv2-.*")),
@@ -109,12 +107,9 @@ class Overview:
     # Index --------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _metrics(self) -> dict[str, dict[str, tuple[str, int | None]]]:
-        """Setting → metric → its unit and the largest number of samples."""
-        found: dict[str, dict[str, tuple[str, int | None]]] = {}
-        for setting, metric, unit, size in self.store.metric_names():
-            found.setdefault(setting, {})[metric] = (unit, size)
-        return found
+    def _metrics(self) -> dict[str, dict[str, tuple[MetricSpec, int | None]]]:
+        """Setting → metric → what it declares and the largest number of samples."""
+        return self.store.metric_specs()
 
     @cached_property
     def _models(self) -> list[ModelFacts]:
@@ -130,9 +125,9 @@ class Overview:
         for name in self._metrics:
             metrics = self._metrics[name]
             frames = [metric for metric in METRIC_SUFFIXES if metric in metrics]
-            main = self.metric if self.metric in metrics else main_metric(metrics)
-            if main is None and not frames:
-                main = sorted(metrics)[0]
+            others = [spec for metric, (spec, _) in metrics.items() if metric not in frames]
+            declared = main_metric(others)
+            main = self.metric if self.metric in metrics else None if declared is None else declared.name
             if main is not None:
                 columns.append({"name": name, "setting": name, "metric": main})
             columns += [{"name": f"{name}_{metric}", "setting": name, "metric": metric} for metric in frames]
@@ -188,13 +183,22 @@ class Overview:
         return {name: number for number, name in enumerate(self.settings)}
 
     def _about(self, setting: str | None, metric: str) -> dict[str, Any]:
-        unit = FRACTION if setting is None else self._metrics[setting][metric][0]
+        if setting is None:  # ImageNet-testbed's averages, of what they are made from
+            spec = self._of_averages
+        else:
+            spec, _ = self._metrics[setting][metric]
         return {
-            "percent": unit == FRACTION,
-            "unit": unit,
-            "lower": metric in LOWER_IS_BETTER or larger_is_better(metric) is False,
-            "rate": metric in RATES or "_recall@" in metric,
+            "percent": spec.unit == FRACTION,
+            "unit": spec.unit,
+            "better": spec.better,
+            "range": [spec.lowest, spec.highest],
+            "rate": spec.zero_one and setting is not None,
         }
+
+    @cached_property
+    def _of_averages(self) -> MetricSpec:
+        """What the metric of the averages, top-1, declares."""
+        return agreed(of["top1"][0] for of in self._metrics.values() if "top1" in of)
 
     def _size(self, setting: str) -> int | None:
         """The number of samples, from the results or the registry."""

@@ -173,6 +173,7 @@ class SamplesPart:
             "score": samples.main,
             "right": samples.right,
             "larger": samples.larger,
+            "unit": "" if samples.spec is None else samples.spec.unit,
             "clean": self._number.get(self._clean(samples.name, parent) or "", None),
             "perturbed": self.perturbs(samples.name),
             "evaluations": [

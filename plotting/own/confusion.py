@@ -44,7 +44,7 @@ def figures(own: Own) -> Found:
     for setting in own.unperturbed:
         values = own.values(setting)
         drawn = 0
-        for model in best(values, MOST_MODELS):
+        for model in best(values, MOST_MODELS, own.specs[setting]):
             evaluation = own.evaluations.get(setting, {}).get(model)
             if evaluation is None or evaluation.dataset_id is None or not has_logits(own.store, evaluation):
                 continue

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from testbed.metric_specs import HIGHER, LOWER
 from testbed.models.base.parameters import count_parameters
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, file_name
 from testbed.plotting.style import add_points, finish
@@ -39,7 +40,14 @@ def figures(own: Own) -> Found:
         if len(points) < 2:
             yield Passed(f"cost on {setting}", "fewer than two models with a known number of parameters")
             continue
-        points["on_front"] = pareto(points["parameters"].to_numpy(), points["value"].to_numpy())
+        better = own.specs[setting].better
+        if better not in (HIGHER, LOWER):
+            yield Passed(
+                f"cost on {setting}", f"whether a higher or a lower {own.metrics[setting]} is better is unknown"
+            )
+            continue
+        gain = points["value"].to_numpy() * (1 if better == HIGHER else -1)
+        points["on_front"] = pareto(points["parameters"].to_numpy(), gain)
         yield Drawn(
             file_name("cost", setting),
             partial(draw, points, setting, own.metrics[setting]),

@@ -22,14 +22,14 @@ def figures(own: Own) -> Found:
     """One for each setting that departs from no other one."""
     for setting in own.unperturbed:
         values = own.values(setting)
-        models = best(values, MOST_MODELS)
+        models = best(values, MOST_MODELS, own.specs[setting])
         try:
             found = ranking(own.store, [setting], models, own.metrics[setting])
         except StoreError as error:
             yield Passed(f"ranking on {setting}", str(error))
             continue
         if len(values) > MOST_MODELS:
-            yield Passed(f"ranking on {setting}", f"{len(values) - MOST_MODELS} less accurate models")
+            yield Passed(f"ranking on {setting}", f"{len(values) - MOST_MODELS} worse models")
         yield Drawn(
             file_name("ranking", setting),
             partial(draw, found.rows, setting, own.metrics[setting]),

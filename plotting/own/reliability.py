@@ -44,7 +44,7 @@ def figures(own: Own) -> Found:
     for setting in own.unperturbed:
         values = own.values(setting)
         panels = []
-        for model in best(values, MOST_MODELS):
+        for model in best(values, MOST_MODELS, own.specs[setting]):
             correct, confidence = (own.scores(setting, model, name) for name in (CORRECT, CONFIDENCE))
             if correct is not None and confidence is not None:
                 panels.append(reliability(model, confidence, correct))

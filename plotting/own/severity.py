@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from testbed.metrics.statistics import Z, mean_and_stderr, wilson
+from testbed.metrics.statistics import Z, interval, mean_and_stderr
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
 from testbed.plotting.style import OTHER_SYMBOLS, faint, finish
 
@@ -64,17 +64,17 @@ def figures(own: Own) -> Found:
 
 
 def corruption_curves(own: Own, name: str, on: dict[int, str], models: list[str]) -> Curves:
-    """The curves of one corruption, with Wilson's intervals (1927) over its samples."""
-    clean = own.cleans.get(next(iter(on.values())))
+    """The curves of one corruption, with intervals over its samples: Wilson's (1927) where each is right or wrong."""
+    clean, spec = own.cleans.get(next(iter(on.values()))), own.specs[on[min(on)]]
     rows = []
     for level, setting in {**({0: clean} if clean else {}), **on}.items():
         values = own.values(setting)
         for model in models:
             if model in values.index:
-                value, n = float(values.loc[model, "value"]), float(values.loc[model, "n"])
-                low, high = wilson(value, n) if n > 0 else (np.nan, np.nan)
-                rows.append((model, level, value, float(low), float(high)))
-    return Curves(name, _frame(rows), own.metrics[on[min(on)]], "95 %, Wilson, over samples")
+                value, error, n = (float(values.loc[model, each]) for each in ("value", "stderr", "n"))
+                low, high = interval(spec, value, error, int(n) if n > 0 else None) or (np.nan, np.nan)
+                rows.append((model, level, value, low, high))
+    return Curves(name, _frame(rows), spec.name, "95 %, Wilson, over samples" if spec.zero_one else _BAND_OF_MEANS)
 
 
 def mean_curves(
@@ -94,7 +94,7 @@ def mean_curves(
             if all(model in each.index for each in values):
                 mean = float(np.mean([each[model] for each in values]))
                 error = _stderr(own, settings, model, metric)
-                rows.append((model, level, mean, max(0.0, mean - Z * error), min(1.0, mean + Z * error)))
+                rows.append((model, level, mean, *own.specs[first].clip(mean - Z * error, mean + Z * error)))
     return Curves(f"{name}, mean of {len(corruptions)} corruptions", _frame(rows), metric, _BAND_OF_MEANS)
 
 
@@ -112,7 +112,7 @@ def _stderr(own: Own, settings: list[str], model: str, metric: str) -> float:
 def _models(own: Own, settings: list[str]) -> tuple[list[str], int]:
     """The best models by their mean, and how many others there are."""
     values = pd.concat([own.values(setting)["value"] for setting in settings], axis=1).mean(axis=1)
-    chosen = best(pd.DataFrame({"value": values}), MOST_MODELS)
+    chosen = best(pd.DataFrame({"value": values}), MOST_MODELS, own.specs[settings[0]])
     return chosen, len(values) - len(chosen)
 
 

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from testbed.metric_specs import LOWER, NEITHER
 from testbed.plotting.frame import Grid
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, file_name
 from testbed.plotting.scatter import (
@@ -62,10 +63,12 @@ def shift(own: Own, name: str, clean: str, members: list[str]) -> ScatterData | 
         least=0.0,
         least_on=clean,
         merge_types=False,
-        fitted=sum(to_be_fitted(models, x["model_type"].reindex(models))) >= FEWEST_FOR_A_LINE,
+        fitted=own.specs[clean].better not in (LOWER, NEITHER)  # effective robustness is a matter of accuracies
+        and sum(to_be_fitted(models, x["model_type"].reindex(models))) >= FEWEST_FOR_A_LINE,
         interval=CONFIDENCE,
     )
-    return scatter_data(Grid(values, sizes, x["model_type"], own.metrics[clean]), spec)
+    specs = dict.fromkeys((clean, name), own.specs[clean])
+    return scatter_data(Grid(values, sizes, x["model_type"], own.metrics[clean], specs=specs), spec)
 
 
 def _shifts(own: Own) -> dict[str, tuple[str, list[str]]]:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from testbed.analyses.main_scores import main_metric
 from testbed.db.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import FRACTION, Evaluation
-from testbed.plotting.frame import results_frame
+from testbed.metric_specs import HIGHER, LOWER, MetricSpec
+from testbed.plotting.frame import main_metrics, results_frame, specs_of
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -96,14 +96,18 @@ class Own:
             wanted = {*wanted, self.clean}
         frame = frame[frame["model"].isin(chosen) & frame["eval_setting"].isin(wanted)]
         if self.metric is None:
-            main = frame.groupby("eval_setting")["metric"].agg(lambda names: main_metric(set(names)) or "")
-            frame = frame[frame["metric"] == frame["eval_setting"].map(main)]
+            frame = frame[frame["metric"] == frame["eval_setting"].map(main_metrics(frame))]
         return frame.reset_index(drop=True)
 
     @cached_property
     def metrics(self) -> dict[str, str]:
         """Setting → the metric that is drawn."""
         return dict(zip(self.frame["eval_setting"], self.frame["metric"], strict=True))
+
+    @cached_property
+    def specs(self) -> dict[str, MetricSpec]:
+        """Setting → what the metric that is drawn declares."""
+        return specs_of(self.frame)
 
     @cached_property
     def evaluations(self) -> dict[str, dict[str, Evaluation]]:
@@ -170,9 +174,12 @@ class Own:
         return found[0].astype(np.float64) if found else None
 
 
-def best(values: pd.DataFrame, most: int) -> list[str]:
-    """The models with the largest values, at most so many."""
-    return [str(name) for name in values["value"].sort_values(ascending=False, kind="stable").index[:most]]
+def best(values: pd.DataFrame, most: int, spec: MetricSpec) -> list[str]:
+    """The models with the best values, at most so many; the first by name where it is not known what is better."""
+    if spec.better not in (HIGHER, LOWER):
+        return sorted(str(name) for name in values.index)[:most]
+    order = values["value"].sort_values(ascending=spec.better == LOWER, kind="stable")
+    return [str(name) for name in order.index[:most]]
 
 
 def file_name(*parts: str) -> str:

@@ -20,8 +20,9 @@ from testbed.analyses.side_by_side import (
 )
 from testbed.db.names import matching_names
 from testbed.db.store import Store
-from testbed.entities import OVERALL, Result
+from testbed.entities import OVERALL, Better, Result
 from testbed.errors import StoreError
+from testbed.metric_specs import agreed, spec_of
 from testbed.metrics.borda import BordaPlace, borda
 
 HM_CF, HM_CF_RAW = "hm_cf", "hm_cf_raw"
@@ -37,6 +38,7 @@ class BordaRanking:
         models: The models, in the order of their ranks.
         places: Their ranks and points.
         values: The unrounded values of each model on the settings.
+        larger: Whether larger values are better.
     """
 
     metric: str
@@ -44,6 +46,7 @@ class BordaRanking:
     models: tuple[str, ...]
     places: tuple[BordaPlace, ...]
     values: tuple[tuple[float, ...], ...]
+    larger: bool
 
 
 def borda_ranking(
@@ -53,6 +56,7 @@ def borda_ranking(
     metric: str = HM_CF,
     tell: Tell = lambda note: None,
     first: Collection[int] = (),
+    better: Better | None = None,
 ) -> BordaRanking:
     """Ranks models by the sum of their points over the settings. Imported numbers count, where a model has no own.
 
@@ -61,12 +65,13 @@ def borda_ranking(
         settings: Names or patterns; none means all with a judge (``…@…``) and the metric, if these judge the same
             setting.
         models: Names or patterns; none means all.
-        metric: The metric that orders models on a setting; larger is better, except for ``nll``.
+        metric: The metric that orders models on a setting.
         tell: Called with notes on models that some settings lack, and on means over different samples.
         first: Ids of evaluations that take precedence over the reported ones.
+        better: Whether the ``"higher"`` or the ``"lower"`` metric is better; by default what it declares.
 
     Raises:
-        StoreError: If no setting has the metric, or no model has it on all settings.
+        StoreError: If no setting has the metric, no model has it on all settings, or it is not known which is better.
     """
     named = matching_settings(store, settings, imported=True) if settings else _scored(store, metric)
     found: Chosen = {setting: evaluations_on(store, setting, first, imported=True) for setting in named}
@@ -83,14 +88,17 @@ def borda_ranking(
     compared = {setting: {model: found[setting][model] for model in left} for setting in named}
     tell_of_other_scorers(compared, tell)
     _tell_of_other_samples(compared, values, tell)
+    spec = agreed(spec_of(values[setting][model]) for setting in named for model in left)
+    larger = larger_is_better(spec, better)
     table = np.array([[values[setting][model].value for model in left] for setting in named])
-    places = borda(table, larger_is_better(metric) is not False, left)
+    places = borda(table, larger, left)
     return BordaRanking(
         metric,
         tuple(named),
         tuple(left[place.candidate] for place in places),
         tuple(places),
         tuple(tuple(table[:, place.candidate].tolist()) for place in places),
+        larger,
     )
 
 

@@ -1,63 +1,44 @@
-"""The main metric and the main per-sample score of a setting, by the names that it has."""
+"""The per-sample score that an analysis is about, and which way it is better, from what scores declare."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from testbed.entities import Evaluation
+from testbed.entities import Better, Evaluation
 from testbed.errors import StoreError
+from testbed.metric_specs import HIGHER, LOWER, NEITHER, MetricSpec, agreed, main_score_of, right_or_wrong
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
 
-# Those of questions that are answered in text: of each benchmark's report its main one, and accuracy last.
-ANSWERS = (
-    *("circular", "both_right", "mean_over_sources", "mean_over_cycles", "total", "f1", "average", "score_strict"),
-    *("score", "anls", "accuracy"),
-)
-# The main metric, and the main score, is the first of these that a setting has.
-HEADLINES = (
-    "top1",
-    "mean_average_precision",
-    "image_retrieval_recall@5",
-    "image_retrieval_recall@1",
-    "acc",
-    *ANSWERS,
-    "hm_cf",
-    "coarse_similarity",
-    "clip_score",
-    "CIDEr",
-    "Bleu_4",  # where only fractions count, as in --grid
-    "coverage",
-)
-# The main score among those of 0 and 1: whether a sample is right.
-RIGHT_OR_WRONG = ("top1", "acc", "text_retrieval_recall@5", "text_retrieval_recall@1", "score")
-RECALL = "_recall@"
-
-_SIMILARITIES = ("coarse_similarity", "fine_precision", "fine_recall", "fine_f1", "hm_cf")
-_LARGER = {"top1", "top5", "acc", "image_acc", "text_acc", "clip_score", "ref_clip_score"}
-_LARGER |= {*ANSWERS, "rule_score"}
-_LARGER |= {"Bleu_1", "Bleu_2", "Bleu_3", "Bleu_4", "METEOR", "ROUGE_L", "CIDEr", "SPICE"}
-_LARGER |= {f"{name}{scale}" for name in _SIMILARITIES for scale in ("", "_raw")}
 _SHOWN = 12  # names in a message
 
 
-def larger_is_better(score: str) -> bool | None:
-    """Whether a larger score is better; None for a score that testbed does not know."""
-    if score in _LARGER or RECALL in score:
-        return True
-    return False if score == "nll" else None
+def larger_is_better(spec: MetricSpec, asked: Better | None = None) -> bool:
+    """Whether a larger value is better.
+
+    Args:
+        spec: The metric or score.
+        asked: What the user says, which counts before what is declared.
+
+    Raises:
+        StoreError: If neither says it.
+    """
+    better = asked or spec.better
+    if better in (HIGHER, LOWER):
+        return better == HIGHER
+    said = "declares that neither is better" if better == NEITHER else "does not declare it"
+    raise StoreError(
+        f"whether a higher or a lower {spec.name} is better is not known: the metric {said}; --better higher or"
+        " --better lower says it"
+    )
 
 
-def main_metric(names: Collection[str]) -> str | None:
-    """The main one of a setting's metrics or scores; None if it has none of the known ones."""
-    return _first(HEADLINES, names)
-
-
-def right_or_wrong(names: Collection[str]) -> str | None:
-    """The score among a setting's that says whether a sample is right; None if there is none."""
-    return _first(RIGHT_OR_WRONG, names)
+def score_spec(store: Store, evaluations: Iterable[Evaluation], score: str) -> MetricSpec:
+    """What evaluations declare about a per-sample score; nothing where none has it."""
+    found = store.score_specs(each.id for each in evaluations)
+    return agreed([specs[score] for specs in found.values() if score in specs] or [MetricSpec(score, "")])
 
 
 def main_score(store: Store, cells: Mapping[str, Iterable[Evaluation]], binary: bool = False) -> str:
@@ -71,12 +52,13 @@ def main_score(store: Store, cells: Mapping[str, Iterable[Evaluation]], binary: 
     Raises:
         StoreError: If they have none in common; lists those of each.
     """
-    names = {setting: _score_names(store, [each.id for each in on]) for setting, on in cells.items()}
-    shared = set.intersection(*names.values())
-    found = _first(RIGHT_OR_WRONG if binary else HEADLINES, shared)
+    specs = {setting: _scores(store, on) for setting, on in cells.items()}
+    shared = set.intersection(*(set(of) for of in specs.values()))
+    common = [agreed(of[name] for of in specs.values()) for name in shared]
+    found = right_or_wrong(common) if binary else main_score_of(common)
     if found is not None:
-        return found
-    for setting, has in names.items():
+        return found.name
+    for setting, has in specs.items():
         if not has:
             metrics = {metric.name for each in cells[setting] for metric in store.metrics(each.id)}
             raise StoreError(
@@ -84,20 +66,17 @@ def main_score(store: Store, cells: Mapping[str, Iterable[Evaluation]], binary: 
                 f" '{setting}' shows one for all models"
             )
     kind = "main per-sample score of 0 and 1" if binary else "main per-sample score"
-    listed = "; ".join(f"{setting} has {_listed(each)}" for setting, each in names.items())
-    common = "no common" if len(names) > 1 else "no"
-    raise StoreError(f"there is {common} {kind}: {listed}; --score chooses one")
+    listed = "; ".join(f"{setting} has {_listed(each)}" for setting, each in specs.items())
+    none = "no common" if len(specs) > 1 else "no"
+    raise StoreError(f"there is {none} {kind}: {listed}; --score chooses one")
 
 
-def _score_names(store: Store, evaluations: list[int]) -> set[str]:
-    return {name for names in store.score_names(evaluations).values() for name in names}
-
-
-def _first(order: Iterable[str], names: Collection[str]) -> str | None:
-    further = sorted((name for name in names if RECALL in name), key=lambda name: (len(name), name))
-    if order is RIGHT_OR_WRONG:
-        further = [name for name in further if name.startswith("text_")]
-    return next((name for name in (*order, *further) if name in names), None)
+def _scores(store: Store, evaluations: Iterable[Evaluation]) -> dict[str, MetricSpec]:
+    several: dict[str, list[MetricSpec]] = {}
+    for specs in store.score_specs(each.id for each in evaluations).values():
+        for name, spec in specs.items():
+            several.setdefault(name, []).append(spec)
+    return {name: agreed(each) for name, each in several.items()}
 
 
 def _listed(names: Collection[str]) -> str:

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from testbed.analyses.main_scores import larger_is_better
+from testbed.analyses.main_scores import larger_is_better, score_spec
 from testbed.analyses.side_by_side import Key, Samples, SideBySide, Tell, choose, side_by_side
 from testbed.db.store import Store
+from testbed.entities import Better
+from testbed.metric_specs import MetricSpec
 from testbed.metrics.ranks import Place, Progress, rank_models, ranks
 
 Array = np.ndarray[Any, Any]
@@ -51,10 +53,14 @@ class Ranking:
 
     Attributes:
         binary: Whether all scores are 0 or 1.
+        spec: What the score declares.
+        larger: Whether the first has the largest value.
     """
 
     rows: list[Ranked]
     binary: bool
+    spec: MetricSpec
+    larger: bool
 
 
 def ranking(
@@ -64,6 +70,7 @@ def ranking(
     score: str,
     tell: Tell = lambda note: None,
     progress: Progress = lambda what, share: None,
+    better: Better | None = None,
 ) -> Ranking:
     """Ranks models by their mean score, averaged over settings if there are several.
 
@@ -71,16 +78,18 @@ def ranking(
         store: The results store.
         settings: The settings, equally weighted.
         models: Names or patterns; none means all that have outputs on all the settings.
-        score: The per-sample score; of a score that testbed does not know, the largest is first.
+        score: The per-sample score.
         tell: Called with notes on what was left out.
         progress: Told how far it is.
+        better: Whether the ``"higher"`` or the ``"lower"`` score is better; by default what it declares.
 
     Raises:
-        StoreError: If fewer than two models have the score on all the settings.
+        StoreError: If fewer than two models have the score on all the settings, or it is not known which is better.
     """
     chosen = choose(store, settings, models, score, at_least=2, tell=tell)
+    spec = score_spec(store, (each for on in chosen.values() for each in on.values()), score)
+    larger = larger_is_better(spec, better)
     samples = Samples(store)
-    larger = larger_is_better(score) is not False
     strata: dict[str, Array] = {}
     on: list[tuple[SideBySide, Array, Array]] = []
     binary = True
@@ -111,7 +120,7 @@ def ranking(
         )
         for column, name in enumerate(names)
     ]
-    return Ranking(sorted(rows, key=lambda row: (row.place.rank, row.model)), binary)
+    return Ranking(sorted(rows, key=lambda row: (row.place.rank, row.model)), binary, spec, larger)
 
 
 def _digest(keys: Sequence[Key]) -> str:

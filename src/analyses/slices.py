@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from testbed.analyses.main_scores import larger_is_better
+from testbed.analyses.main_scores import larger_is_better, score_spec
 from testbed.analyses.mistakes import infos_of
 from testbed.analyses.predictions import best_names, class_names
 from testbed.analyses.side_by_side import Samples, SideBySide, Tell, choose, side_by_side
 from testbed.db.store import Store
-from testbed.entities import SampleInfo
+from testbed.entities import Better, SampleInfo
 from testbed.errors import DataError
+from testbed.metric_specs import MetricSpec
 from testbed.metrics.groups import Groups, by_group
 
 CLASS = "class"
@@ -30,11 +31,13 @@ class Grouped(NamedTuple):
         by: What samples are grouped by.
         rows: Each model and its groups.
         binary: Whether all scores are 0 or 1.
+        spec: What the score declares.
     """
 
     by: str
     rows: list[tuple[str, Groups]]
     binary: bool
+    spec: MetricSpec
 
 
 def grouped(
@@ -45,6 +48,7 @@ def grouped(
     by: str | None = None,
     csv_file: Path | None = None,
     tell: Tell = lambda note: None,
+    better: Better | None = None,
 ) -> Grouped:
     """Means over groups of the samples that all models have.
 
@@ -57,13 +61,16 @@ def grouped(
             unambiguous: the file's only column, else the samples' group, else their only slice, else their class.
         csv_file: A table with a column ``id`` and columns of groups.
         tell: Called with notes on what was left out.
+        better: Whether the ``"higher"`` or the ``"lower"`` score is better; by default what it declares.
 
     Raises:
-        StoreError: If there are no such scores.
+        StoreError: If there are no such scores, or it is not known which is better.
         DataError: If there are no such groups, or the file is invalid.
     """
     rows = read_csv(csv_file) if csv_file is not None else None
     evaluations = choose(store, [setting], models, score, tell=tell)[setting]
+    spec = score_spec(store, evaluations.values(), score)
+    larger = larger_is_better(spec, better)
     samples = Samples(store)
     table = side_by_side(store, samples, setting, evaluations, score, tell)
     infos = infos_of(samples, table)
@@ -78,9 +85,10 @@ def grouped(
         raise DataError(f"no sample of {setting} has a group by {by}")
     if missing:
         tell(f"{missing:,} of {len(labels):,} samples have no group by {by} and are not counted")
-    larger = larger_is_better(score) is not False
-    found = [(model, by_group(table.scores[:, column], labels, larger)) for column, model in enumerate(table.models)]
-    return Grouped(by, found, table.binary)
+    found = [
+        (model, by_group(table.scores[:, column], labels, larger, spec)) for column, model in enumerate(table.models)
+    ]
+    return Grouped(by, found, table.binary, spec)
 
 
 # What the data set has --------------------------------------------------------------------------------------------

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from testbed.analyses.main_scores import main_metric
 from testbed.console.output import metric_value, percent, table
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, Evaluation, Result
 from testbed.errors import StoreError
+from testbed.metric_specs import MetricSpec, main_metric, spec_of
 from testbed.runner.report import Outcome
 
 if TYPE_CHECKING:
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from testbed.runner.report import Report
 
 DONE = ("complete", "stored", "derived", "scored")
-RATES = ("top1", "top5", "acc")  # each sample is right or wrong
 COLUMNS = (
     *("model", "eval_setting", "metric", "slice", "value", "low", "high", "stderr", "n", "unit"),
-    *("status", "reason", "evaluation"),
+    *("better", "status", "reason", "evaluation"),
 )
 
 
@@ -97,24 +96,28 @@ class Results:
         """A row for each metric, of all samples (``slice`` is ``"overall"``) and of slices; and for each failed cell.
 
         Columns: ``model``, ``eval_setting``, ``metric``, ``slice``, ``value`` (a fraction, where it is a rate),
-        ``low`` and ``high`` (95 %: Wilson's interval where each sample is right or wrong, else 1.96 standard errors),
-        ``stderr``, ``n``, ``unit``, ``status``, ``reason``, ``evaluation`` (its id).
+        ``low`` and ``high`` (95 %: Wilson's interval where each sample is right or wrong, else 1.96 standard errors
+        within the metric's range), ``stderr``, ``n``, ``unit``, ``better`` (whether ``"higher"`` or ``"lower"`` values
+        are better, or ``"neither"``; None if the metric does not declare it), ``status``, ``reason``, ``evaluation``
+        (its id).
         """
         import pandas as pd
+
+        from testbed.metrics.statistics import interval
 
         status = {(each.model, each.setting): each for each in self.outcomes}
         rows: list[tuple[Any, ...]] = []
         for each in self._found:
             outcome = status.get((each.model, each.eval_setting))
-            low, high = _interval(each)
+            low, high = interval(spec_of(each), each.value, each.stderr, each.n) or (None, None)
             rows.append(
                 (
                     *(each.model, each.eval_setting, each.metric, each.slice, each.value, low, high, each.stderr),
-                    *(each.n, each.unit, outcome.status if outcome else "stored", "", each.evaluation_id),
+                    *(each.n, each.unit, each.better, outcome.status if outcome else "stored", "", each.evaluation_id),
                 )
             )
         rows += [
-            (each.model, each.setting, *[None] * 8, each.status, each.reason, each.evaluation_id)
+            (each.model, each.setting, *[None] * 9, each.status, each.reason, each.evaluation_id)
             for each in self.outcomes
             if each.status not in DONE
         ]
@@ -169,11 +172,11 @@ class Results:
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         """The main metric of each cell: the heads, and a row for each model."""
-        by_setting: dict[str, dict[str, None]] = {}
+        specs: dict[str, dict[MetricSpec, None]] = {}
         for each in self._found:
             if each.slice == OVERALL:
-                by_setting.setdefault(each.eval_setting, {}).setdefault(each.metric)
-        main = {name: main_metric(metrics) or next(iter(metrics)) for name, metrics in by_setting.items()}
+                specs.setdefault(each.eval_setting, {}).setdefault(spec_of(each))
+        main = {name: found.name for name, of in specs.items() if (found := main_metric(of)) is not None}
         values = {
             (each.model, each.eval_setting): _shown(each)
             for each in self._found
@@ -210,17 +213,3 @@ def _shown(result: Result) -> str:
     if result.unit == FRACTION or result.value is None:
         return percent(result.value)
     return metric_value(result.value, result.unit)
-
-
-def _interval(result: Result) -> tuple[float | None, float | None]:
-    from testbed.metrics.statistics import Z, wilson
-
-    value, n = result.value, result.n
-    if value is None:
-        return None, None
-    if n and (result.metric in RATES or "_recall@" in result.metric):
-        low, high = wilson(value, n)
-        return float(low), float(high)
-    if result.stderr is None:
-        return None, None
-    return value - Z * result.stderr, value + Z * result.stderr

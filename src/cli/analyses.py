@@ -56,6 +56,12 @@ _OPTIONS = (
         " with a decoder; --metric hm_cf]",
     ),
     click.option(
+        "--better",
+        type=click.Choice(["higher", "lower"]),
+        help="With --rank, --groups, --borda and --grid: whether higher or lower values are better, for a metric that"
+        " does not declare it.",
+    ),
+    click.option(
         "--agreement",
         metavar="SETTING",
         help="How far models agree: error consistency, shared errors and predicted classes of each pair, and how many"

@@ -23,17 +23,20 @@ def borda_as_asked(given: dict[str, Any]) -> int:
 
     words = [word for word in (*given["borda"], *given["eval_settings"]) if word != EVERY_DECODER]
     with Store.open(given["db_url"]) as store:
-        found = borda_ranking(store, words, given["models"], given["metric"] or usual_metric(store, words), note)
+        found = borda_ranking(
+            store, words, given["models"], given["metric"] or usual_metric(store, words), note, better=given["better"]
+        )
     if given["as_json"]:
         print_json(rows_of(found))
         return 0
     click.echo(_table(found))
     about = {setting.rpartition(SCORER_MARK)[0] for setting in found.settings}
     where = f" of {about.pop()}" if len(about) == 1 and "" not in about else ""
+    direction = "larger" if found.larger else "smaller"
     click.echo(
         f"Borda count over {count(len(found.settings), 'setting')}{where}: on each, a model gets one point for every"
-        f" model with a worse {found.metric} and half a point for every equal one; ties in points are broken by the"
-        f" mean {found.metric} over the settings",
+        f" model with a worse {found.metric} ({direction} is better) and half a point for every equal one; ties in"
+        f" points are broken by the mean {found.metric} over the settings",
         err=True,
     )
     return 0

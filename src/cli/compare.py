@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.console.output import count, mean_score, print_json, table
+from testbed.console.output import count, in_percent, mean_score, print_json, table, with_unit
 from testbed.errors import StoreError
+from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,7 +49,7 @@ def print_comparison(
     Raises:
         StoreError: If an evaluation is missing or lacks that score.
     """
-    from testbed.analyses.main_scores import main_score
+    from testbed.analyses.main_scores import main_score, score_spec
     from testbed.analyses.side_by_side import Samples, evaluation_of
     from testbed.db.store import Store
     from testbed.metrics.paired import compare, holm
@@ -56,9 +57,9 @@ def print_comparison(
     rows: list[tuple[str, str, str, Comparison]] = []
     with Store.open(db_url) as store:
         samples = Samples(store)
-        if score is None:
-            cells = {each: [evaluation_of(store, model, each) for model in models] for each in settings}
-            score = main_score(store, cells)
+        cells = {each: [evaluation_of(store, model, each) for model in models] for each in settings}
+        score = score or main_score(store, cells)
+        spec = score_spec(store, (each for on in cells.values() for each in on), score)
         for setting in settings:
             scores = {model: _scores(store, samples, model, setting, score) for model in models}
             for first, second in combinations(models, 2):
@@ -69,13 +70,13 @@ def print_comparison(
                 rows.append((setting, first, second, compare(one, other)))
     adjusted = holm([row[-1].p for row in rows])
     if as_json:
-        print_json([_as_object(*row, score, p) for row, p in zip(rows, adjusted, strict=True)])
+        print_json([_as_object(*row, spec, p) for row, p in zip(rows, adjusted, strict=True)])
         return 0
-    click.echo(_table(rows, score, adjusted))
+    click.echo(_table(rows, spec, adjusted))
     click.echo(
-        f"{score} of each sample, {count(len(rows), 'comparison')}; intervals: 95 %, paired bootstrap; p: McNemar's"
-        " exact test (for scores other than 0 and 1, random signs), then Holm's correction over the whole table; tied:"
-        " p ≥ 0.05",
+        f"{_described(spec, all(row[-1].binary for row in rows))} of each sample, {count(len(rows), 'comparison')};"
+        " intervals: 95 %, paired bootstrap; p: McNemar's exact test (for scores other than 0 and 1, random signs),"
+        " then Holm's correction over the whole table; tied: p ≥ 0.05",
         err=True,
     )
     return 0
@@ -100,19 +101,24 @@ def _scores(store: Store, samples: Samples, model: str, setting: str, score: str
     }
 
 
-def _verdict(comparison: Comparison, score: str, first: str, second: str, p: float) -> str:
-    from testbed.analyses.main_scores import larger_is_better
+def _described(spec: MetricSpec, binary: bool) -> str:
+    """The score, its unit and its direction."""
+    name = with_unit(spec, binary)
+    return f"{name}, {spec.better} is better," if spec.better in (HIGHER, LOWER) else f"{name}, direction unknown,"
+
+
+def _verdict(comparison: Comparison, spec: MetricSpec, first: str, second: str, p: float) -> str:
     from testbed.metrics.paired import SIGNIFICANT
 
     if p >= SIGNIFICANT or comparison.difference == 0:
         return "tied"
     larger, smaller = (first, second) if comparison.difference > 0 else (second, first)
-    if larger_is_better(score) is None:
+    if spec.better not in (HIGHER, LOWER):
         return f"{larger} is higher"
-    return f"{larger if larger_is_better(score) else smaller} is better"
+    return f"{larger if spec.better == HIGHER else smaller} is better"
 
 
-def _table(rows: Sequence[tuple[str, str, str, Comparison]], score: str, adjusted: Sequence[float]) -> str:
+def _table(rows: Sequence[tuple[str, str, str, Comparison]], spec: MetricSpec, adjusted: Sequence[float]) -> str:
     header = [
         "setting",
         "A",
@@ -130,25 +136,27 @@ def _table(rows: Sequence[tuple[str, str, str, Comparison]], score: str, adjuste
     lines = [
         [
             *(setting, first, second, f"{each.n:,}"),
-            *(mean_score(each.first, each.binary), mean_score(each.second, each.binary)),
-            mean_score(each.difference, each.binary, "+"),
-            f"[{mean_score(each.low, each.binary, '+')}, {mean_score(each.high, each.binary, '+')}]",
+            *(mean_score(value, in_percent(spec, each.binary)) for value in (each.first, each.second)),
+            mean_score(each.difference, in_percent(spec, each.binary), "+"),
+            f"[{', '.join(mean_score(end, in_percent(spec, each.binary), '+') for end in (each.low, each.high))}]",
             *(f"{each.only_first:,}", f"{each.only_second:,}", f"{each.p:.3g}", f"{p:.3g}"),
             "–" if each.consistency is None else f"{each.consistency:.3f}",
-            _verdict(each, score, first, second, p),
+            _verdict(each, spec, first, second, p),
         ]
         for (setting, first, second, each), p in zip(rows, adjusted, strict=True)
     ]
     return table([*header, "error consistency", ""], lines, right=range(3, 13))
 
 
-def _as_object(setting: str, first: str, second: str, comparison: Comparison, score: str, p: float) -> dict[str, Any]:
+def _as_object(
+    setting: str, first: str, second: str, comparison: Comparison, spec: MetricSpec, p: float
+) -> dict[str, Any]:
     return {
         "eval_setting": setting,
         "first_model": first,
         "second_model": second,
-        "score": score,
+        "score": spec.name,
         **asdict(comparison),
         "p_holm": p,
-        "verdict": _verdict(comparison, score, first, second, p),
+        "verdict": _verdict(comparison, spec, first, second, p),
     }

@@ -194,7 +194,11 @@ def _with_full_path(word: str) -> str:
     help="With --export-clip-cc: similarities from 0 to 1, or unchanged cosines.",
 )
 @upkeep_options
-@click.option("--override", is_flag=True, help="Confirm --purge; let --add-… add names that are not in the registry.")
+@click.option(
+    "--override",
+    is_flag=True,
+    help="Confirm --purge; let --add-… and --import-results take names that are not in the registry.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Show where errors come from.")
 @store_options

@@ -69,11 +69,15 @@ def import_table(given: dict[str, Any]) -> int:
     """Imports a published table."""
     from testbed.db.store import Store
     from testbed.exchange.importing import import_results
+    from testbed.registry import registry
 
     if not given["import_results"].exists():
         raise TestbedError(f"there is no file {given['import_results']}")
+    registry.load(given["plugins"])
     with Store.create(given["db_url"]) as store:
-        report = import_results(store, given["import_results"], given["model_types"])
+        known = {*registry.eval_settings.names(), *(each.name for each in store.list_names("eval setting"))}
+        settings = None if given["override"] else known
+        report = import_results(store, given["import_results"], given["model_types"], settings)
     if given["as_json"]:
         print_json(vars(report))
         return 0

@@ -6,16 +6,20 @@ import fnmatch
 import math
 import shutil
 from collections.abc import Sequence, Set
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from testbed.cli.analyses import note
 from testbed.cli.run_report import SHOWN_REASONS
 from testbed.console.called import as_called
-from testbed.console.output import grid, percent, print_json
-from testbed.entities import NOT_FINITE
+from testbed.console.output import bare_value, grid, print_json
+from testbed.entities import FRACTION, NOT_FINITE, Better
 from testbed.errors import StoreError
+from testbed.metric_specs import HIGHER, LOWER, MetricSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMS = ("table", "markdown", "latex")
 MISSING = "–"
@@ -30,7 +34,7 @@ def grid_as_asked(given: dict[str, Any]) -> int:
     columns = matching(list(values.columns), given["grid"], "column of the stored results")
     models = matching(list(values.index), given["models"], "model in the store") if given["models"] else None
     chosen = values.loc[models, columns] if models else values[columns]
-    chosen = chosen.dropna(how="all").sort_values(columns[0], ascending=False, kind="stable")
+    chosen = in_order(chosen.dropna(how="all"), loaded.specs[columns[0]], given["better"])
     others = {name: loaded.others[name] for name in columns if name in loaded.others}
     named = {"metrics": others} if others else {}
     if given["as_json"]:
@@ -45,11 +49,35 @@ def grid_as_asked(given: dict[str, Any]) -> int:
     form = given["form"] or "table"
     if form not in FORMS:
         raise click.UsageError(f"--grid prints {', '.join(FORMS)}, not {form}")
-    cells = [[percent(None if math.isnan(value) else value) for value in row] for row in chosen.to_numpy()]
-    corner = f"{loaded.metric}{' (or the metric named)' if others else ''}, %"
-    heads = [f"{name} ({others[name]})" if name in others else name for name in columns]
+    units = [loaded.specs[name].unit for name in columns]
+    cells = [[bare_value(value, unit) for value, unit in zip(row, units, strict=True)] for row in chosen.to_numpy()]
+    usual = units[0] if len(set(units)) == 1 else FRACTION
+    corner = ", ".join(filter(None, (f"{loaded.metric}{' (or the metric named)' if others else ''}", _shown(usual))))
+    heads = []
+    for name, unit in zip(columns, units, strict=True):
+        about = ([others[name]] if name in others else []) + ([_shown(unit)] if unit not in ("", usual) else [])
+        heads.append(f"{name} ({', '.join(about)})" if about else name)
     click.echo(as_text(list(chosen.index), heads, cells, form, corner))
     return 0
+
+
+def in_order(values: pd.DataFrame, spec: MetricSpec, better: Better | None = None) -> pd.DataFrame:
+    """Models × settings, the best model in the first column first; by name where it is not known which is best.
+
+    Args:
+        values: Models × settings.
+        spec: What the metric of the first column declares.
+        better: What the user says, which counts before that.
+    """
+    direction = better or spec.better
+    if direction in (HIGHER, LOWER):
+        return values.sort_values(values.columns[0], ascending=direction == LOWER, kind="stable")
+    note(f"{spec.name}: direction unknown, so that models are in the order of their names; --better orders by value")
+    return values.sort_index(kind="stable")
+
+
+def _shown(unit: str) -> str:
+    return "%" if unit == FRACTION else unit
 
 
 def _note_not_finite(db_url: str | None, models: Set[str]) -> None:

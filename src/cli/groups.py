@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.analyses import note
-from testbed.console.output import mean_score, print_json, table
+from testbed.console.output import in_percent, mean_score, print_json, table, with_unit
 
 if TYPE_CHECKING:
     from testbed.analyses.slices import Grouped
@@ -25,7 +25,9 @@ def groups_as_asked(given: dict[str, Any]) -> int:
     setting = given["groups"]
     with Store.open(given["db_url"]) as store:
         score = given["score"] or main_score(store, {setting: evaluations_on(store, setting).values()})
-        found = grouped(store, setting, given["models"], score, given["by"], given["slices_from"], note)
+        found = grouped(
+            store, setting, given["models"], score, given["by"], given["slices_from"], note, given["better"]
+        )
     if given["as_json"]:
         print_json([_as_object(model, of, found.by, setting, score) for model, of in found.rows])
         return 0
@@ -33,8 +35,9 @@ def groups_as_asked(given: dict[str, Any]) -> int:
     first = found.rows[0][1]
     interval = "Wilson" if found.binary else "1.96 standard errors"
     click.echo(
-        f"{score} on {setting} by {found.by}: {len(first.groups):,} groups, {first.n:,} samples; intervals: 95 %,"
-        f" {interval}, for a single group, not corrected for choosing the worst or best; --json has every group",
+        f"{with_unit(found.spec, found.binary)} on {setting} by {found.by}: {len(first.groups):,} groups, {first.n:,}"
+        f" samples; intervals: 95 %, {interval}, for a single group, not corrected for choosing the worst or best;"
+        " --json has every group",
         err=True,
     )
     return 0
@@ -43,24 +46,25 @@ def groups_as_asked(given: dict[str, Any]) -> int:
 def _table(found: Grouped) -> str:
     header = ["model", "groups", "n", "mean", "mean of groups"]
     header += ["worst group", "n", "value", "95 % interval", "best group", "n", "value", "gap"]
+    shown = in_percent(found.spec, found.binary)
     lines = [
         [
             *(model, f"{len(of.groups):,}", f"{of.n:,}"),
-            *(mean_score(of.mean, found.binary), mean_score(of.balanced, found.binary)),
-            *(of.worst.name, f"{of.worst.n:,}", mean_score(of.worst.value, found.binary)),
-            _interval(of.worst, found.binary),
-            *(of.best.name, f"{of.best.n:,}", mean_score(of.best.value, found.binary)),
-            mean_score(of.gap, found.binary),
+            *(mean_score(of.mean, shown), mean_score(of.balanced, shown)),
+            *(of.worst.name, f"{of.worst.n:,}", mean_score(of.worst.value, shown)),
+            _interval(of.worst, shown),
+            *(of.best.name, f"{of.best.n:,}", mean_score(of.best.value, shown)),
+            mean_score(of.gap, shown),
         ]
         for model, of in found.rows
     ]
     return table(header, lines, right=[1, 2, 3, 4, 6, 7, 8, 10, 11, 12])
 
 
-def _interval(group: GroupMean, binary: bool) -> str:
+def _interval(group: GroupMean, in_percent: bool) -> str:
     if group.low is None or group.high is None:
         return "–"
-    return f"[{mean_score(group.low, binary)}, {mean_score(group.high, binary)}]"
+    return f"[{mean_score(group.low, in_percent)}, {mean_score(group.high, in_percent)}]"
 
 
 def _as_object(model: str, of: Groups, by: str, setting: str, score: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.analyses import note
-from testbed.console.output import count, mean_score, print_json, shares, table
+from testbed.console.output import count, in_percent, mean_score, print_json, shares, table, with_unit
 
 if TYPE_CHECKING:
     from testbed.analyses.ranking import Ranked, Ranking
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def rank_as_asked(given: dict[str, Any]) -> int:
     """``--rank SETTING…``."""
-    from testbed.analyses.main_scores import larger_is_better, main_score
+    from testbed.analyses.main_scores import main_score
     from testbed.analyses.ranking import ranking
     from testbed.analyses.side_by_side import evaluations_on, matching_settings
     from testbed.db.store import Store
@@ -24,27 +24,26 @@ def rank_as_asked(given: dict[str, Any]) -> int:
     with Store.open(given["db_url"]) as store:
         settings = matching_settings(store, [*given["rank"], *given["eval_settings"]])
         score = given["score"] or main_score(store, {each: evaluations_on(store, each).values() for each in settings})
-        found = ranking(store, settings, given["models"], score, note, shares())
+        found = ranking(store, settings, given["models"], score, note, shares(), given["better"])
     if given["as_json"]:
         print_json([_as_object(row, score) for row in found.rows])
         return 0
     click.echo(_table(found, score, len(settings)))
-    orders = {True: "larger is better", False: "smaller is better", None: "largest first (not necessarily best)"}
-    order = orders[larger_is_better(score)]
+    order = "larger is better" if found.larger else "smaller is better"
     samples = sorted({each.n for each in found.rows[0].settings})
     counted = f"{samples[0]:,}" + (f" to {samples[-1]:,}" if len(samples) > 1 else "")
     where = settings[0] if len(settings) == 1 else f"the mean over {count(len(settings), 'setting')}"
     click.echo(
-        f"{score} on {where}, {counted} samples that all {len(found.rows)} models have; {order}; intervals: 95 %,"
-        " paired bootstrap; tied with: ranks of the models without a significant difference (p ≥ 0.05, Holm's"
-        " correction over all pairs)",
+        f"{with_unit(found.spec, found.binary)} on {where}, {counted} samples that all {len(found.rows)} models have;"
+        f" {order}; intervals: 95 %, paired bootstrap; tied with: ranks of the models without a significant difference"
+        " (p ≥ 0.05, Holm's correction over all pairs)",
         err=True,
     )
     return 0
 
 
 def _table(found: Ranking, score: str, settings: int) -> str:
-    several = settings > 1
+    several, shown = settings > 1, in_percent(found.spec, found.binary)
     header = ["rank", "95 %", "model", f"mean {score}" if several else score, "95 % interval"]
     header += ["mean rank"] if several else []
     ranks = {row.model: row.place.rank for row in found.rows}
@@ -56,9 +55,9 @@ def _table(found: Ranking, score: str, settings: int) -> str:
             str(place.rank),
             span(place.rank_low, place.rank_high),
             row.model,
-            mean_score(place.value, found.binary),
+            mean_score(place.value, shown),
         ]
-        line.append(f"[{mean_score(place.low, found.binary)}, {mean_score(place.high, found.binary)}]")
+        line.append(f"[{mean_score(place.low, shown)}, {mean_score(place.high, shown)}]")
         line += [f"{row.mean_rank:.2f}"] if several else []
         lines.append([*line, tied_ranks([ranks[model] for model in row.tied_with], every)])
     return table([*header, "tied with"], lines, right=[0, 1, *range(3, len(header))])

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.analyses.main_scores import main_metric
 from testbed.cli.checks import print_checks
 from testbed.cli.times import print_times
 from testbed.console.called import as_called
 from testbed.console.model_lines import print_chance, print_models
 from testbed.console.output import count, grid, metric_value, percent
 from testbed.entities import FRACTION, NOT_FINITE, OVERALL
+from testbed.metric_specs import MetricSpec, main_metric, spec_of
 
 if TYPE_CHECKING:
     from testbed.runner.report import Report
@@ -86,16 +86,11 @@ def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], 
 
 def _headlines(results: Sequence[Any]) -> dict[str, str]:
     """Setting → the metric shown in the table, for settings that have one."""
-    found: dict[str, dict[str, bool]] = {}
+    specs: dict[str, dict[MetricSpec, None]] = {}
     for each in results:
         if each.slice == OVERALL and each.metric != NOT_FINITE:
-            found.setdefault(each.eval_setting, {}).setdefault(each.metric, each.unit == FRACTION)
-    shown = {}
-    for setting, metrics in found.items():
-        fractions = sorted(name for name, fraction in metrics.items() if fraction)
-        others = [name for name in metrics if name != "coverage"]
-        shown[setting] = main_metric(others) or main_metric(metrics) or [*fractions, *sorted(metrics)][0]
-    return shown
+            specs.setdefault(each.eval_setting, {}).setdefault(spec_of(each))
+    return {setting: found.name for setting, of in specs.items() if (found := main_metric(of)) is not None}
 
 
 def _told(result: Any) -> str:

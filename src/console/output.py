@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ import click
 
 from testbed.entities import FRACTION
 from testbed.jsontext import to_json
+from testbed.metric_specs import MetricSpec
 
 SECONDS = 5.0  # between lines about a long answer
 
@@ -51,9 +53,26 @@ def metric_value(value: float | None, unit: str, stderr: float | None = None) ->
     return f"{value:.6g}{error}{' ' + unit if unit else ''}"
 
 
-def mean_score(value: float, binary: bool, sign: str = "") -> str:
-    """A mean of scores: in percent where they are 0 and 1, else as it is."""
-    return f"{100 * value:{sign}.2f} %" if binary else f"{value:{sign}.4g}"
+def bare_value(value: float | None, unit: str) -> str:
+    """A metric's value without its unit, for a table that says it: rates in percent, others as they are."""
+    if value is None or math.isnan(value):
+        return percent(None)
+    return percent(value) if unit == FRACTION else f"{value:.6g}"
+
+
+def mean_score(value: float, in_percent: bool, sign: str = "") -> str:
+    """A mean of scores: in percent, or as it is."""
+    return f"{100 * value:{sign}.2f} %" if in_percent else f"{value:{sign}.4g}"
+
+
+def in_percent(spec: MetricSpec, binary: bool) -> bool:
+    """Whether means of a score are shown in percent: it declares that it is a fraction, or all values are 0 or 1."""
+    return binary or spec.unit == FRACTION
+
+
+def with_unit(spec: MetricSpec, binary: bool) -> str:
+    """A score's name, with its unit where means are not shown in percent."""
+    return spec.name if in_percent(spec, binary) or not spec.unit else f"{spec.name} ({spec.unit})"
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:

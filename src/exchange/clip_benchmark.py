@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.analyses.labels import prompts
-from testbed.entities import FRACTION, OVERALL, Result
-from testbed.errors import StoreError
+from testbed.entities import OVERALL, Result
+from testbed.errors import StoreError, shortened
 from testbed.eval_settings.base.benchmark_names import LINEAR_PROBE
 from testbed.eval_settings.base.clip_benchmark_names import (
     CAPTIONING,
@@ -32,6 +32,12 @@ from testbed.eval_settings.base.clip_benchmark_names import (
 )
 from testbed.exchange.imported import ImportedCell, ImportReport, imported_cell, metric_in, named
 from testbed.jsontext import to_json
+from testbed.metric_specs import NEITHER, NEVER, MetricSpec
+from testbed.metrics.captions.rows import SPECS as CAPTION_SPECS
+from testbed.metrics.classification_scores import MEAN_PER_CLASS_RECALL, top
+from testbed.metrics.multilabel_scores import MEAN_AVERAGE_PRECISION
+from testbed.metrics.retrieval_scores import recall
+from testbed.metrics.selection_scores import ACC, IMAGE_ACC, TEXT_ACC
 from testbed.paths import safe_name, write_atomically
 
 if TYPE_CHECKING:
@@ -49,7 +55,15 @@ ACCURACIES = ("acc1", "acc5", "mean_per_class_recall")
 AVERAGE_PRECISION = "mean_average_precision"
 SELECTIONS = ("image_acc", "text_acc", "acc")
 CAPTIONS = ("Bleu_1", "Bleu_2", "Bleu_3", "Bleu_4", "METEOR", "ROUGE_L", "CIDEr", "SPICE")
-NO_FRACTIONS = ("weight_decay", "CIDEr")
+WEIGHT_DECAY = MetricSpec("weight_decay", "", NEITHER, lowest=0, headline=NEVER)  # listed among the metrics of probes
+SPECS = {
+    each.name: each
+    for each in (
+        *(top(1), top(5), MEAN_PER_CLASS_RECALL, MEAN_AVERAGE_PRECISION),
+        *(TEXT_ACC, IMAGE_ACC, ACC, *CAPTION_SPECS.values(), WEIGHT_DECAY),
+    )
+}
+FALLBACK = MetricSpec("")
 RECALL = re.compile(r"(image|text)_retrieval_recall@(\d+)")
 # The columns of CLIP benchmark's published table, in its order; others stand before the last one.
 COLUMNS = (*ACCURACIES, *KEYS, AVERAGE_PRECISION, "image_retrieval_recall@5", "text_retrieval_recall@5")
@@ -163,11 +177,10 @@ def _cell(record: Record) -> ImportedCell:
     probe = _probe(record) if fields["task"] == LINEAR_PROBE else {}
     metrics = []
     for column, text in fields.items():
-        if column in TEXTS or column in PROBE:
+        if column in TEXTS or column in PROBE or not text.strip():
             continue
-        whole = None if column in NO_FRACTIONS else 1
         name = column.removeprefix(PROBE_PREFIX) if fields["task"] == LINEAR_PROBE else column
-        metric = metric_in(NAMES.get(name, name), text, whole, f"{where}, column {column}")
+        metric = metric_in(_spec(NAMES.get(name, name), where, column), text, 1, f"{where}, column {column}")
         if metric is not None:
             metrics.append(metric)
     pair = (each.strip() for each in (fields["model"], fields["pretrained"]))
@@ -176,6 +189,24 @@ def _cell(record: Record) -> ImportedCell:
     exact = fields.get(EXACT_SETTING, "").strip()
     setting = canonical(exact) if exact else setting_of(place)
     return imported_cell(model, named(setting, where, "eval setting"), metrics)
+
+
+def _spec(name: str, where: str, column: str) -> MetricSpec:
+    """What the metric of a column declares.
+
+    Raises:
+        StoreError: If CLIP benchmark has no such metric.
+    """
+    if found := RECALL.fullmatch(name):
+        return recall(f"{found[1]}_retrieval", int(found[2]))
+    if name not in SPECS:
+        further = "image_retrieval_recall@K, text_retrieval_recall@K"
+        raise StoreError(
+            f"{where}: the column {shortened(column)} is no metric of CLIP benchmark; its metrics are"
+            f" {', '.join(ACCURACIES)}, {AVERAGE_PRECISION}, {', '.join((*SELECTIONS, *CAPTIONS))}, {further}, of"
+            f" probes {PROBE_PREFIX}… and {WEIGHT_DECAY.name}; remove the column"
+        )
+    return SPECS[name]
 
 
 def _probe(record: Record) -> dict[str, Any]:
@@ -279,7 +310,7 @@ def _record(
     results: Mapping[str, Result],
     placed: Callable[[str, frozenset[str]], tuple[Place, bool]],
 ) -> dict[str, Any] | None:
-    values = {name: result.value for name, result in results.items() if result.unit == FRACTION or name in NO_FRACTIONS}
+    values = {name: result.value for name, result in results.items() if result.unit == SPECS.get(name, FALLBACK).unit}
     place, determined = placed(setting, frozenset(values))
     metrics = _METRICS[place.task](values)
     if all(value is None for value in metrics.values()):

@@ -15,6 +15,7 @@ from typing import Any
 from testbed.entities import Metric
 from testbed.errors import StoreError, shortened
 from testbed.exchange.imported import ImportedCell, imported_cell, named
+from testbed.metrics.caption_similarity import SPECS
 
 FORM = "CLIP-CC-Bench's results"
 NAME = "Model Name"  # the first column of aggregated_results.csv
@@ -61,7 +62,9 @@ def csv_cells(header: Sequence[str], rows: Sequence[Sequence[str]], path: Path) 
         for (decoder, metric), text, column in zip(columns, row[1:], header[1:], strict=True):
             if text.strip():
                 value = _cosine(text, f"{where}, column {column}")
-                values.setdefault((model, decoder), []).append(Metric(metric + RAW, value, published=text.strip()))
+                values.setdefault((model, decoder), []).append(
+                    SPECS[metric + RAW].metric(value, published=text.strip())
+                )
     return [imported_cell(model, _setting(decoder, path), metrics) for (model, decoder), metrics in values.items()]
 
 
@@ -126,7 +129,8 @@ def _cell(file: Path, content: Mapping[str, Any]) -> ImportedCell:
         if isinstance(found, dict) and found.get("mean") is not None:
             value = _cosine(found["mean"], f"{file}, {'.'.join(place)}.mean")
             n = count if isinstance(count, int) and 0 < count < _MOST else None
-            metrics.append(Metric(name + suffix, value, n, _stderr(found.get("std"), n), published=str(found["mean"])))
+            error = _stderr(found.get("std"), n)
+            metrics.append(SPECS[name + suffix].metric(value, n, error, published=str(found["mean"])))
     if not metrics:
         raise StoreError(f"{file} has no mean of any similarity; a summary of CLIP-CC-Bench has one of each")
     return imported_cell(named(str(content["model_name"]), str(file)), _setting(decoder, file), metrics)

@@ -12,9 +12,10 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from testbed.db.names import Kind, check_name
-from testbed.entities import Metric
+from testbed.entities import FRACTION, Metric
 from testbed.errors import StoreError, shortened
 from testbed.identity import digest
+from testbed.metric_specs import MetricSpec
 
 MOST_COLUMNS = 100_000
 # What Decimal takes besides (1_0, digits of other scripts) is a slip of a pen, or of a program.
@@ -79,13 +80,13 @@ def read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
     return header, rows[1:]
 
 
-def metric_in(name: str, text: str, whole: int | None, where: str) -> Metric | None:
-    """The metric in a field, as the fraction nearest to its decimal; None for an empty field.
+def metric_in(spec: MetricSpec, text: str, whole: int, where: str) -> Metric | None:
+    """The metric in a field, a fraction as that nearest to its decimal; None for an empty field.
 
     Args:
-        name: The metric.
+        spec: What the metric declares.
         text: The field; empty or NaN if there is no value.
-        whole: How the fraction 1 is written: 100 for percent, 1 for fractions; None for metrics that are not fractions.
+        whole: How the fraction 1 is written: 100 for percent, 1 for fractions.
         where: For messages.
 
     Raises:
@@ -99,13 +100,11 @@ def metric_in(name: str, text: str, whole: int | None, where: str) -> Metric | N
         raise StoreError(f"{where}: a number was expected, {shortened(text)} was found") from None
     if value.is_nan():
         return None
-    if whole is None and math.isfinite(float(value)):
-        return Metric(name, float(value), unit="", published=text.strip())
-    if whole is None or not 0 <= value <= whole:
-        raise StoreError(
-            f"{where}: {shortened(text.strip())[1:-1]} is not {'finite' if whole is None else f'between 0 and {whole}'}"
-        )
-    return Metric(name, float(value / whole), published=text.strip())
+    fraction = spec.unit == FRACTION
+    if not (0 <= value <= whole if fraction else math.isfinite(float(value))):
+        expected = f"between 0 and {whole}" if fraction else "finite"
+        raise StoreError(f"{where}: {shortened(text.strip())[1:-1]} is not {expected}")
+    return spec.metric(float(value / whole if fraction else value), published=text.strip())
 
 
 def named(text: str, where: str, kind: Kind = "model") -> str:

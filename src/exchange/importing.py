@@ -7,30 +7,39 @@ that were run.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
 from testbed.db.store import Store
-from testbed.entities import FRACTION, OVERALL, Metric, Result
+from testbed.entities import FRACTION, OVERALL, Evaluation, Metric, Result, current
 from testbed.errors import StoreError
 from testbed.exchange import clip_benchmark, clip_cc_results
 from testbed.exchange.imported import ImportedCell, ImportReport, imported_cell, metric_in, named, read_csv
+from testbed.metrics.classification_scores import top
+from testbed.metrics.frames import PM0, PM10
 
 # ImageNet-testbed's table has two columns for the settings with frame sets: metrics of the setting before the suffix.
-METRIC_SUFFIXES = ("pm0", "pm10")
+METRIC_SUFFIXES = (PM0.name, PM10.name)
+COLUMN_METRICS = {each.name: each for each in (top(1), PM0, PM10)}
+_NAMED = 3  # cells in a note
 
 
-def import_results(store: Store, path: Path, model_types: Path | None = None) -> ImportReport:
+def import_results(
+    store: Store, path: Path, model_types: Path | None = None, settings: Collection[str] | None = None
+) -> ImportReport:
     """Imports a table: ImageNet-testbed's (models × settings, percent), CLIP benchmark's CSV or JSON, CLIP-CC-Bench's.
 
     Args:
         store: The results store.
         path: The file, or a folder of CLIP benchmark's or CLIP-CC-Bench's JSON files.
         model_types: ImageNet-testbed's table of model types (columns ``model`` and ``model_type``).
+        settings: The known eval settings: a column of ImageNet-testbed's table that names another one is refused. None
+            takes any column as a setting.
 
     Raises:
-        StoreError: If the file is neither, or a value is out of range; nothing is imported then.
+        StoreError: If the file is neither, has a column that is not known, or a value is out of range; nothing is
+            imported then.
     """
     if (summaries := clip_cc_results.summaries_in(path)) is not None:
         report = ImportReport(clip_cc_results.FORM)
@@ -45,6 +54,7 @@ def import_results(store: Store, path: Path, model_types: Path | None = None) ->
             cells = clip_benchmark.cells_of(clip_benchmark.csv_records(header, rows, path), report)
         elif header and header[0] == "model" and len(header) > 1:
             report = ImportReport("ImageNet-testbed's table")
+            _check_columns(header[1:], settings, path)
             cells = _imagenet_testbed(header, rows, path, report)
         elif header and header[0] == clip_cc_results.NAME:
             report = ImportReport(clip_cc_results.FORM)
@@ -59,13 +69,68 @@ def import_results(store: Store, path: Path, model_types: Path | None = None) ->
     types = _read_types(model_types, report) if model_types else {}
     report.cells = len(cells)
     report.values = sum(len(cell.metrics) for cell in cells)
+    before = _reported(store)
     try:
         report.new = store.add_imported(
             [(c.model, c.eval_setting, c.fingerprint, c.metrics) for c in cells], path.name, types
         )
     except StoreError as error:
         raise type(error)(f"{path} cannot be imported: {error}") from error
+    report.notes += _other_imports(cells, before, _reported(store))
     return report
+
+
+def _check_columns(columns: Sequence[str], settings: Collection[str] | None, path: Path) -> None:
+    """Checks that the columns of ImageNet-testbed's table are settings.
+
+    Raises:
+        StoreError: If one is not.
+    """
+    unknown = [each for each in columns if settings is not None and split_column(each)[0] not in settings]
+    if unknown:
+        more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
+        raise StoreError(
+            f"{path}: each column after 'model' is an eval setting with top-1 in percent; neither the registry nor the"
+            f" store has {', '.join(map(repr, unknown[:_NAMED]))}{more}; remove what is no setting (db.py"
+            " --list-eval-settings-registry lists them), or import all as new settings with --override"
+        )
+
+
+def _reported(store: Store) -> dict[tuple[str, str], Evaluation]:
+    """The imported evaluation of each cell that is reported."""
+    cells: dict[tuple[str, str], list[Evaluation]] = {}
+    for each in store.evaluations(statuses=["complete"]):
+        if each.origin == "imported":
+            cells.setdefault((each.model, each.eval_setting), []).append(each)
+    return {cell: current(several)[0] for cell, several in cells.items()}
+
+
+def _other_imports(
+    cells: Sequence[ImportedCell],
+    before: Mapping[tuple[str, str], Evaluation],
+    after: Mapping[tuple[str, str], Evaluation],
+) -> list[str]:
+    """Notes of cells that were imported with other numbers before, or later."""
+    replaced, kept = [], []
+    for cell in cells:
+        key = cell.model, cell.eval_setting
+        old, new = before.get(key), after.get(key)
+        if new is not None and new.fingerprint != cell.fingerprint:
+            kept.append(f"{cell.model} on {cell.eval_setting} (from {new.source})")
+        elif old is not None and old.fingerprint != cell.fingerprint:
+            replaced.append(f"{cell.model} on {cell.eval_setting} (from {old.source})")
+    return [
+        *_note(replaced, "had other numbers from an earlier import; the new ones are reported now"),
+        *_note(kept, "had other numbers from a later import, which are reported; --remove-evaluation hides them"),
+    ]
+
+
+def _note(cells: Sequence[str], what: str) -> list[str]:
+    if not cells:
+        return []
+    more = f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
+    number = "1 cell" if len(cells) == 1 else f"{len(cells):,} cells"
+    return [f"{number} {what} (db.py --print-eval … --all shows both): {', '.join(cells[:_NAMED])}{more}"]
 
 
 def _imagenet_testbed(
@@ -84,7 +149,7 @@ def _imagenet_testbed(
         seen[model] = row
         for column, text in zip(header[1:], row[1:], strict=True):
             setting, name = split_column(column)
-            metric = metric_in(name, text, 100, f"{path}, row {number}, column {column}")
+            metric = metric_in(COLUMN_METRICS[name], text, 100, f"{path}, row {number}, column {column}")
             if metric is not None:
                 values.setdefault((model, setting), []).append(metric)
     if values and max(metric.value or 0 for metrics in values.values() for metric in metrics) <= 0.01:

@@ -7,11 +7,12 @@ imported when they are first asked for.
 from typing import TYPE_CHECKING, Any
 
 from testbed.entities import Metric, Score
+from testbed.metric_specs import MetricSpec
 
 if TYPE_CHECKING:
     from testbed.metrics.clip.score import CLIPScore, clip_score
 
-__all__ = ["CLIPScore", "Metric", "Score", "clip_score"]
+__all__ = ["CLIPScore", "Metric", "MetricSpec", "Score", "clip_score"]
 
 _LAZY = {
     "CLIPScore": "testbed.metrics.clip.score",

@@ -15,16 +15,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from testbed.data.language.sentences import METHODS, Splitter, plain
-from testbed.entities import Metric, Score
+from testbed.entities import FRACTION, Metric, Score
 from testbed.errors import DataError, DefinitionError
-from testbed.metrics.caption_status import EMPTY, ERROR, MISSING, SCORED, shares
+from testbed.metric_specs import HIGHER, MAIN, NEITHER, MetricSpec
+from testbed.metrics.caption_status import EMPTY, ERROR, MISSING, SCORED, STATUS, shares
 from testbed.metrics.greedy_match import greedy_match, match_rows
 from testbed.metrics.statistics import mean_and_stderr
 
@@ -50,6 +51,15 @@ FINE = ("fine_precision", "fine_recall", "fine_f1")
 METRICS = ("coarse_similarity", *FINE, "hm_cf")
 
 _RAW = "_raw"
+_MAIN = {"hm_cf": MAIN + 1, "coarse_similarity": MAIN}
+_COUNTS = ("sentences", "reference_sentences")
+# The unit scale is that of shares, the raw one that of cosines.
+SPECS = {
+    **{name: MetricSpec(name, FRACTION, HIGHER, 0, 1, _MAIN.get(name, 0)) for name in METRICS},
+    **{name + _RAW: MetricSpec(name + _RAW, "cosine", HIGHER, -1, 1, _MAIN.get(name, 5) - 5) for name in METRICS},
+    **{name: MetricSpec(name, "sentences", NEITHER, lowest=0) for name in _COUNTS},
+    STATUS.name: STATUS,
+}
 _CHOICES = {
     "chunking": METHODS,
     "weights": ("uniform", "idf"),
@@ -140,7 +150,11 @@ class SimilarityScores:
 
     def rows(self) -> list[Score]:
         """The scores as the store takes them."""
-        return [Score(name, values, SCORER) for name, values in self.scores.items()]
+        return [self.spec(name).score(values, SCORER) for name, values in self.scores.items()]
+
+    def spec(self, name: str) -> MetricSpec:
+        """What is declared about a score; values that are rescaled by a baseline may lie below the range."""
+        return replace(SPECS[name], lowest=None) if name in self.baselines else SPECS[name]
 
 
 def unit(values: Array) -> Array:
@@ -255,22 +269,14 @@ def score_captions(
 
 
 def similarity_metrics(scores: SimilarityScores) -> list[Metric]:
-    """The means of all scores over the samples that have one, ``coverage`` and ``empty`` over all samples.
-
-    The unit is ``fraction``, that of raw ones ``cosine``.
-    """
+    """The means of all scores over the samples that have one, ``coverage`` and ``empty`` over all samples."""
     metrics = []
     for name, values in scores.scores.items():
         if name.removesuffix(_RAW) in METRICS:
             scored = values[~np.isnan(values)]
-            unit_of = "cosine" if name.endswith(_RAW) else "fraction"
-            metrics.append(_metric(name, scored, unit_of))
+            mean, stderr = mean_and_stderr(scored)
+            metrics.append(scores.spec(name).metric(mean, len(scored), stderr, scorer=SCORER))
     return [*metrics, *shares(scores.scores["status"], SCORER)]
-
-
-def _metric(name: str, values: Array, unit_of: str) -> Metric:
-    mean, stderr = mean_and_stderr(values)
-    return Metric(name, mean, len(values), stderr, unit=unit_of, scorer=SCORER)
 
 
 class _Texts:

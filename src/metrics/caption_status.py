@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 
 from testbed.entities import Metric
+from testbed.metric_specs import LAST, LOWER, NEITHER, NEVER, MetricSpec, rate
 from testbed.metrics.statistics import mean_and_stderr
 
 Array = np.ndarray[Any, Any]
 
 # The values of the score ``status``: a caption, none, a blank one, an error in place of one.
 SCORED, MISSING, EMPTY, ERROR = 0, 1, 2, 3
+STATUS = MetricSpec("status", "", NEITHER, 0, 3)
+COVERAGE, EMPTY_SHARE = rate("coverage", headline=LAST), rate("empty", LOWER, headline=NEVER)
 
 
 def shares(status: Array, scorer: str) -> list[Metric]:
@@ -23,7 +26,7 @@ def shares(status: Array, scorer: str) -> list[Metric]:
         scorer: What the metrics carry as theirs.
     """
     found = []
-    for name, hits in (("coverage", (status != MISSING) & (status != ERROR)), ("empty", status == EMPTY)):
+    for spec, hits in ((COVERAGE, (status != MISSING) & (status != ERROR)), (EMPTY_SHARE, status == EMPTY)):
         value, stderr = mean_and_stderr(hits)
-        found.append(Metric(name, value, len(status), stderr, scorer=scorer))
+        found.append(spec.metric(value, len(status), stderr, scorer=scorer))
     return found

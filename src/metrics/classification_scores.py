@@ -10,13 +10,24 @@ import numpy as np
 
 from testbed.entities import Metric, SampleInfo, Score, targets_of
 from testbed.errors import DataError
+from testbed.metric_specs import LOWER, MAIN, NEITHER, MetricSpec, rate
 from testbed.metrics.classification import SampleScores, best_ranks, calibration_gaps, sample_scores, topk_correct
 from testbed.metrics.statistics import mean_and_stderr
 
 SCORER = "classification@2"
 TOP_K = (1, 5)
+MEAN_PER_CLASS_RECALL = rate("mean_per_class_recall")
+NLL = MetricSpec("nll", "nats", LOWER, lowest=0)
+BRIER = MetricSpec("brier", "", LOWER, 0, 2)
+ECE = rate("ece", LOWER)
+CONFIDENCE = rate("confidence", NEITHER)
 
 Array = np.ndarray[Any, Any]
+
+
+def top(k: int) -> MetricSpec:
+    """Top-k accuracy."""
+    return rate(f"top{k}", headline=MAIN if k == 1 else 0, zero_one=True)
 
 
 def score_classes(
@@ -90,12 +101,12 @@ def _top_k(ranks: Array, counted: Array, classes: int) -> tuple[list[Score], lis
     scores, metrics = [], []
     for k in TOP_K:
         if k > classes:
-            metrics.append(Metric(f"top{k}", None, len(ranks), scorer=SCORER))
+            metrics.append(top(k).metric(None, len(ranks), scorer=SCORER))
             continue
         correct = topk_correct(ranks, k)
         value, stderr = mean_and_stderr(correct)
-        scores.append(Score(f"top{k}", _spread(correct, counted), SCORER))
-        metrics.append(Metric(f"top{k}", value, len(ranks), stderr, scorer=SCORER))
+        scores.append(top(k).score(_spread(correct, counted), SCORER))
+        metrics.append(top(k).metric(value, len(ranks), stderr, scorer=SCORER))
     return scores, metrics
 
 
@@ -113,11 +124,11 @@ def _probabilities(found: SampleScores, correct: Array, scores: list[Score]) -> 
     known = found.known
     gaps = calibration_gaps(found.confidence, correct[known])
     metrics = []
-    for name, values, unit in (("nll", found.nll, "nats"), ("brier", found.brier, ""), ("ece", gaps, "fraction")):
+    for spec, values in ((NLL, found.nll), (BRIER, found.brier), (ECE, gaps)):
         value, stderr = mean_and_stderr(values)
-        metrics.append(Metric(name, value, len(values), stderr, unit=unit, scorer=SCORER))
-    scores.append(Score("nll", _spread(found.nll, known), SCORER))
-    scores.append(Score("confidence", _spread(found.confidence, known), SCORER))
+        metrics.append(spec.metric(value, len(values), stderr, scorer=SCORER))
+    scores.append(NLL.score(_spread(found.nll, known), SCORER))
+    scores.append(CONFIDENCE.score(_spread(found.confidence, known), SCORER))
     return metrics
 
 
@@ -128,14 +139,14 @@ def _per_class(correct: Array, targets: Array, class_names: Sequence[str] | None
     # As `mean_and_stderr`, for all classes at once; one sample gives no variance.
     variances = means * (1 - means) / np.maximum(sizes - 1, 1)
     slices = [
-        Metric("top1", value, size, float(np.sqrt(variance)) if size > 1 else None, slice=name, scorer=SCORER)
+        top(1).metric(value, size, float(np.sqrt(variance)) if size > 1 else None, slice=name, scorer=SCORER)
         for name, value, size, variance in zip(
             slice_names(present.tolist(), class_names), means.tolist(), sizes.tolist(), variances, strict=True
         )
     ]
     # The classes are independent, so the variances of their means add up.
     stderr = float(np.sqrt(np.sum(variances))) / len(means) if min(sizes) > 1 else None
-    mean = Metric("mean_per_class_recall", float(np.mean(means)), len(correct), stderr, scorer=SCORER)
+    mean = MEAN_PER_CLASS_RECALL.metric(float(np.mean(means)), len(correct), stderr, scorer=SCORER)
     return [mean, *slices]
 
 

@@ -6,11 +6,12 @@ All samples of equal score are on one side of any threshold, so that the numbers
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from testbed.entities import Metric, Score
+from testbed.metric_specs import LOWER, MAIN, NEITHER, MetricSpec, rate
 from testbed.metrics.classification import log_softmax
 
 Array = np.ndarray[Any, Any]
@@ -93,7 +94,11 @@ def _both(hits: Array, misses: Array) -> bool:
 
 # Logits -----------------------------------------------------------------------------------------------------------
 
-MEASURES = (("aupr", average_precision), ("auroc", auroc), ("fpr95", fpr_at_tpr))
+MEASURES = (
+    (rate("aupr", headline=MAIN), average_precision),
+    (rate("auroc"), auroc),
+    (rate("fpr95", LOWER), fpr_at_tpr),
+)
 
 
 def anomaly_scores(logits: Array) -> dict[str, Array]:
@@ -136,6 +141,8 @@ def ood_detection(logits: Any, targets: Any, unreadable: Sequence[bool]) -> list
         scores = np.full(len(values), np.nan)
         scores[known] = found
         ranked = np.where(known, scores, np.where(unknown, -np.inf, np.inf))
-        returned += [Metric(f"{measure}_{name}", of(ranked, unknown), len(values)) for measure, of in MEASURES]
-        returned.append(Score(name, scores.astype(np.float32)))
+        for spec, of in MEASURES:
+            named = replace(spec, name=f"{spec.name}_{name}")
+            returned.append(named.metric(of(ranked, unknown), len(values)))
+        returned.append(MetricSpec(name, "", NEITHER).score(scores.astype(np.float32)))
     return returned

@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from testbed.entities import Metric, Score
+from testbed.metric_specs import MAIN, rate
 from testbed.metrics.classification import best_ranks
+from testbed.metrics.classification_scores import top
 from testbed.metrics.statistics import mean_and_stderr
+
+PM0, PM10 = rate("pm0", headline=MAIN, zero_one=True), rate("pm10", zero_one=True)
 
 
 def pm_accuracy(logits: Any, targets: Sequence[Sequence[int]], slices: Sequence[dict[str, Any]]) -> list[Any]:
@@ -37,7 +40,7 @@ def pm_accuracy(logits: Any, targets: Sequence[Sequence[int]], slices: Sequence[
         if where["anchor"]:
             anchors[where["set"]] = bool(right[place])
     metrics: list[Any] = []
-    for name, held in (("pm0", anchors), ("pm10", {anchor: all_right[anchor] for anchor in anchors})):
+    for spec, held in ((PM0, anchors), (PM10, {anchor: all_right[anchor] for anchor in anchors})):
         value, stderr = mean_and_stderr(np.asarray(list(held.values())))
-        metrics.append(Metric(name, value, len(held), stderr))
-    return [*metrics, Score("top1", right.astype(np.uint8))]
+        metrics.append(spec.metric(value, len(held), stderr))
+    return [*metrics, top(1).score(right.astype(np.uint8))]

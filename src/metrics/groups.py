@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from testbed.metrics.statistics import Z, mean_and_stderr, wilson
+from testbed.metric_specs import MetricSpec
+from testbed.metrics.statistics import interval, mean_and_stderr
 
 Array = np.ndarray[Any, Any]
 
@@ -60,13 +61,16 @@ class Groups:
         return abs(self.best.value - self.worst.value)
 
 
-def by_group(scores: Array, labels: Sequence[str | None], larger_is_better: bool = True) -> Groups:
+def by_group(
+    scores: Array, labels: Sequence[str | None], larger_is_better: bool = True, spec: MetricSpec | None = None
+) -> Groups:
     """Means of groups.
 
     Args:
         scores: Float array [n].
         labels: The group of each sample; None for a sample in no group.
         larger_is_better: Whether the worst group is that of the smallest mean.
+        spec: What the score declares; intervals stay within its range.
 
     Raises:
         ValueError: If no sample is in a group, or there are not as many labels as scores.
@@ -80,7 +84,8 @@ def by_group(scores: Array, labels: Sequence[str | None], larger_is_better: bool
     binary = bool(np.isin(kept, (0, 1)).all())
     order = np.argsort(place, kind="stable")
     parts = np.split(kept[order], np.cumsum(np.bincount(place))[:-1])
-    groups = tuple(_mean(str(name), part, binary) for name, part in zip(names, parts, strict=True))
+    known = replace(spec or MetricSpec("score", ""), zero_one=binary)
+    groups = tuple(_mean(str(name), part, known) for name, part in zip(names, parts, strict=True))
     lowest = min(groups, key=lambda group: (group.value, group.name))
     highest = min(groups, key=lambda group: (-group.value, group.name))
     worst, best = (lowest, highest) if larger_is_better else (highest, lowest)
@@ -88,12 +93,8 @@ def by_group(scores: Array, labels: Sequence[str | None], larger_is_better: bool
     return Groups(len(kept), int((~grouped).sum()), float(kept.mean()), balanced, worst, best, groups)
 
 
-def _mean(name: str, values: Array, binary: bool) -> GroupMean:
+def _mean(name: str, values: Array, spec: MetricSpec) -> GroupMean:
     mean, stderr = mean_and_stderr(values)
     assert mean is not None
-    if binary:
-        low, high = wilson(mean, len(values))
-        return GroupMean(name, len(values), mean, float(low), float(high))
-    if stderr is None:
-        return GroupMean(name, len(values), mean, None, None)
-    return GroupMean(name, len(values), mean, mean - Z * stderr, mean + Z * stderr)
+    low, high = interval(spec, mean, stderr, len(values)) or (None, None)
+    return GroupMean(name, len(values), mean, low, high)

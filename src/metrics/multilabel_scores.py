@@ -9,10 +9,14 @@ import numpy as np
 
 from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError
+from testbed.metric_specs import MAIN, rate
 from testbed.metrics.classification_scores import right_classes, slice_names
 from testbed.metrics.multilabel import average_precisions, label_matrix, map_over_all, map_over_present
 
 SCORER = "multilabel@1"
+MEAN_AVERAGE_PRECISION = rate("mean_average_precision", headline=MAIN)
+OVER_PRESENT = rate("mean_average_precision_present")
+AVERAGE_PRECISION = rate("average_precision")
 
 Array = np.ndarray[Any, Any]
 
@@ -45,11 +49,11 @@ def score_labels(
     precisions = average_precisions(logits, labels)
     n = len(samples)
     metrics = [
-        Metric("mean_average_precision", map_over_all(precisions) if n else None, n, scorer=SCORER),
-        Metric("mean_average_precision_present", map_over_present(precisions, labels), n, scorer=SCORER),
+        MEAN_AVERAGE_PRECISION.metric(map_over_all(precisions) if n else None, n, scorer=SCORER),
+        OVER_PRESENT.metric(map_over_present(precisions, labels), n, scorer=SCORER),
     ]
     present = np.flatnonzero(labels.any(axis=0))
     for label, name in zip(present, slice_names(present.tolist(), class_names), strict=True):
         value, size = float(precisions[label]), int(labels[:, label].sum())
-        metrics.append(Metric("average_precision", value, size, slice=name, scorer=SCORER))
+        metrics.append(AVERAGE_PRECISION.metric(value, size, slice=name, scorer=SCORER))
     return [], metrics

@@ -9,6 +9,10 @@ from typing import Any
 
 from testbed.entities import OVERALL, Metric
 from testbed.errors import DataError
+from testbed.metric_specs import HIGHER, MAIN, MetricSpec
+
+# Of what a benchmark reports itself nothing is known, but that its main number puts the best model first on boards.
+SCORE = MetricSpec("score", "", HIGHER, headline=MAIN)
 
 # Texts in a table's row that mean all samples.
 _ALL = frozenset({"", "none", "all", "overall"})
@@ -46,8 +50,11 @@ def reported_metrics(report: Any, n: int, scorer: str, primary: Mapping[str, Any
     main = primary or main_of({flat_name(*key): value for key, value in found.items()})
     found.setdefault(("score", OVERALL), _number(next(iter(main.values()), None)))
     ordered = sorted(found, key=lambda key: flat_name(*key) not in main)
+    specs = {SCORE.name: SCORE}
     return [
-        Metric(name, found[name, part], n if part == OVERALL else None, slice=part, unit="", scorer=scorer)
+        specs.get(name, MetricSpec(name, "")).metric(
+            found[name, part], n if part == OVERALL else None, slice=part, scorer=scorer
+        )
         for name, part in ordered
     ]
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError
+from testbed.metric_specs import HIGHER, LOWER, MAIN, MetricSpec, rate
 from testbed.metrics.classification import NEVER
 from testbed.metrics.retrieval import retrieval_ranks
 from testbed.metrics.statistics import clustered_mean_and_stderr
 
 SCORER = "retrieval@1"
 RECALL_K = (1, 5, 10)
+IMAGE, TEXT = "image_retrieval", "text_retrieval"
 
 Array = np.ndarray[Any, Any]
 
@@ -74,13 +77,13 @@ def score_retrieval(
     for k in ks:
         hits = np.bincount(owners, weights=image_ranks <= k, minlength=len(images))
         share = np.divide(hits, counts, out=np.full(len(counts), np.nan), where=counts > 0)
-        scores.append(Score(f"image_retrieval_recall@{k}", share.astype(np.float32), SCORER))
-        scores.append(Score(f"text_retrieval_recall@{k}", (text_ranks <= k).astype(np.uint8), SCORER))
-    scores.append(Score("text_retrieval_rank", text_ranks, SCORER))
+        scores.append(replace(recall(IMAGE, k), zero_one=False).score(share.astype(np.float32), SCORER))
+        scores.append(recall(TEXT, k).score((text_ranks <= k).astype(np.uint8), SCORER))
+    scores.append(_rank("text_retrieval_rank").score(text_ranks, SCORER))
     columns = columns_of_captions(image_ranks, owners, len(images))
-    scores += [Score(f"image_retrieval_rank.{place}", row, SCORER) for place, row in enumerate(columns, start=1)]
-    metrics = _metrics("image_retrieval", image_ranks, owners, ks)
-    metrics += _metrics("text_retrieval", text_ranks, np.arange(len(text_ranks)), ks)
+    scores += [_rank(f"image_retrieval_rank.{place}").score(row, SCORER) for place, row in enumerate(columns, start=1)]
+    metrics = _metrics(IMAGE, image_ranks, owners, ks)
+    metrics += _metrics(TEXT, text_ranks, np.arange(len(text_ranks)), ks)
     return scores, metrics
 
 
@@ -104,14 +107,25 @@ def columns_of_captions(values: Array, owners: Array, images: int) -> Array:
     return table
 
 
+def recall(direction: str, k: int) -> MetricSpec:
+    """Recall@k: each query hits or misses. The main one is that of images at 5, as in CLIP benchmark's table."""
+    headline = MAIN - (direction == TEXT) - 2 * {5: 0, 1: 1}.get(k, 2)
+    return rate(f"{direction}_recall@{k}", headline=headline, zero_one=True)
+
+
+def _rank(name: str) -> MetricSpec:
+    return MetricSpec(name, "rank", LOWER, lowest=1)
+
+
 def _metrics(direction: str, ranks: Array, clusters: Array, ks: Sequence[int]) -> list[Metric]:
     metrics = []
     for k in ks:
         value, stderr = clustered_mean_and_stderr(ranks <= k, clusters)
-        metrics.append(Metric(f"{direction}_recall@{k}", value, len(ranks), stderr, scorer=SCORER))
+        metrics.append(recall(direction, k).metric(value, len(ranks), stderr, scorer=SCORER))
     median = float(np.median(ranks)) if len(ranks) else np.inf
     known = median if np.isfinite(median) else None
-    metrics.append(Metric(f"{direction}_median_rank", known, len(ranks), unit="rank", scorer=SCORER))
+    metrics.append(_rank(f"{direction}_median_rank").metric(known, len(ranks), scorer=SCORER))
     value, stderr = clustered_mean_and_stderr(1 / ranks, clusters)
-    metrics.append(Metric(f"{direction}_mean_reciprocal_rank", value, len(ranks), stderr, unit="", scorer=SCORER))
+    reciprocal = MetricSpec(f"{direction}_mean_reciprocal_rank", "", HIGHER, 0, 1)
+    metrics.append(reciprocal.metric(value, len(ranks), stderr, scorer=SCORER))
     return metrics

@@ -11,10 +11,13 @@ import numpy as np
 
 from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError
+from testbed.metric_specs import MAIN, rate
 from testbed.metrics.selection import Selection, instance_similarities, selection_correct
 from testbed.metrics.statistics import mean_and_stderr
 
 SCORER = "selection@1"
+TEXT_ACC, IMAGE_ACC = (rate(name, zero_one=True) for name in ("text_acc", "image_acc"))
+ACC = rate("acc", headline=MAIN, zero_one=True)
 
 Array = np.ndarray[Any, Any]
 
@@ -104,12 +107,12 @@ def score_selection(images: Array, texts: Array, instances: Sequence[Instance]) 
     correct = _correct(images, texts, instances)
     first = np.asarray([instance.positions[0] for instance in instances], dtype=np.int64)
     scores, metrics = [], []
-    for name, right in (("text_acc", correct.text), ("image_acc", correct.image), ("acc", correct.group)):
+    for spec, right in ((TEXT_ACC, correct.text), (IMAGE_ACC, correct.image), (ACC, correct.group)):
         value, stderr = mean_and_stderr(right)
-        metrics.append(Metric(name, value, len(right), stderr, scorer=SCORER))
+        metrics.append(spec.metric(value, len(right), stderr, scorer=SCORER))
         spread = np.full(len(images), np.nan, dtype=np.float32)
         spread[first] = right
-        scores.append(Score(name, spread, SCORER))
+        scores.append(spec.score(spread, SCORER))
     return scores, metrics
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from testbed.metric_specs import MetricSpec
+
 Array = np.ndarray[Any, Any]
 
 Z = 1.959963984540054  # 97.5 % of a normal distribution lie below
@@ -90,6 +92,30 @@ def ratio_and_stderr(
     if number == 1:
         return ratio, None
     return ratio, math.sqrt(number / (number - 1) * float(np.square(sums).sum())) / total
+
+
+def interval(spec: MetricSpec, value: float | None, stderr: float | None, n: int | None) -> tuple[float, float] | None:
+    """The 95 % interval of a metric, within the range that it declares.
+
+    Wilson's interval where each sample is 0 or 1, else 1.96 standard errors.
+
+    Args:
+        spec: What the metric declares.
+        value: The metric.
+        stderr: Its standard error; None if it is not known.
+        n: Its number of samples; None if it is not known.
+
+    Returns:
+        The lower and the upper end, in the unit of the metric; None where nothing is known about the spread.
+    """
+    if value is None or not math.isfinite(value):
+        return None
+    if spec.zero_one and n:
+        low, high = wilson(value, n)
+        return float(low), float(high)
+    if stderr is None or not math.isfinite(stderr):
+        return None
+    return spec.clip(value - Z * stderr, value + Z * stderr)
 
 
 def wilson(value: Any, n: Any, confidence: float = 0.95) -> tuple[Array, Array]:

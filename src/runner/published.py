@@ -7,9 +7,11 @@ Published numbers come from the model's definition and from results imported int
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, Result
+from testbed.metric_specs import spec_of
 from testbed.models.base.published import Published
 from testbed.registry.catalog import Catalog
 
@@ -72,10 +74,8 @@ def _interval(own: Result) -> tuple[float, float] | None:
     """Wilson's interval for a share of samples; for other rates (means over classes), from the standard error."""
     if own.value is None or not own.n or own.unit != FRACTION:
         return None
-    from testbed.metrics.statistics import Z, wilson
+    from testbed.metrics.statistics import interval
 
     right = own.value * own.n
-    if abs(right - round(right)) < WHOLE:
-        low, high = wilson(own.value, own.n, CONFIDENCE)
-        return float(low), float(high)
-    return None if own.stderr is None else (own.value - Z * own.stderr, own.value + Z * own.stderr)
+    whole = abs(right - round(right)) < WHOLE
+    return interval(replace(spec_of(own), zero_one=whole), own.value, own.stderr, own.n)

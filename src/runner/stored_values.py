@@ -13,12 +13,15 @@ from testbed.graph.ops import TEXT_REVISION
 from testbed.graph.requests import request_text
 from testbed.graph.values import RowValues, Values
 from testbed.identity import digest
+from testbed.metric_specs import LOWER, NEVER, rate
 from testbed.models.base.capability import Message
 from testbed.runner.item_nodes import recorded_nodes, scorer_of
 from testbed.tasks.image_embedding import KIND
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
+
+NOT_FINITE_SHARE = rate(NOT_FINITE, LOWER, NEVER)
 
 
 class LateValues(Values):
@@ -106,7 +109,7 @@ class EvaluationValues(LateValues):
         if isinstance(self._outputs, np.ndarray):
             counted[OVERALL] = np.delete(not_finite(self._outputs), list(self.unreadable))
         return [
-            Metric(NOT_FINITE, float(found.mean()), len(found), slice=what, scorer="outputs")
+            NOT_FINITE_SHARE.metric(float(found.mean()), len(found), slice=what, scorer="outputs")
             for what, found in counted.items()
             if found.any()
         ]

@@ -8,8 +8,8 @@ import numpy as np
 
 from testbed.entities import Metric, Score
 from testbed.graph.nodes import Built
-from testbed.metrics.caption_status import EMPTY, ERROR, SCORED, shares
-from testbed.metrics.clip.pairs import clip_score_metrics, pair_cosines, ref_clip_score
+from testbed.metrics.caption_status import EMPTY, ERROR, SCORED, STATUS, shares
+from testbed.metrics.clip.pairs import REF_CLIP_SCORE, clip_score_metrics, cosine, pair_cosines, ref_clip_score
 from testbed.tasks.caption_similarity import references_of
 from testbed.tasks.captioning import Captioning, require_some
 from testbed.tasks.clip_score import SCORER, prefix
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from testbed.models.model_base import ModelDefinition
 
     Array = np.ndarray[Any, Any]
+
+COSINE, REFERENCE_COSINE = cosine("cosine"), cosine("reference_cosine")
 
 
 class CaptionClipScore(ScorerTask):
@@ -80,10 +82,10 @@ class CaptionClipScore(ScorerTask):
         status[(status == SCORED) & np.isnan(cosines)] = ERROR  # an embedding is not finite
         require_scored(status, setting)
         combined = ref_clip_score(cosines, nearest[:, None])
-        scores = [Score("cosine", cosines, SCORER), Score("status", status, SCORER)]
+        scores = [COSINE.score(cosines, SCORER), STATUS.score(status, SCORER)]
         referred = any(references)
         if referred:
-            scores += [Score("reference_cosine", nearest, SCORER), Score("ref_clip_score", combined, SCORER)]
+            scores += [REFERENCE_COSINE.score(nearest, SCORER), REF_CLIP_SCORE.score(combined, SCORER)]
         metrics = clip_score_metrics(cosines, reference_scores=combined if referred else None, scorer=SCORER)
         return scores, [*metrics, *shares(status, SCORER)]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.data.language.sentences import Splitter, get_splitter
 from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError
+from testbed.metric_specs import NEITHER, MetricSpec
 from testbed.metrics.caption_similarity import (
     SCORER,
     SimilarityOptions,
@@ -64,7 +65,7 @@ class CaptionSimilarity(ScorerTask):
         )
         require_scored(scores.scores["status"], setting)
         baselines = [
-            Metric(f"{name}_baseline", value, options.baseline_pairs, unit="", scorer=SCORER)
+            MetricSpec(f"{name}_baseline", "", NEITHER).metric(value, options.baseline_pairs, scorer=SCORER)
             for name, value in scores.baselines.items()
         ]
         return scores.rows(), [*similarity_metrics(scores), *baselines]

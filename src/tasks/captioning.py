@@ -11,7 +11,8 @@ import numpy as np
 
 from testbed.entities import Metric, Score
 from testbed.errors import DataError
-from testbed.metrics.caption_status import ERROR, MISSING, shares
+from testbed.metric_specs import NEITHER, MetricSpec
+from testbed.metrics.caption_status import ERROR, MISSING, STATUS, shares
 from testbed.metrics.captions.rows import OverlapOptions, overlap_rows
 from testbed.metrics.statistics import mean_and_stderr
 from testbed.models.base.capability import Message
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 SCORER = "captioning@1"
+WORDS = MetricSpec("words", "words", NEITHER, lowest=0)
 
 
 class Captioning(GenerationTask):
@@ -63,8 +65,8 @@ class Captioning(GenerationTask):
         words = np.asarray([np.nan if text is None else len(text.split()) for text in texts], dtype=np.float64)
         counted = words[~np.isnan(words)]
         mean, stderr = mean_and_stderr(counted)
-        scores = [Score("status", status, SCORER), Score("words", words, SCORER)]
-        length = Metric("words", mean, len(counted), stderr, unit="words", scorer=SCORER)
+        scores = [STATUS.score(status, SCORER), WORDS.score(words, SCORER)]
+        length = WORDS.metric(mean, len(counted), stderr, scorer=SCORER)
         more_scores, more_metrics = overlap_rows(
             texts,
             [captions_in(sample.target) for sample in values.samples],

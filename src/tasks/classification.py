@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.data.perturbation import parameters
 from testbed.entities import Metric, Score
 from testbed.errors import DataError, UnsupportedError
-from testbed.eval_settings.base.metric import as_metrics
+from testbed.eval_settings.base.metric import as_metrics, checked
 from testbed.graph.nodes import IMAGES, Built, Op, Steps
 from testbed.graph.ops import image_spec
 from testbed.graph.texts import text_language
@@ -255,7 +255,8 @@ def _own_metrics(
         "py_model": model,
     }
     returned = function(**{name: offered[name] for name in parameters(function) if name in offered})
-    scores = [each for each in returned if isinstance(each, Score)] if isinstance(returned, list | tuple) else []
+    listed = returned if isinstance(returned, list | tuple) else []
+    scores = [checked(each, setting.name) for each in listed if isinstance(each, Score)]
     if scores:
         returned = [each for each in returned if not isinstance(each, Score)]
     return scores, as_metrics(returned, len(targets), OWN_SCORER, setting.name)

@@ -8,7 +8,8 @@ import numpy as np
 
 from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
-from testbed.metrics.clip.pairs import clip_score_metrics, pair_cosines
+from testbed.metric_specs import MAIN
+from testbed.metrics.clip.pairs import CLIP_SCORE, clip_score_metrics, cosine, pair_cosines
 from testbed.metrics.retrieval_scores import columns_of_captions, flat_captions
 from testbed.tasks.parts.embedding import TextTask
 
@@ -72,9 +73,9 @@ def score_pairs(images: Array, texts: Array, owners: Array, rows: Array) -> tupl
     counts = np.bincount(owners, minlength=len(images))
     sums = np.bincount(owners, weights=cosines, minlength=len(images))
     means = np.divide(sums, counts, out=np.full(len(images), np.nan), where=counts > 0)
-    scores = [Score("clip_score", means, SCORER)]
+    scores = [cosine(CLIP_SCORE.name, headline=MAIN).score(means, SCORER)]
     columns = columns_of_captions(cosines, owners, len(images))
-    scores += [Score(f"cosine.{number}", row, SCORER) for number, row in enumerate(columns, start=1)]
+    scores += [cosine(f"cosine.{number}").score(row, SCORER) for number, row in enumerate(columns, start=1)]
     return scores, clip_score_metrics(cosines, owners, scorer=SCORER)
 
 

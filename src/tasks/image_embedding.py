@@ -9,6 +9,7 @@ from testbed.entities import Metric, Score
 from testbed.errors import UnsupportedError
 from testbed.graph.nodes import Built, Op, Steps
 from testbed.graph.ops import image_spec
+from testbed.metric_specs import NEITHER, MetricSpec
 from testbed.models.base.capability import EMBED_IMAGE
 from testbed.tasks.task_base import Task, require
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from testbed.models.model_base import ModelDefinition
 
 KIND = "image_embeddings"
+NORM = MetricSpec("embedding_norm", "", NEITHER, lowest=0)
 FEATURES = "image-embeddings"  # cells with these features share them
 
 
@@ -68,7 +70,7 @@ class ImageEmbedding(Task):
         norms = np.linalg.norm(values.outputs.astype(np.float64), axis=1)
         readable = np.delete(norms, list(values.unreadable))
         value, stderr = mean_and_stderr(readable)
-        return [], [Metric("embedding_norm", value, len(readable), stderr, unit="", scorer=self.scorer)]
+        return [], [NORM.metric(value, len(readable), stderr, scorer=self.scorer)]
 
 
 task = ImageEmbedding()

@@ -22,12 +22,18 @@ from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
 from testbed.graph.nodes import Built
 from testbed.identity import digest
+from testbed.metric_specs import HIGHER, NEITHER, NEVER, MetricSpec, rate
+from testbed.metrics.caption_status import STATUS
 from testbed.metrics.judges import krippendorff_alpha, majority, swap_consistency
 from testbed.metrics.statistics import mean_and_stderr
 from testbed.models.base.capability import GenerationConfig, Message
 from testbed.tasks.captioning import require_some
 from testbed.tasks.parts.generation import is_answer, texts_and_status
 from testbed.tasks.question_answering import (
+    BOUND_RIGHT,
+    BOUND_WRONG,
+    SCORE,
+    UNREAD,
     QuestionAnswering,
     answered_of,
     blank,
@@ -50,6 +56,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("testbed")
 SCORER = "judged_answers@1"
+RULE_SCORE, SWAP_CONSISTENCY = rate("rule_score"), rate("swap_consistency")
+ALPHA = MetricSpec("alpha", "", HIGHER, highest=1)
 MAX_NEW_TOKENS = 1024  # of a verdict; judges that reason need some
 ROLE, AGAIN, SWAPPED = "verdicts", ".again", ".swapped"
 
@@ -136,11 +144,11 @@ class JudgedAnswers(Task):
         _, chosen, _ = named(setting)
         answered = answered_of(values, asked.columns, final, asked.texts)
         scores = [
-            Score("status", asked.status, SCORER),
-            Score("score", score_array(final), SCORER),
-            Score("rule_score", score_array(asked.by_rules), SCORER),
+            STATUS.score(asked.status, SCORER),
+            SCORE.score(score_array(final), SCORER),
+            RULE_SCORE.score(score_array(asked.by_rules), SCORER),
             *(
-                Score(f"verdict.{number + 1}" if len(judges) > 1 else "verdict", row, SCORER)
+                rate(f"verdict.{number + 1}" if len(judges) > 1 else "verdict").score(row, SCORER)
                 for number, row in enumerate(each)
             ),
         ]
@@ -149,7 +157,7 @@ class JudgedAnswers(Task):
             if asked.outdated:
                 log.warning("%s: labels of other answers left out: %s", setting.name, f"{asked.outdated:,}")
             mean, stderr = mean_and_stderr(np.array([place in asked.labels for place in asked.left], dtype=np.float64))
-            metrics.append(Metric("labelled", mean, len(asked.left), stderr, scorer=SCORER))
+            metrics.append(rate("labelled", NEITHER, NEVER).metric(mean, len(asked.left), stderr, scorer=SCORER))
         if asked.judging.swapped is not None and judges:
             metrics.append(_swap_consistency(asked, values, len(judges)))
         return scores, [*metrics, blank(asked.status, SCORER)]
@@ -308,7 +316,7 @@ def _swap_consistency(asked: _Asked, values: Values, judges: int) -> Metric:
         for read in (_first, _swapped)
     ]
     both = int((~np.isnan(orders).any(axis=0)).sum())
-    return Metric("swap_consistency", swap_consistency(orders[0], 1 - orders[1]), both, scorer=SCORER)
+    return SWAP_CONSISTENCY.metric(swap_consistency(orders[0], 1 - orders[1]), both, scorer=SCORER)
 
 
 def _replies(values: Values, role: str, questions: Mapping[int, str]) -> Iterator[tuple[int, str]]:
@@ -359,19 +367,19 @@ def _trust(asked: _Asked, final: Sequence[Verdict | None], each: Array) -> list[
     scores = score_array(final)
     lacking = judged & np.isnan(scores)
     found = {
-        "judged": judged[answered].astype(np.float64),
-        "unread": lacking[judged].astype(np.float64),
-        "rules_alone": score_array(asked.by_rules)[answered],
-        "bound_wrong": np.where(lacking, 0.0, scores)[answered],
-        "bound_right": np.where(lacking, 1.0, scores)[answered],
+        rate("judged", NEITHER, NEVER): judged[answered].astype(np.float64),
+        UNREAD: lacking[judged].astype(np.float64),
+        rate("rules_alone"): score_array(asked.by_rules)[answered],
+        BOUND_WRONG: np.where(lacking, 0.0, scores)[answered],
+        BOUND_RIGHT: np.where(lacking, 1.0, scores)[answered],
     }
     metrics = []
-    for name, scored in found.items():
+    for spec, scored in found.items():
         values = scored[~np.isnan(scored)]  # rules alone leave some unscored
         mean, stderr = mean_and_stderr(values)
-        metrics.append(Metric(name, mean, len(values), stderr, scorer=SCORER))
+        metrics.append(spec.metric(mean, len(values), stderr, scorer=SCORER))
     if len(each) > 1:
-        metrics.append(Metric("alpha", krippendorff_alpha(each), int(judged.sum()), unit="", scorer=SCORER))
+        metrics.append(ALPHA.metric(krippendorff_alpha(each), int(judged.sum()), scorer=SCORER))
     return metrics
 
 

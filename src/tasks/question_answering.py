@@ -15,7 +15,8 @@ from testbed.answers.verdict import Answered, Verdict
 from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError, UnsupportedError
 from testbed.graph.nodes import Built
-from testbed.metrics.caption_status import shares
+from testbed.metric_specs import LOWER, MAIN, NEVER, rate
+from testbed.metrics.caption_status import STATUS, shares
 from testbed.metrics.statistics import mean_and_stderr
 from testbed.models.base.capability import GenerationConfig
 from testbed.tasks.captioning import require_some
@@ -31,6 +32,9 @@ Array = np.ndarray[Any, Any]
 log = logging.getLogger("testbed")
 
 SCORER = "question_answering@1"
+# Of each answer: 1 is right, 0 is wrong, and some benchmarks have grades between.
+SCORE, PARSED = rate("score", headline=MAIN, zero_one=True), rate("parsed")
+UNREAD, BOUND_WRONG, BOUND_RIGHT = rate("unread", LOWER, NEVER), rate("bound_wrong"), rate("bound_right")
 DEFAULT, PUBLISHED = "default", "vlmevalkit"
 MAX_NEW_TOKENS = 2048  # unless the setting or the model says otherwise
 
@@ -111,7 +115,7 @@ class QuestionAnswering(TextTask):
         )
         if SCORINGS[scoring].judged:
             metrics += left_open(verdicts, setting.name)
-        return [Score("status", status, SCORER), *_scores(verdicts)], [*metrics, blank(status, SCORER)]
+        return [STATUS.score(status, SCORER), *_scores(verdicts)], [*metrics, blank(status, SCORER)]
 
 
 def left_open(verdicts: Sequence[Verdict | None], name: str) -> list[Metric]:
@@ -133,12 +137,12 @@ def left_open(verdicts: Sequence[Verdict | None], name: str) -> list[Metric]:
             name, f"{int(unread.sum()):,}", f"{len(scores):,}", name,
         )  # fmt: skip
     parts = {
-        "unread": unread.astype(np.float64),
-        "bound_wrong": np.where(unread, 0.0, scores),
-        "bound_right": np.where(unread, 1.0, scores),
+        UNREAD: unread.astype(np.float64),
+        BOUND_WRONG: np.where(unread, 0.0, scores),
+        BOUND_RIGHT: np.where(unread, 1.0, scores),
     }
     means = {each: mean_and_stderr(values) for each, values in parts.items()}
-    return [Metric(each, mean, len(scores), stderr, scorer=SCORER) for each, (mean, stderr) in means.items()]
+    return [each.metric(mean, len(scores), stderr, scorer=SCORER) for each, (mean, stderr) in means.items()]
 
 
 def answered_of(
@@ -214,7 +218,7 @@ def _expected(columns: Sequence[Mapping[str, str]], verdicts: Sequence[Verdict |
 
 def _scores(verdicts: Sequence[Verdict | None]) -> list[Score]:
     parsed = [np.nan if each is None else float(each.extracted is not None) for each in verdicts]
-    return [Score("score", score_array(verdicts), SCORER), Score("parsed", np.array(parsed), SCORER)]
+    return [SCORE.score(score_array(verdicts), SCORER), PARSED.score(np.array(parsed), SCORER)]
 
 
 def score_array(verdicts: Sequence[Verdict | None]) -> Array:

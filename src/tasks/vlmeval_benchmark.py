@@ -17,7 +17,7 @@ from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.vlmeval import VLMEvalBenchmark
 from testbed.graph.nodes import Built
-from testbed.metrics.caption_status import shares
+from testbed.metrics.caption_status import STATUS, shares
 from testbed.metrics.reported import flat, reported_metrics
 from testbed.models.base.capability import GenerationConfig
 from testbed.tasks.captioning import require_some
@@ -89,7 +89,7 @@ class VLMEvalBenchmarkTask(TextTask):
         if printed.getvalue().strip():
             log.debug("%s prints: %s", setting.name, printed.getvalue().strip())
         metrics = reported_metrics(report, len(rows), SCORER, primary)
-        return [Score("status", status, SCORER)], [*metrics, *shares(status, SCORER)]
+        return [STATUS.score(status, SCORER)], [*metrics, *shares(status, SCORER)]
 
 
 def write_answers(rows: list[dict[str, str]], folder: Path, name: str) -> Path:

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from stored_cells import declared
 
 from testbed.db.store import Store
 from testbed.entities import CellRecord, DatasetInfo, Metric, SampleInfo, Score
@@ -21,7 +22,8 @@ def put(store, model, setting, scores, samples=None, name="top1"):
     record = CellRecord(model, setting, digest([model, setting]), size=len(ids), dtype="float32")
     evaluation = store.begin(record, dataset, {}, {})
     values = np.array([np.nan if each is None else each for each in scores], dtype=np.float32)
-    store.complete(evaluation.id, [Score(name, values, "test@1")], [Metric(name, float(np.nanmean(values)))])
+    metrics = [declared(Metric(name, float(np.nanmean(values))))]
+    store.complete(evaluation.id, [declared(Score(name, values, "test@1"))], metrics)
 
 
 @pytest.fixture

@@ -62,7 +62,8 @@ def test_without_a_main_score_the_others_are_listed(ask):
     assert message in ask("--compare", "ours", "theirs", "own", code=1).stderr
     message = "no common main per-sample score: captions has image_retrieval_recall@5, text_retrieval_rank"
     assert message in ask("--rank", "captions", "choices", code=1).stderr
-    assert "largest first" in ask("--rank", "own", "--score", "speed").stderr
+    assert "--better higher" in ask("--rank", "own", "--score", "speed", code=1).stderr
+    assert "larger is better" in ask("--rank", "own", "--score", "speed", "--better", "higher").stderr
 
 
 def test_the_grid_and_exports_go_by_the_main_metric_of_each_setting(program, ask, tmp_path):

@@ -128,8 +128,8 @@ def test_the_smaller_loss_is_first(store, ask):
     rows = json.loads(ask("--rank", "pets", "--score", "nll", "--json").stdout)
     assert [(each["model"], each["rank"]) for each in rows] == [("b", 1), ("c", 2), ("a", 3)]
     assert "%" not in ask("--rank", "pets", "--score", "nll").stdout.replace("95 %", "")
-    done = ask("--rank", "toys", "--score", "width")
-    assert "largest first (not necessarily best)" in done.stderr
+    done = ask("--rank", "toys", "--score", "width", "--better", "higher")
+    assert "larger is better" in done.stderr
     assert [line.split()[2] for line in done.stdout.splitlines()[2:]] == ["a", "c", "b"]
 
 
@@ -167,7 +167,7 @@ def test_a_long_ranking_says_how_far_it_is(store, ask, monkeypatch):
     monkeypatch.setattr("testbed.console.output.SECONDS", 0)
     for place, model in enumerate(ACCURACIES):
         put_scores(store, model, "graded", np.roll(np.linspace(0, 1, 50), place), name="quality")
-    told = ask("--rank", "graded", "--score", "quality").stderr.splitlines()
+    told = ask("--rank", "graded", "--score", "quality", "--better", "higher").stderr.splitlines()
     assert "reading scores: 0 %" in told
     assert [line for line in told if line.startswith("comparing pairs: ")][10] == "comparing pairs: 50 %"
 

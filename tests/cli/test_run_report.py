@@ -6,9 +6,11 @@ import dataclasses
 from typing import Any
 
 import pytest
+from stored_cells import SPECS
 
 from testbed.cli.run_report import print_report
 from testbed.entities import Result
+from testbed.metric_specs import MetricSpec
 from testbed.runner.plan import Plan
 from testbed.runner.report import Outcome, Report
 
@@ -16,13 +18,14 @@ from testbed.runner.report import Outcome, Report
 def result(setting: str, metric: str, value: float, unit: str = "fraction", part: str = "overall") -> Any:
     given: dict[str, Any] = dict.fromkeys(Result.__dataclass_fields__)
     given.update(model="net", eval_setting=setting, metric=metric, value=value, unit=unit, slice=part)
+    given.update(SPECS.get(metric, MetricSpec(metric)).declared())
     return Result(**given)
 
 
 @pytest.mark.parametrize(
     ("results", "lines"),
     [
-        ([result("val", "top1", 0.5), result("val", "acc", 0.1)], ["top-1, % val", "net 50.00"]),
+        ([result("val", "top1", 0.5), result("val", "top5", 0.1)], ["top-1, % val", "net 50.00"]),
         ([result("val", "top1", 0.5), result("val", "top1", 0.9, part="class/cat")], ["top-1, % val", "net 50.00"]),
         (
             [result("coco", "image_retrieval_recall@1", 0.1), result("coco", "image_retrieval_recall@5", 0.25)],

@@ -157,6 +157,9 @@ def test_the_metrics_of_an_evaluation_as_json(db: Db, build: Any) -> None:
         "n": 4,
         "stderr": 0.25,
         "unit": "fraction",
+        "better": None,
+        "lowest": None,
+        "highest": None,
         "scorer": "classification@1",
         "origin": "run",
         "dtype": "float32",
@@ -492,7 +495,7 @@ def test_a_table_is_imported_and_exported(db: Db, tmp_path: Path) -> None:
     table, types = tmp_path / "table.csv", tmp_path / "types.csv"
     table.write_text("model,val,vid_pm0\nnet,76.13,50\nother,80,\nnet,76.13,50\n")
     types.write_text("model,model_type\nnet,Standard training\n")
-    said = db("--import-results", table, "--model-types", types)
+    said = db("--import-results", table, "--model-types", types, "--override")
     assert said.code == 0
     assert said.out == f"{table} (ImageNet-testbed's table): 3 values of 3 cells, 3 of them new\n"
     assert said.err == "note: row 4 repeats net\n"

@@ -1088,12 +1088,13 @@ def test_rows_of_results_are_what_the_view_says(store: Store, build: Any) -> Non
         assert rows(*wanted) == viewed(*wanted)
 
 
-def test_metrics_may_be_asked_for_by_a_part_of_their_names(store: Store, build: Any) -> None:
-    named = ["top1", "nll", "image_recall@1", "text_recall@5", "recalled@1", "mean_per_class_recall"]
-    build.complete(metrics=[Metric(name, 0.5, scorer="test@1") for name in named])
+def test_main_metrics_may_be_asked_for_beside_others(store: Store, build: Any) -> None:
+    named = {"top1": 0, "nll": 0, "image_recall@1": 3, "text_recall@5": 5, "recalled@1": 0, "not_finite": -1}
+    metrics = [Metric(name, 0.5, scorer="test@1", headline=headline) for name, headline in named.items()]
+    build.complete(metrics=metrics)
 
     def found(metrics: list[str] | None) -> set[str]:
-        return {name for (name,) in store.result_rows(["metric"], metrics=metrics, or_named="_recall@")}
+        return {name for (name,) in store.result_rows(["metric"], metrics=metrics, headlines=True)}
 
     assert found(["top1"]) == {"top1", "image_recall@1", "text_recall@5"}
     assert found([]) == {"image_recall@1", "text_recall@5"}

@@ -12,6 +12,7 @@ from testbed.entities import Metric
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.metric import as_metrics
 from testbed.eval_settings.eval_setting_base import Percent, accuracy_topk
+from testbed.metric_specs import MAIN
 
 
 def accuracy_of_imagenet_testbed(logits, targets, topk=(1, 5)):
@@ -80,12 +81,12 @@ def only(returned, n=40):
 )
 def test_numbers_are_stored_as_they_are_without_a_unit(returned, value):
     metric = only(returned)
-    assert metric == Metric("m", value, 40, None, "overall", "", "scorer")
+    assert metric == Metric("m", value, 40, None, "overall", "", "scorer", headline=MAIN)
     assert type(metric.value) is float
 
 
 def test_a_pair_carries_its_unit():
-    assert only((76.1, "percent")) == Metric("m", 76.1, 40, unit="percent", scorer="scorer")
+    assert only((76.1, "percent")) == Metric("m", 76.1, 40, unit="percent", scorer="scorer", headline=MAIN)
     assert only((torch.tensor(2.5), "ms")).value == 2.5
 
 
@@ -110,7 +111,7 @@ def test_metric_objects_keep_what_they_say_and_get_the_scorer():
     ]
     assert as_metrics([given, Metric("b", None)], 40, "scorer", "setting") == [
         Metric("inner", 0.5, 3, 0.1, "cats", "points", "scorer"),
-        Metric("b", None, None, scorer="scorer"),
+        Metric("b", None, None, scorer="scorer", headline=MAIN),
     ]
 
 

@@ -79,12 +79,12 @@ def test_averages_are_columns_too(opened, index, table):
 
 def test_columns_are_in_groups_and_say_what_they_are(index):
     first = index["columns"][0]
-    assert (first["name"], first["group"], first["n"], first["percent"], first["lower"]) == (
+    assert (first["name"], first["group"], first["n"], first["percent"], first["better"]) == (
         "val",
         "ImageNet",
         50000,
         True,
-        False,
+        "higher",
     )
     groups = [column["group"] for column in index["columns"]]
     assert len(dict.fromkeys(groups)) == sum(a != b for a, b in zip(groups, [None, *groups[:-1]], strict=True))

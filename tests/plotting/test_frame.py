@@ -7,6 +7,7 @@ import csv
 import numpy as np
 import pandas as pd
 import pytest
+from stored_cells import declared
 from toy import toy_catalog, toy_model, toy_setting
 
 from testbed.db.store import Store
@@ -65,7 +66,7 @@ def test_the_main_metric_of_each_setting_is_found_without_reading_the_others(tmp
     with Store.create(url) as store:
         for setting, values in of.items():
             record = CellRecord("net", setting, setting)
-            metrics = [Metric(name, value, 9, scorer="test@1") for name, value in values.items()]
+            metrics = [declared(Metric(name, value, 9, scorer="test@1")) for name, value in values.items()]
             store.complete(store.begin(record, None, {}, {}).id, [], metrics)
     read = []
     real = Store.result_rows

@@ -449,7 +449,7 @@ def test_an_own_metric_gets_what_it_names():
     logits, targets = random_case(n=4, classes=3)
     given = model()
     metrics, scores = score(logits, targets, setting(metrics_fn=own), given)
-    assert metrics == {"mine": Metric("mine", 0.5, 4, unit="", scorer="metrics_fn")}
+    assert metrics == {"mine": Metric("mine", 0.5, 4, unit="", scorer="metrics_fn", headline=10)}
     assert scores == {}
     assert isinstance(seen["logits"], torch.Tensor)
     np.testing.assert_array_equal(seen["logits"].numpy(), logits)

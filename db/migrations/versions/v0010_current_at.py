@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0010"
-down_revision = "0008"
+down_revision = "0009"
 branch_labels = None
 depends_on = None
 
@@ -18,7 +18,8 @@ SELECT models.name AS model, eval_settings.name AS eval_setting, metrics.name AS
        metrics.scorer AS scorer, counting.origin AS origin, models.model_type AS model_type, counting.dtype AS dtype,
        counting.sample_limit AS sample_limit, counting.random_weights AS random_weights,
        counting.id AS evaluation_id, counting.completed_at AS completed_at,
-       metrics.published AS published
+       metrics.published AS published, metrics.better AS better, metrics.lowest AS lowest, metrics.highest AS highest,
+       metrics.headline AS headline, metrics.zero_one AS zero_one
 """
 
 # Of a cell's own evaluations and of its imported ones each, the one that no other one goes before.

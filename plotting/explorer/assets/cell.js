@@ -27,10 +27,10 @@
       E("p", { class: "note" }, E("a", { href: T.link("model", [of.model]) }, T.name(of.model)), " on ", E("a", { href: T.link("setting", [of.setting]) }, T.name(of.setting)), ". ",
         sampled ? [E("a", { href: T.link("samples", [of.setting], { model: of.model }) }, "Samples"), of.logits ? ", " : ". "] : "", of.logits ? E("a", { href: T.link("confusion", [of.id]) }, "confusions") : "", ` Status: ${of.status}${of.error ? ` (${of.error})` : ""}.`),
       E("h2", {}, "Metrics"),
-      T.table({ id: "metrics", caption: "Metrics of all samples", count: overall.length, columns: [{ key: "metric", label: "metric", heading: true }, { key: "value", label: "value", number: true }, { key: "interval", label: "95 %", number: true }, { key: "n", label: "n", number: true }, { key: "unit", label: "unit" }],
+      T.table({ id: "metrics", caption: "Metrics of all samples", count: overall.length, columns: [{ key: "metric", label: "metric", heading: true }, { key: "value", label: "value", number: true }, { key: "interval", label: "95 %", number: true }, { key: "n", label: "n", number: true }, { key: "unit", label: "unit" }, { key: "better", label: "better" }],
         rowAt: (at) => {
-          const [name, , value, error, n, unit] = overall[at], rate = unit === "fraction" && (["top1", "top5", "acc"].includes(name) || name.includes("_recall@")) && n, [low, high] = value === null ? [NaN, NaN] : rate ? T.wilson(100 * value, n).map((each) => each / 100) : error === null ? [NaN, NaN] : [value - 1.959963985 * error, value + 1.959963985 * error];
-          return { cells: [{ text: T.name(name) }, number(value, unit), high > low ? `${number(low, unit)} – ${number(high, unit)}` : "–", n === null ? "–" : n.toLocaleString("en"), unit === "fraction" ? "" : unit] };
+          const [name, , value, , n, unit, low, high, better] = overall[at];
+          return { cells: [{ text: T.name(name) }, number(value, unit), high > low ? `${number(low, unit)} – ${number(high, unit)}` : "–", n === null ? "–" : n.toLocaleString("en"), unit === "fraction" ? "" : unit, better || "unknown"] };
         } }),
       slices ? E("p", { class: "note" }, `${slices} more of slices, such as classes: db.py --print-eval … --slices`) : null,
       E("h2", {}, "To compute it again"), E("pre", { tabindex: 0 }, E("code", {}, of.command)), E("p", { class: "note" }, "With the same plug-ins, data root and image options, if there were any."),

@@ -43,12 +43,17 @@
     return E("table", { class: "squares" }, E("caption", {}, "A: ", T.name(names[0]), E("br"), "B: ", T.name(names[1]), E("br"), "A cell shows its samples."),
       E("thead", {}, E("tr", {}, ...LEVELS.map(([, text]) => E("th", { scope: "col" }, text)))), E("tbody", {}, E("tr", {}, ...LEVELS.map(([key]) => E("td", {}, cellButton(key, counts[key], chosen))))));
   }
-  function statistics(found, score) {
-    const plain = (value) => (found.binary ? (100 * value).toFixed(2) : S().number(value));
+  /* Which of both is better by their means, where it is known which way is better. */
+  function verdict(found, meta) {
+    if (meta.larger === null) return "direction unknown";
+    return `${meta.larger ? "higher" : "lower"}${found.difference ? `: ${found.difference > 0 === meta.larger ? "A" : "B"}` : ""}`;
+  }
+  function statistics(found, score, meta) {
+    const rate = found.binary || meta.unit === "fraction", plain = (value) => (rate ? (100 * value).toFixed(2) : S().number(value));
     const shown = (value, sign) => `${sign && value > 0 ? "+" : ""}${plain(value)}`.replace("-", "−");
-    const unit = found.binary ? " %" : "", p = found.p < 0.001 ? found.p.toExponential(2) : found.p.toPrecision(3);
+    const unit = rate ? " %" : meta.unit ? ` ${meta.unit}` : "", p = found.p < 0.001 ? found.p.toExponential(2) : found.p.toPrecision(3);
     const rows = [["samples", found.n.toLocaleString("en")], [`${score} of A`, shown(found.first) + unit], [`${score} of B`, shown(found.second) + unit],
-      ["A − B", `${shown(found.difference, true)}${found.binary ? " points" : ""}`], ["95 % interval", `${shown(found.low, true)} to ${shown(found.high, true)}`], ["p", p]];
+      ["A − B", `${shown(found.difference, true)}${rate ? " points" : unit}`], ["better", verdict(found, meta)], ["95 % interval", `${shown(found.low, true)} to ${shown(found.high, true)}`], ["p", p]];
     return E("div", {}, E("dl", { class: "facts", id: "statistics" }, ...rows.flatMap(([name, value]) => [E("dt", {}, name), E("dd", {}, value)])),
       E("p", { class: "note" }, found.binary ? "p: McNemar’s exact test. Interval: paired bootstrap, 10,000 draws." : "p: random signs. Interval: paired bootstrap (with more than 1,000 samples, the normal limits of both).",
         " Both are of the samples that the filters leave; one comparison, so without Holm’s correction."));
@@ -78,7 +83,7 @@
         E("p", { class: "note" }, a.setting === b.setting ? E("span", {}, "On ", E("a", { href: T.link("samples", [metaA.setting]) }, T.name(metaA.setting)), ". ") : "Samples are matched by their ids. ",
           E("a", { href: swap }, "Swap A and B"), ".", ...(S().has("difference") ? [" ", E("a", { href: T.link("difference", state.parts.slice(0, 2)) }, "How the evaluations differ"), "."] : [])),
         controls(found, metaA, query, Boolean(a.confidence || b.confidence)),
-        E("div", { class: "comparison" }, said.binary ? squares(counts, names, chosen) : levels(counts, names, chosen), statistics(said, a.score)),
+        E("div", { class: "comparison" }, said.binary ? squares(counts, names, chosen) : levels(counts, names, chosen), statistics(said, a.score, metaA)),
         E("h2", { id: "samples" }, `${wanted.find(([key]) => key === chosen)[1][0].toUpperCase()}${wanted.find(([key]) => key === chosen)[1].slice(1)}: ${positions.length.toLocaleString("en")} samples`),
         shown.length < positions.length ? E("p", { class: "note" }, `${shown.length.toLocaleString("en")} of them are in this export.`) : "",
         await S().gallery(metaA, shown, query, tell));

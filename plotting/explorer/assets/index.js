@@ -42,14 +42,18 @@
       error[model] = (of(doc.stderr, at) ?? NaN) * scale;
       id[model] = of(doc.evaluations, at) || 0;
     });
-    return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, lower: doc.lower, rate: doc.rate, value, n, error, id, count: doc.models.length };
+    return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, n, error, id, count: doc.models.length };
   }
-  /* The 95 % interval of a model's value: Wilson's where each sample is right or wrong, else 1.96 standard errors. */
+  /* Which way values are better: 1 up, −1 down, 0 if neither, or if it is not known; and in words. */
+  const direction = (of) => ({ higher: 1, lower: -1 })[of.better] || 0;
+  const directed = (of) => (direction(of) ? `${of.better} is better` : of.better === "neither" ? "neither higher nor lower is better" : "direction unknown");
+  /* The 95 % interval of a model's value: Wilson's where each sample is right or wrong, else 1.96 standard errors within the range. */
   function interval(of, model) {
     const value = of.value[model], n = of.n[model];
-    if (of.percent && of.rate && n > 0) return T.wilson(value, n);
+    if (of.rate && n > 0) return T.wilson(value, n);
     const half = 1.959963985 * of.error[model];
-    return half >= 0 ? [value - half, value + half] : [NaN, NaN];
+    const [least, most] = of.range, within = (end) => Math.min(Math.max(end, least ?? -Infinity), most ?? Infinity);
+    return half >= 0 ? [within(value - half), within(value + half)] : [NaN, NaN];
   }
 
   // Search -----------------------------------------------------------------------------------------------------------
@@ -99,5 +103,5 @@
     else if (columnOf.has(text)) location.hash = T.link("setting", [text]);
     else location.hash = T.link("leaderboard", [], { find: text });
   });
-  Object.assign(T, { index, column, interval, parse, KEYS });
+  Object.assign(T, { index, column, interval, direction, directed, parse, KEYS });
 })();

@@ -35,9 +35,10 @@
   }
   /* Which models do not differ from the best one by the 95 % interval of the difference of two independent results. */
   function ties(of, models) {
-    const error = (at) => (of.error[at] >= 0 ? of.error[at] : of.rate && of.percent && of.n[at] > 0 ? Math.sqrt(of.value[at] * (100 - of.value[at]) / of.n[at]) : NaN);
+    const error = (at) => (of.error[at] >= 0 ? of.error[at] : of.rate && of.n[at] > 0 ? Math.sqrt(of.value[at] * (100 - of.value[at]) / of.n[at]) : NaN);
+    const way = T.direction(of);
     let best = -1;
-    for (const at of models) if (!Number.isNaN(of.value[at]) && (best < 0 || (of.lower ? of.value[at] < of.value[best] : of.value[at] > of.value[best]))) best = at;
+    for (const at of way ? models : []) if (!Number.isNaN(of.value[at]) && (best < 0 || way * of.value[at] > way * of.value[best])) best = at;
     if (best < 0) return new Set();
     return new Set(models.filter((at) => at === best || Math.abs(of.value[at] - of.value[best]) <= 1.959963985 * Math.hypot(error(at), error(best))));
   }
@@ -53,7 +54,7 @@
     const pinned = new Set(T.pins()), wanted = T.KEYS.map((key) => [key, query.get(key)]).filter(([, value]) => value);
     let rows = index.models.filter((each) => pinned.has(each.name) || (search.model(each) && wanted.every(([key, value]) => each[key] === value))).map((each) => each.at);
     if (loaded.length) rows = rows.filter((at) => pinned.has(index.models[at].name) || loaded.some(({ of }) => !Number.isNaN(of.value[at])));
-    const alike = loaded.filter(({ of }) => of.percent && !of.lower);
+    const alike = loaded.filter(({ of }) => of.percent && T.direction(of) > 0);
     const mean = query.get("mean") === "1" && alike.length > 1 ? { ...average(alike.map(({ of }) => of), index.models.length), of: alike.length } : null;
     const { key, up } = sorting(query, loaded, mean), by = key === AVERAGE ? mean.value : (loaded.find(({ of }) => of.name === key) || {}).of;
     const value = by && (by.value || by);
@@ -69,11 +70,11 @@
   }
   function sorting(query, loaded, mean) {
     const given = query.get("sort"), known = given === "model" || (given === AVERAGE && mean) || loaded.some(({ of }) => of.name === given);
-    const key = known ? given : loaded.length ? loaded[0].of.name : "model", of = (loaded.find((each) => each.of.name === key) || {}).of;
-    return { key, up: query.get("up") ? query.get("up") === "1" : key === "model" ? false : Boolean(of && of.lower) };
+    const key = known ? given : loaded.length && T.direction(loaded[0].of) ? loaded[0].of.name : "model", of = (loaded.find((each) => each.of.name === key) || {}).of;
+    return { key, up: query.get("up") ? query.get("up") === "1" : key === "model" ? false : Boolean(of && T.direction(of) < 0) };
   }
   function sort(name, key, up, loaded) {
-    const of = (loaded.find((each) => each.of.name === name) || {}).of, first = Boolean(of && of.lower), next = name === key ? !up : first;
+    const of = (loaded.find((each) => each.of.name === name) || {}).of, first = Boolean(of && T.direction(of) < 0), next = name === key ? !up : first;
     T.change({ sort: name, up: next ? "1" : "0" });
     T.announce(`sorted by ${name}, ${next ? "ascending" : "descending"}`);
   }
@@ -88,7 +89,9 @@
       E("button", { type: "button", id: "clear", onclick: () => { location.hash = T.link("leaderboard", [], {}); } }, "Clear"));
   }
   function note(rows, loaded, mean, key, up, tied) {
-    const said = [`${rows.length.toLocaleString("en")} models × ${loaded.length} columns, sorted by ${key}, ${up ? "the lowest" : "the highest"} first`];
+    const said = [`${rows.length.toLocaleString("en")} models × ${loaded.length} columns, ${key === "model" ? "sorted by name" : `sorted by ${key}, ${up ? "the lowest" : "the highest"} first`}`];
+    const unknown = loaded.filter(({ of }) => !T.direction(of));
+    if (unknown.length) said.push(`neither ranked nor shaded: ${unknown.map(({ of }) => `${of.name} (${of.metric}: ${T.directed(of)})`).join(", ")}`);
     if (tied) said.push("shaded: does not differ from the best of its column by more than chance (95 %, as if the models had seen different samples; Compare has the paired test)");
     if (mean && mean.of < loaded.length) said.push(`the average is of the ${mean.of} columns that are rates of which more is better`);
     if (mean) said.push(mean.lacking ? `${mean.lacking} models lack some of the columns and have no average` : "all models have all of the columns");
@@ -98,7 +101,7 @@
   function heads(loaded, mean) {
     return [{ key: "model", label: "model", heading: true, sortable: true },
       ...(mean ? [{ key: AVERAGE, label: "average", number: true, sortable: true }] : []),
-      ...loaded.map(({ of }) => ({ key: of.name, label: label(of), number: true, sortable: true, href: T.link("setting", [of.name]), title: of.lower ? "lower is better" : null }))];
+      ...loaded.map(({ of }) => ({ key: of.name, label: label(of), number: true, sortable: true, href: T.link("setting", [of.name]), title: T.directed(of) }))];
   }
   function number(of, at, intervals) {
     if (Number.isNaN(of.value[at])) return "–";

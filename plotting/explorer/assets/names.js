@@ -16,7 +16,7 @@
       }
       if (!current()) return;
     }
-    const rank = (of) => { let better = 0; for (const each of of.value) if (of.lower ? each < of.value[model.at] : each > of.value[model.at]) better += 1; return better + 1; };
+    const rank = (of) => { const way = T.direction(of); let better = 0; for (const each of of.value) if (way * each > way * of.value[model.at]) better += 1; return way ? better + 1 : "–"; };
     const on = T.pins().includes(name);
     main.replaceChildren(E("h1", {}, T.name(name)), E("p", { class: "note" }, `type: ${model.type}; family: ${model.family}; pretraining: ${model.pretraining}; parameters: ${model.params === null ? "not known" : model.params.toLocaleString("en")}; in the store since ${model.date}; results on ${rows.length} of ${index.columns.length} columns. `,
       E("button", { type: "button", id: "pin", "aria-pressed": on ? "true" : "false", onclick: () => T.pin(name) }, on ? "★ pinned" : "☆ pin"), " ", E("a", { href: T.link("severity", [], { models: name }) }, "By severity")),
@@ -34,17 +34,17 @@
     if (place === undefined) throw new Error(`There is no setting ${name}`);
     const about = index.columns[place], of = await T.column(place, state.query.get("metric")) || await T.column(place), pinned = new Set(T.pins());
     if (!current()) return;
-    const rows = index.models.filter(({ at }) => !Number.isNaN(of.value[at])).sort((a, b) => (of.lower ? 1 : -1) * (of.value[a.at] - of.value[b.at]) || a.at - b.at);
+    const rows = index.models.filter(({ at }) => !Number.isNaN(of.value[at])).sort((a, b) => T.direction(of) * (of.value[b.at] - of.value[a.at]) || a.at - b.at);
     const metrics = about.setting === null ? [] : index.settings[about.setting].metrics, setting = about.setting === null ? null : index.settings[about.setting].name, first = index.columns[0].name;
     const links = [E("a", { href: T.link("plot", [], { x: first, y: name }) }, `Plot against ${first}`), ...(setting && index.settings[about.setting].samples ? [", ", E("a", { href: T.link("samples", [setting]) }, "samples")] : [])];
-    main.replaceChildren(E("h1", {}, T.name(name)), E("p", { class: "note" }, `${about.group}${about.n ? `; ${about.n.toLocaleString("en")} samples` : ""}; ${rows.length} models; ${of.lower ? "lower" : "higher"} is better. `, ...links),
+    main.replaceChildren(E("h1", {}, T.name(name)), E("p", { class: "note" }, `${about.group}${about.n ? `; ${about.n.toLocaleString("en")} samples` : ""}; ${rows.length} models; ${of.metric}: ${T.directed(of)}. `, ...links),
       E("div", { class: "controls" }, metrics.length > 1 ? T.choose("Metric", "metric", metrics, of.metric) : null), compareForm(of, index, rows),
       T.exports(name, { rows: () => [["model", "model_type", of.metric, "low", "high"], ...rows.map((each) => [each.name, each.type, of.value[each.at], ...T.interval(of, each.at).map((v) => (Number.isNaN(v) ? "" : v))])] }),
       T.table({ id: "setting", caption: `Models on ${name}`, count: rows.length,
-        columns: [{ key: "place", label: "#", number: true }, { key: "model", label: "model", heading: true }, { key: "type", label: "type" }, { key: "value", label: `${of.metric}${of.percent ? ", %" : ""}`, number: true }, { key: "interval", label: "95 %", number: true }, { key: "cell", label: "evaluation" }],
+        columns: [{ key: "place", label: "#", number: true }, { key: "model", label: "model", heading: true }, { key: "type", label: "type" }, { key: "value", label: `${of.metric}${of.percent ? ", %" : of.unit ? `, ${of.unit}` : ""}`, number: true }, { key: "interval", label: "95 %", number: true }, { key: "cell", label: "evaluation" }],
         rowAt: (at) => {
           const each = rows[at], id = of.id[each.at];
-          return { pinned: pinned.has(each.name), cells: [at + 1, { text: E("a", { href: T.link("model", [each.name]) }, T.name(each.name)) }, each.type, shown(of, each.at), spread(of, each.at), { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id) }, String(id)) : "imported" }] };
+          return { pinned: pinned.has(each.name), cells: [T.direction(of) ? at + 1 : "–", { text: E("a", { href: T.link("model", [each.name]) }, T.name(each.name)) }, each.type, shown(of, each.at), spread(of, each.at), { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id) }, String(id)) : "imported" }] };
         } }));
   }
   /* Two models of a setting, to compare their samples. */

@@ -4,14 +4,16 @@
   const E = T.element, MIDDLE = "imagenetv2-matched-frequency-format-val";
   const style = (index, type) => index.styles.find((each) => each.name === type) || { colour: "#777777", symbol: "circle" };
 
+  /* The columns that are rates of which more is better. */
+  const accuracies = (index) => index.columns.filter((each) => each.percent && T.direction(each) > 0);
   function axes(index, query) {
-    const has = (name) => index.columnOf.has(name), [first, second] = [index.columns[0].name, (index.columns[1] || index.columns[0]).name];
+    const usable = accuracies(index).map((each) => each.name), has = (name) => usable.includes(name), [first, second] = [usable[0], usable[1] || usable[0]];
     const x = has(query.get("x")) ? query.get("x") : first, y = has(query.get("y")) ? query.get("y") : has(MIDDLE) ? MIDDLE : second;
     const scale = T.SCALES[query.get("scale")] ? query.get("scale") : "logit", least = query.get("least");
     return { x, y, scale, least: least === null ? (x === "val" ? 55 : 0) : Number(least) || 0, hidden: new Set((query.get("hide") || "").split("|").filter(Boolean)) };
   }
   function controls(index, given) {
-    const names = index.columns.filter((each) => each.percent).map((each) => ({ value: each.name, text: each.name, group: each.group }));
+    const names = accuracies(index).map((each) => ({ value: each.name, text: each.name, group: each.group }));
     return E("div", { class: "controls" }, T.choose("x", "x", names, given.x, { least: null }), T.choose("y", "y", names, given.y), T.choose("scale", "scale", ["logit", "probit", "linear"], given.scale),
       T.box("x at least, %", "least", String(given.least), { type: "number", min: 0, max: 100, step: 5, style: "width: 5em" }),
       E("button", { type: "button", id: "swap", onclick: () => T.change({ x: given.y, y: given.x, least: null }) }, "⇄ swap"));
@@ -40,7 +42,7 @@
 
   async function plotView(state, main, current) {
     const index = await T.index();
-    if (index.columns.length < 2) throw new Error("A plot needs results on two settings");
+    if (accuracies(index).length < 2) throw new Error("A plot needs accuracies on two settings");
     const given = axes(index, state.query), { x, y, line, rows } = await pairs(index, given), [to] = T.SCALES[given.scale], pinned = new Set(T.pins());
     if (!current()) return;
     const points = rows.map((each) => ({ x: to(each.x), y: to(each.y), style: style(index, each.model.type), heading: each.model.name, href: T.link("model", [each.model.name]), pinned: pinned.has(each.model.name),
@@ -56,7 +58,9 @@
     drawn.paint();
   }
   async function robustnessView(state, main, current) {
-    const index = await T.index(), given = axes(index, state.query), { line, rows } = await pairs(index, given);
+    const index = await T.index();
+    if (!accuracies(index).length) throw new Error("There are no accuracies");
+    const given = axes(index, state.query), { line, rows } = await pairs(index, given);
     if (!current()) return;
     const sorted = line ? rows.map((each) => ({ ...each, over: each.y - line.predict(each.x) })).sort((a, b) => b.over - a.over) : [];
     const head = [{ key: "place", label: "#", number: true }, { key: "model", label: "model", heading: true }, { key: "type", label: "type" }, { key: "x", label: given.x, number: true }, { key: "y", label: given.y, number: true }, { key: "over", label: "effective robustness", number: true }];

@@ -22,12 +22,12 @@
     if (!current()) return;
     const pinned = new Set(T.pins()), asked = (query.get("models") || "").split("|").filter(Boolean), search = T.parse(query.get("find"));
     const mean = (at) => loaded.reduce((sum, [, of]) => sum + of.value[at], 0) / loaded.length;
-    const rows = index.models.filter((each) => !Number.isNaN(mean(each.at)) && (asked.length ? asked.includes(each.name) || pinned.has(each.name) : search.model(each) || pinned.has(each.name))).sort((a, b) => Number(pinned.has(b.name)) - Number(pinned.has(a.name)) || mean(b.at) - mean(a.at));
+    const rows = index.models.filter((each) => !Number.isNaN(mean(each.at)) && (asked.length ? asked.includes(each.name) || pinned.has(each.name) : search.model(each) || pinned.has(each.name))).sort((a, b) => Number(pinned.has(b.name)) - Number(pinned.has(a.name)) || T.direction(loaded[0][1]) * (mean(b.at) - mean(a.at)) || a.at - b.at);
     const picture = svg(rows.slice(0, SHOWN), loaded), [, of] = loaded[0];
     const holder = E("div", { class: "curves" });
     holder.append(...picture.nodes);
     main.replaceChildren(E("h1", {}, T.name(name)), E("div", { class: "controls" }, T.choose("Corruption", "of", [...all.keys()], name), T.box("Models", "find", query.get("find"), { placeholder: "resnet*" }), asked.length ? E("button", { type: "button", id: "all-models", onclick: () => T.change({ models: null }) }, "All models") : null),
-      E("p", { class: "note" }, `${rows.length} models; curves of the best ${Math.min(SHOWN, rows.length)}, pinned ones first, with intervals of 95 %.`), holder,
+      E("p", { class: "note" }, `${rows.length} models; curves of ${T.direction(of) ? "the best" : "the first"} ${Math.min(SHOWN, rows.length)}, pinned ones first, with intervals of 95 %.`), holder,
       T.exports(name, { svg: () => picture.text, rows: () => [["model", ...levels.map(([level]) => `severity ${level}`)], ...rows.map((each) => [each.name, ...loaded.map(([, one]) => one.value[each.at])])] }),
       T.table({ id: "severity", caption: `${name}, by severity`, count: rows.length, columns: [{ key: "model", label: "model", heading: true }, { key: "mean", label: "mean", number: true }, ...levels.map(([level]) => ({ key: String(level), label: `severity ${level}`, number: true }))],
         rowAt: (at) => ({ pinned: pinned.has(rows[at].name), cells: [{ text: E("a", { href: T.link("model", [rows[at].name]) }, T.name(rows[at].name)) }, of.percent ? T.percent(mean(rows[at].at)) : mean(rows[at].at).toPrecision(4), ...loaded.map(([, one]) => (one.percent ? T.percent(one.value[rows[at].at]) : one.value[rows[at].at].toPrecision(4)))] }) }));

@@ -14,24 +14,30 @@ from testbed.answers.reports.scored import (
 from testbed.answers.verdict import Answered
 from testbed.entities import Metric
 from testbed.errors import DataError
+from testbed.metric_specs import MAIN, PREFERRED, rate
 
-ACCURACY = "accuracy"
+ACCURACY = rate("accuracy", headline=MAIN)
+CIRCULAR = rate("circular", headline=PREFERRED)
+VANILLA_BASE, VANILLA_ALL = rate("vanilla_base"), rate("vanilla_all")
+BOTH_RIGHT = rate("both_right", headline=PREFERRED)
+MEAN_OVER_SOURCES = rate("mean_over_sources", headline=PREFERRED)
+MEAN_OVER_CYCLES = rate("mean_over_cycles", headline=PREFERRED)
 SPLIT, CATEGORY, ABILITY = "split", "category", "l2-category"
 
 _ROTATION = 1_000_000  # a rotated question has the index of its base row and a multiple of this
 
 
-def accuracy(answered: Answered, scorer: str, name: str = ACCURACY) -> list[Metric]:
+def accuracy(answered: Answered, scorer: str) -> list[Metric]:
     """The share of right answers: over all, by split, l2-category and category, and by these within each split.
 
     Rows that share a picture are a cluster of the standard error.
     """
     rows = Scored.of(answered)
-    metrics = [mean(rows, name, scorer), *by_columns(rows, name, scorer, (SPLIT, ABILITY, CATEGORY))]
+    metrics = [mean(rows, ACCURACY, scorer), *by_columns(rows, ACCURACY, scorer, (SPLIT, ABILITY, CATEGORY))]
     splits = values_of(rows.labels(SPLIT))
     for split in splits if len(splits) > 1 else ():
         own = rows.where(rows.labels(SPLIT), split)
-        metrics += by_columns(own, name, scorer, (ABILITY, CATEGORY), SPLIT, split)
+        metrics += by_columns(own, ACCURACY, scorer, (ABILITY, CATEGORY), SPLIT, split)
     return metrics
 
 
@@ -74,9 +80,9 @@ def circular(answered: Answered, scorer: str) -> list[Metric]:
     groups = rows.take(together).all_right([bases[place] for place in together])
     base_rows = rows.take(first.values())
     metrics = []
-    for name, part in (("circular", groups), ("vanilla_base", base_rows), ("vanilla_all", rows)):
-        metrics.append(mean(part, name, scorer))
-        metrics += by_columns(part, name, scorer, (SPLIT, ABILITY, CATEGORY))
+    for spec, part in ((CIRCULAR, groups), (VANILLA_BASE, base_rows), (VANILLA_ALL, rows)):
+        metrics.append(mean(part, spec, scorer))
+        metrics += by_columns(part, spec, scorer, (SPLIT, ABILITY, CATEGORY))
     return metrics
 
 
@@ -118,7 +124,7 @@ def mmvp(answered: Answered, scorer: str) -> list[Metric]:
             keys[place] = keys[place + 1] = place
             place += 1
         place += 1
-    return [mean(rows.all_right(keys), "both_right", scorer), mean(rows, ACCURACY, scorer)]
+    return [mean(rows.all_right(keys), BOTH_RIGHT, scorer), mean(rows, ACCURACY, scorer)]
 
 
 def cv_bench_2d(answered: Answered, scorer: str) -> list[Metric]:
@@ -128,7 +134,7 @@ def cv_bench_2d(answered: Answered, scorer: str) -> list[Metric]:
     """
     rows = Scored.of(answered)
     return [
-        mean_of_means(rows, "mean_over_sources", scorer, rows.labels("source")),
+        mean_of_means(rows, MEAN_OVER_SOURCES, scorer, rows.labels("source")),
         mean(rows, ACCURACY, scorer),
         *by_columns(rows, ACCURACY, scorer, ("source", CATEGORY)),
     ]
@@ -142,11 +148,11 @@ def hr_bench(answered: Answered, scorer: str) -> list[Metric]:
     """
     rows = Scored.of(answered)
     rows = rows.clustered(rows.labels("question"))
-    cycle, name = "cycle_category", "mean_over_cycles"
-    metrics = [mean_of_means(rows, name, scorer, rows.labels(cycle)), mean(rows, ACCURACY, scorer)]
+    cycle = "cycle_category"
+    metrics = [mean_of_means(rows, MEAN_OVER_CYCLES, scorer, rows.labels(cycle)), mean(rows, ACCURACY, scorer)]
     for category in values_of(rows.labels(CATEGORY)):
         own = rows.where(rows.labels(CATEGORY), category)
-        metrics.append(mean_of_means(own, name, scorer, own.labels(cycle), slice_name(CATEGORY, category)))
+        metrics.append(mean_of_means(own, MEAN_OVER_CYCLES, scorer, own.labels(cycle), slice_name(CATEGORY, category)))
     return metrics + by_columns(rows, ACCURACY, scorer, (cycle,))
 
 

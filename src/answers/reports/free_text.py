@@ -12,8 +12,9 @@ from testbed.answers.reports.choice import ABILITY, ACCURACY, CATEGORY, SPLIT
 from testbed.answers.reports.scored import Labels, Scored, by_columns, mean, slice_name, sliced, values_of
 from testbed.answers.verdict import Answered
 from testbed.entities import OVERALL, Metric
+from testbed.metric_specs import HIGHER, NEITHER, PREFERRED, MetricSpec, rate
 from testbed.metrics.captions.overlap import NONE, PTB
-from testbed.metrics.captions.rows import OverlapOptions, overlap_rows
+from testbed.metrics.captions.rows import CIDER, OverlapOptions, overlap_rows
 
 OCR_GROUPS = {
     "Regular Text Recognition": "Text Recognition",
@@ -28,22 +29,26 @@ OCR_GROUPS = {
     "Handwritten Mathematical Expression Recognition": "Handwritten Mathematical Expression Recognition",
 }
 
+ANLS = rate("anls", headline=PREFERRED)
+POINTS = MetricSpec("score", "points", HIGHER, lowest=0, headline=PREFERRED)
+PREFETCH = rate("prefetch", NEITHER)
+
 # What a verdict's method begins with if no rule of ours read the answer.
 JUDGED = ("judge", "replay", "human")
 
 
-def vqa(answered: Answered, scorer: str, name: str = ACCURACY) -> list[Metric]:
+def vqa(answered: Answered, scorer: str, spec: MetricSpec = ACCURACY) -> list[Metric]:
     """The mean score: over all, by split, l2-category and category.
 
     VLMEvalKit gives either splits or categories.
     """
     rows = Scored.of(answered)
-    return [mean(rows, name, scorer), *by_columns(rows, name, scorer, (SPLIT, ABILITY, CATEGORY))]
+    return [mean(rows, spec, scorer), *by_columns(rows, spec, scorer, (SPLIT, ABILITY, CATEGORY))]
 
 
 def anls(answered: Answered, scorer: str) -> list[Metric]:
     """As `vqa`, of scores that are normalised Levenshtein similarities (DocVQA, arXiv 2007.00398): ``anls``."""
-    return vqa(answered, scorer, "anls")
+    return vqa(answered, scorer, ANLS)
 
 
 def captions(answered: Answered, scorer: str) -> list[Metric]:
@@ -52,7 +57,7 @@ def captions(answered: Answered, scorer: str) -> list[Metric]:
     tokenizer = next((method for method in named if method in (PTB, NONE)), PTB)
     references = [references_of(columns) for columns in answered.columns]
     _, metrics = overlap_rows(answered.texts, references, OverlapOptions(tokenizer))
-    nothing = [Metric("CIDEr", None, 0, unit="")]
+    nothing = [CIDER.metric(None, 0)]
     return [replace(each, scorer=scorer) for each in metrics or nothing]
 
 
@@ -81,7 +86,7 @@ def _points(rows: Scored, scorer: str, part: str) -> list[Metric]:
     share = mean(rows, ACCURACY, scorer, part)
     total = None if share.value is None else float(np.nansum(rows.scores))
     stderr = None if share.stderr is None or share.n is None else share.stderr * share.n
-    return [Metric("score", total, share.n, stderr, slice=part, unit="points", scorer=scorer), share]
+    return [POINTS.metric(total, share.n, stderr, part, scorer), share]
 
 
 def math_vista(answered: Answered, scorer: str) -> list[Metric]:
@@ -94,12 +99,12 @@ def math_vista(answered: Answered, scorer: str) -> list[Metric]:
     rows, prefetch = Scored.of(answered), prefetched(answered)
     skills = [_skills(cell) for cell in rows.labels("skills")]
     metrics = []
-    for name, scored in ((ACCURACY, rows), ("prefetch", prefetch)):
-        metrics.append(mean(scored, name, scorer))
-        metrics += by_columns(scored, name, scorer, ("task",))
+    for spec, scored in ((ACCURACY, rows), (PREFETCH, prefetch)):
+        metrics.append(mean(scored, spec, scorer))
+        metrics += by_columns(scored, spec, scorer, ("task",))
         for skill in values_of([each for own in skills for each in own]):
             has: Labels = [skill if skill in own else None for own in skills]
-            metrics += sliced(scored, name, scorer, "skill", has)
+            metrics += sliced(scored, spec, scorer, "skill", has)
     return metrics
 
 

@@ -11,11 +11,16 @@ from typing import Any
 import numpy as np
 
 from testbed.answers.reports.choice import ACCURACY, CATEGORY
-from testbed.answers.reports.free_text import prefetched
+from testbed.answers.reports.free_text import PREFETCH, prefetched
 from testbed.answers.reports.scored import Labels, Scored, by_columns, mean, slice_name, sliced, values_of
 from testbed.answers.verdict import Answered
-from testbed.entities import OVERALL, Metric
+from testbed.entities import Metric
+from testbed.metric_specs import LOWER, NEITHER, PREFERRED, MetricSpec, rate
 from testbed.metrics.statistics import ratio_and_stderr
+
+WORST_CASE, GIVEN_ATTEMPTED, F1 = (rate(name) for name in ("worst_case", "accuracy_given_attempted", "f1"))
+MEAN_GRADE = rate("score", headline=PREFERRED)
+INCORRECT, NOT_ATTEMPTED = rate("incorrect", LOWER), rate("not_attempted", NEITHER)
 
 _LONGEST_METADATA = 1 << 14  # characters
 _SKILLS = ("inductive", "deductive", "numerical", "spatial", "mechanical")
@@ -36,10 +41,10 @@ def math_vision(answered: Answered, scorer: str) -> list[Metric]:
     """
     rows = Scored.of(answered)
     metrics = []
-    for name, scored in ((ACCURACY, rows), ("prefetch", prefetched(answered))):
-        metrics.append(mean(scored, name, scorer))
-        metrics += sliced(scored, name, scorer, "subject", scored.labels(CATEGORY))
-        metrics += by_columns(scored, name, scorer, ("level",))
+    for spec, scored in ((ACCURACY, rows), (PREFETCH, prefetched(answered))):
+        metrics.append(mean(scored, spec, scorer))
+        metrics += sliced(scored, spec, scorer, "subject", scored.labels(CATEGORY))
+        metrics += by_columns(scored, spec, scorer, ("level",))
     return metrics
 
 
@@ -82,9 +87,9 @@ def dyna_math(answered: Answered, scorer: str) -> list[Metric]:
     rows = Scored.of(answered)
     rows = rows.clustered([each if each is not None else place for place, each in enumerate(rows.labels("qid"))])
     metrics = []
-    for name, scored in ((ACCURACY, rows), ("worst_case", rows.all_right(rows.labels("qid")))):
-        metrics.append(mean(scored, name, scorer))
-        metrics += by_columns(scored, name, scorer, ("subject", "knowledge_level"))
+    for spec, scored in ((ACCURACY, rows), (WORST_CASE, rows.all_right(rows.labels("qid")))):
+        metrics.append(mean(scored, spec, scorer))
+        metrics += by_columns(scored, spec, scorer, ("subject", "knowledge_level"))
     return metrics
 
 
@@ -136,9 +141,9 @@ def mmvet(answered: Answered, scorer: str) -> list[Metric]:
     cells = rows.labels(CATEGORY)
     held = [[each for each in _CAPABILITIES if each in (cell or "")] for cell in cells]
     return [
-        mean(rows, "score", scorer),
-        *_by_each(rows, "score", scorer, "capability", held),
-        *sliced(rows, "score", scorer, "combination", [cell and cell.replace(",", "_") for cell in cells]),
+        mean(rows, MEAN_GRADE, scorer),
+        *_by_each(rows, MEAN_GRADE, scorer, "capability", held),
+        *sliced(rows, MEAN_GRADE, scorer, "combination", [cell and cell.replace(",", "_") for cell in cells]),
     ]
 
 
@@ -161,11 +166,11 @@ def simple_vqa(answered: Answered, scorer: str) -> list[Metric]:
     return [
         accuracy,
         *(
-            mean(replace(kept, scores=each.astype(np.float64)), name, scorer)
-            for name, each in (("incorrect", ~right & ~silent), ("not_attempted", silent))
+            mean(replace(kept, scores=each.astype(np.float64)), spec, scorer)
+            for spec, each in ((INCORRECT, ~right & ~silent), (NOT_ATTEMPTED, silent))
         ),
-        Metric("accuracy_given_attempted", attempted, int((~silent).sum()), attempted_error, scorer=scorer),
-        Metric("f1", f1, len(kept), None, slice=OVERALL, scorer=scorer),
+        GIVEN_ATTEMPTED.metric(attempted, int((~silent).sum()), attempted_error, scorer=scorer),
+        F1.metric(f1, len(kept), scorer=scorer),
         *by_columns(kept, ACCURACY, scorer, ("language", CATEGORY)),
     ]
 
@@ -181,10 +186,10 @@ def _names(cell: str | None) -> list[str]:
     return [] if cell is None else [each for part in cell.strip("[]").split(",") if (each := part.strip(" '\""))]
 
 
-def _by_each(rows: Scored, name: str, scorer: str, what: str, held: Sequence[Sequence[str]]) -> list[Metric]:
+def _by_each(rows: Scored, spec: MetricSpec, scorer: str, what: str, held: Sequence[Sequence[str]]) -> list[Metric]:
     """The mean of the rows that have each label, of which a row may have several."""
     return [
-        mean(rows.take(place for place, own in enumerate(held) if label in own), name, scorer, slice_name(what, label))
+        mean(rows.take(place for place, own in enumerate(held) if label in own), spec, scorer, slice_name(what, label))
         for label in values_of([each for own in held for each in own])
     ]
 

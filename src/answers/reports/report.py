@@ -13,6 +13,8 @@ from testbed.answers.reports.we_math import we_math
 from testbed.answers.verdict import Answered, Verdict
 from testbed.entities import Metric
 from testbed.errors import unknown_name
+from testbed.metric_specs import LOWER, NEITHER, NEVER, MetricSpec, rate
+from testbed.metrics.caption_status import COVERAGE
 
 VERSION = 1  # of all reports; raised when numbers change
 CUT_OFF = "length"  # the finish reason of an answer that reached the longest allowed
@@ -57,7 +59,7 @@ REPORTS: Mapping[str, Report] = {
     "mmvp": Report(choice.mmvp, "both_right", {"both_right": "Overall", "accuracy": "Average"}),
     "mtvqa": Report(free_text.mtvqa, "accuracy", {"accuracy": "Average"}),
     "ocrbench": Report(free_text.ocrbench, "score", {"score": "Final Score"}),
-    "pairs": Report(pairs.pairs, pairs.WIN_RATE, {}),
+    "pairs": Report(pairs.pairs, pairs.WIN_RATE.name, {}),
     "pope": Report(yes_no.pope, "f1", {"f1": "Overall", "accuracy": "acc"}),
     "simple_vqa": Report(reasoning.simple_vqa, "accuracy", reasoning.PUBLISHED_GRADES),
     "video_mme": Report(choice.video_mme, "accuracy", {"accuracy": "overall"}),
@@ -146,21 +148,24 @@ def extras(
     rows, verdicts = Scored.of(answered), answered.verdicts
     there = [each is not None for each in verdicts]
     unparsed = [np.nan if each is None else float(each.extracted is None) for each in verdicts]
-    found: dict[str, Sequence[float] | Array] = {"coverage": [float(each) for each in there], "unparsed": unparsed}
+    found: dict[MetricSpec, Sequence[float] | Array] = {
+        COVERAGE: [float(each) for each in there],
+        rate("unparsed", LOWER, NEVER): unparsed,
+    }
     if finish_reasons is not None:
-        found["cut_off"] = [
+        found[rate("cut_off", LOWER, NEVER)] = [
             float(reason == CUT_OFF) if has and reason is not None else np.nan
             for has, reason in zip(there, finish_reasons, strict=True)
         ]
     if other_verdicts is not None:
-        found["rules_differ"] = [
+        found[rate("rules_differ", NEITHER, NEVER)] = [
             np.nan
             if one is None or other is None
             else float(not np.array_equal(one.score, other.score, equal_nan=True))
             for one, other in zip(verdicts, other_verdicts, strict=True)
         ]
     if expected is not None:
-        found["expected_of_draw"] = np.where(there, np.asarray(expected, dtype=np.float64), np.nan)
+        found[rate("expected_of_draw")] = np.where(there, np.asarray(expected, dtype=np.float64), np.nan)
     return [
-        mean(replace(rows, scores=np.asarray(values, dtype=np.float64)), name, scorer) for name, values in found.items()
+        mean(replace(rows, scores=np.asarray(values, dtype=np.float64)), spec, scorer) for spec, values in found.items()
     ]

@@ -10,6 +10,7 @@ import numpy as np
 
 from testbed.answers.verdict import Answered
 from testbed.entities import OVERALL, Metric
+from testbed.metric_specs import MetricSpec
 from testbed.metrics.statistics import clustered_mean_and_stderr
 
 Array = np.ndarray[Any, Any]
@@ -122,35 +123,35 @@ def slice_name(*parts: str) -> str:
     return "/".join(parts)[:_LONGEST]
 
 
-def mean(rows: Scored, name: str, scorer: str, part: str = OVERALL) -> Metric:
+def mean(rows: Scored, spec: MetricSpec, scorer: str, part: str = OVERALL) -> Metric:
     """The mean score of rows; None without an answer."""
     counted = rows.counted
     value, stderr = clustered_mean_and_stderr(rows.scores[counted], rows.clusters[counted])
-    return Metric(name, value, int(counted.sum()), stderr, slice=part, scorer=scorer)
+    return spec.metric(value, int(counted.sum()), stderr, part, scorer)
 
 
-def sliced(rows: Scored, name: str, scorer: str, what: str, labels: Labels, *within: str) -> list[Metric]:
+def sliced(rows: Scored, spec: MetricSpec, scorer: str, what: str, labels: Labels, *within: str) -> list[Metric]:
     """The mean of the rows with each label.
 
     Args:
         rows: The rows.
-        name: Of the metric.
+        spec: The metric.
         scorer: What computed it.
         what: What the labels are, such as ``category``.
         labels: The label of each row; None for a row without one.
         within: The slice that the rows are, if they are a part of a set.
     """
     return [
-        mean(rows.where(labels, label), name, scorer, slice_name(*within, what, label)) for label in values_of(labels)
+        mean(rows.where(labels, label), spec, scorer, slice_name(*within, what, label)) for label in values_of(labels)
     ]
 
 
-def by_columns(rows: Scored, name: str, scorer: str, columns: Sequence[str], *within: str) -> list[Metric]:
+def by_columns(rows: Scored, spec: MetricSpec, scorer: str, columns: Sequence[str], *within: str) -> list[Metric]:
     """`sliced` by each of the columns that are there."""
-    return [metric for column in columns for metric in sliced(rows, name, scorer, column, rows.labels(column), *within)]
+    return [metric for column in columns for metric in sliced(rows, spec, scorer, column, rows.labels(column), *within)]
 
 
-def mean_of_means(rows: Scored, name: str, scorer: str, labels: Labels, part: str = OVERALL) -> Metric:
+def mean_of_means(rows: Scored, spec: MetricSpec, scorer: str, labels: Labels, part: str = OVERALL) -> Metric:
     """The mean of the means of rows with the same label, each label weighing the same; rows without one do not count.
 
     The standard error is clustered: √(G / (G − 1) · Σ e²), with e the sum of the weighted deviations of a cluster's
@@ -158,7 +159,7 @@ def mean_of_means(rows: Scored, name: str, scorer: str, labels: Labels, part: st
     """
     kept = rows.take(place for place, label in enumerate(labels) if label is not None and rows.counted[place])
     if not len(kept):
-        return Metric(name, None, 0, slice=part, scorer=scorer)
+        return spec.metric(None, 0, slice=part, scorer=scorer)
     names = [label for label, counts in zip(labels, rows.counted, strict=True) if label is not None and counts]
     _, place = np.unique(names, return_inverse=True)
     sizes = np.bincount(place)
@@ -169,4 +170,4 @@ def mean_of_means(rows: Scored, name: str, scorer: str, labels: Labels, part: st
     stderr = None
     if sizes.min() > 1 and len(sums) > 1:
         stderr = float(np.sqrt(len(sums) / (len(sums) - 1) * np.square(sums).sum()))
-    return Metric(name, float(means.mean()), len(kept), stderr, slice=part, scorer=scorer)
+    return spec.metric(float(means.mean()), len(kept), stderr, part, scorer)

@@ -10,6 +10,7 @@ from testbed.answers.reports.choice import ACCURACY
 from testbed.answers.reports.scored import Array, Scored, mean, slice_name
 from testbed.answers.verdict import Answered
 from testbed.entities import Metric
+from testbed.metric_specs import LOWER, PREFERRED, MetricSpec, rate
 from testbed.metrics.statistics import mean_and_stderr, ratio_and_stderr
 
 _STEPS = (2, 3)
@@ -51,13 +52,17 @@ def we_math(answered: Answered, scorer: str) -> list[Metric]:
         value, stderr = ratio_and_stderr(memorized, memorized | mastered, np.arange(len(mastered)))
         size = int((memorized | mastered).sum())
         metrics += [
-            _share(f"score_{kind}", mastered + 0.5 * generalization, scorer),
-            _share(f"complete_mastery_{kind}", mastered, scorer),
-            Metric(f"rote_memorization_{kind}", value, size, stderr, scorer=scorer),
+            _share(
+                rate(f"score_{kind}", headline=PREFERRED if kind == "strict" else 0),
+                mastered + 0.5 * generalization,
+                scorer,
+            ),
+            _share(rate(f"complete_mastery_{kind}"), mastered, scorer),
+            rate(f"rote_memorization_{kind}", LOWER).metric(value, size, stderr, scorer=scorer),
         ]
     metrics += [
-        _share("insufficient_knowledge", ~found.all_steps & ~found.whole, scorer),
-        _share("inadequate_generalization", generalization, scorer),
+        _share(rate("insufficient_knowledge", LOWER), ~found.all_steps & ~found.whole, scorer),
+        _share(rate("inadequate_generalization", LOWER), generalization, scorer),
         mean(rows, ACCURACY, scorer),
     ]
     steps = [None if key is None else "1" if not key.endswith("_multi") else key[:1] for key in keys]
@@ -86,6 +91,6 @@ def _problems(rows: Scored) -> _Problems:
     )
 
 
-def _share(name: str, values: Array, scorer: str) -> Metric:
+def _share(spec: MetricSpec, values: Array, scorer: str) -> Metric:
     value, stderr = mean_and_stderr(values)
-    return Metric(name, value, len(values), stderr, scorer=scorer)
+    return spec.metric(value, len(values), stderr, scorer=scorer)

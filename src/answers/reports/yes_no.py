@@ -13,14 +13,19 @@ from testbed.answers.reports.scored import Array, Scored, mean, slice_name, valu
 from testbed.answers.verdict import Answered
 from testbed.entities import OVERALL, Metric
 from testbed.errors import DataError
+from testbed.metric_specs import HIGHER, LOWER, NEITHER, NEVER, PREFERRED, MetricSpec, rate
 from testbed.metrics.statistics import mean_and_stderr, ratio_and_stderr
 
 PERCEPTION = ("OCR", "artwork", "celebrity", "color", "count", "existence", "landmark", "position", "posters", "scene")
 REASONING = ("code_reasoning", "commonsense_reasoning", "numerical_calculation", "text_translation")
 
+_MOST = 200  # points of a category
 _SUMS = (("perception", PERCEPTION), ("reasoning", REASONING), ("total", (*PERCEPTION, *REASONING)))
-_POINTS = "points"
-_PLUS = "accuracy_plus"
+_PLUS = rate("accuracy_plus")
+_CATEGORY_POINTS = MetricSpec("score", "points", HIGHER, 0, _MOST)
+_MISSING = MetricSpec("missing", "", LOWER, 0, 1, NEVER)
+_F1, _YES_SHARE = rate("f1", headline=PREFERRED), rate("yes_share", NEITHER)
+_PRECISION, _RECALL = rate("precision"), rate("recall")
 
 
 def mme(answered: Answered, scorer: str) -> list[Metric]:
@@ -47,7 +52,7 @@ def mme(answered: Answered, scorer: str) -> list[Metric]:
         metrics += [single, plus, scores[category]]
     sums = [_sum(name, [scores.get(each) for each in wanted], scorer) for name, wanted in _SUMS]
     missing = [each for each in (*PERCEPTION, *REASONING) if each not in scores or scores[each].value is None]
-    gaps = [Metric("missing", 1.0, 0, slice=slice_name(CATEGORY, each), unit="", scorer=scorer) for each in missing]
+    gaps = [_MISSING.metric(1.0, 0, slice=slice_name(CATEGORY, each), scorer=scorer) for each in missing]
     return [*sums, *metrics, *gaps]
 
 
@@ -67,7 +72,7 @@ def _points(rows: Scored, single: Metric, plus: Metric) -> Metric:
         if len(own) > 1 and not np.isnan(own).any():
             points.append(100 * (own.mean() + (own == 1).all()))
     _, stderr = mean_and_stderr(np.array(points))
-    return Metric("score", value, single.n, stderr, single.slice, _POINTS, single.scorer)
+    return _CATEGORY_POINTS.metric(value, single.n, stderr, single.slice, single.scorer)
 
 
 def _sum(name: str, parts: Sequence[Metric | None], scorer: str) -> Metric:
@@ -76,7 +81,9 @@ def _sum(name: str, parts: Sequence[Metric | None], scorer: str) -> Metric:
     value = sum(each.value or 0.0 for each in known) if known else None
     errors = [each.stderr for each in known if each.stderr is not None]
     stderr = math.sqrt(sum(error**2 for error in errors)) if known and len(errors) == len(known) else None
-    return Metric(name, value, sum(each.n or 0 for each in known), stderr, unit=_POINTS, scorer=scorer)
+    headline = PREFERRED if name == "total" else 0
+    spec = MetricSpec(name, "points", HIGHER, 0, _MOST * len(parts), headline)
+    return spec.metric(value, sum(each.n or 0 for each in known), stderr, scorer=scorer)
 
 
 def pope(answered: Answered, scorer: str) -> list[Metric]:
@@ -108,16 +115,16 @@ def _yes(rows: Scored, scorer: str, part: str) -> list[Metric]:
         for texts in (rows.labels("answer"), rows.extracted)
     )
     ones = np.ones(len(rows))
-    shares: tuple[tuple[str, Array, Array], ...] = (
-        ("f1", 2 * (true & said), true.astype(int) + said),
-        ("precision", true & said, said),
-        ("recall", true & said, true),
-        ("yes_share", said, ones),
+    shares: tuple[tuple[MetricSpec, Array, Array], ...] = (
+        (_F1, 2 * (true & said), true.astype(int) + said),
+        (_PRECISION, true & said, said),
+        (_RECALL, true & said, true),
+        (_YES_SHARE, said, ones),
     )
     metrics = [mean(rows, ACCURACY, scorer, part)]
-    for name, above, below in shares:
+    for spec, above, below in shares:
         value, stderr = ratio_and_stderr(above, below, rows.clusters)
-        metrics.append(Metric(name, value, int((below > 0).sum()), stderr, slice=part, scorer=scorer))
+        metrics.append(spec.metric(value, int((below > 0).sum()), stderr, part, scorer))
     return metrics
 
 
@@ -148,17 +155,21 @@ def hallusion(answered: Answered, scorer: str) -> list[Metric]:
 def _hallusion(rows: Scored, scorer: str, part: str) -> list[Metric]:
     numbers = [_numbers(each) for each in rows.ids]
     topics = list(zip(rows.labels(CATEGORY), rows.labels(ABILITY), strict=True))
-    single = mean(rows, "aacc", scorer, part)
+    single = mean(rows, rate("aacc"), scorer, part)
     metrics = [single]
     kinds: tuple[tuple[str, Sequence[object]], ...] = (("", topics), ("_vlmevalkit", rows.labels(ABILITY)))
     for suffix, own in kinds:
         keys = list(zip(own, numbers, strict=True))
         figures = rows.all_right([(key, each[0], each[1]) for key, each in keys])
         questions = rows.all_right([(key, each[0], each[2]) for key, each in keys])
-        both = [mean(figures, f"facc{suffix}", scorer, part), mean(questions, f"qacc{suffix}", scorer, part)]
+        both = [
+            mean(figures, rate(f"facc{suffix}"), scorer, part),
+            mean(questions, rate(f"qacc{suffix}"), scorer, part),
+        ]
         values = [each.value for each in (single, *both) if each.value is not None]
         average = sum(values) / 3 if len(values) == 3 else None
-        metrics += [*both, Metric(f"average{suffix}", average, single.n, slice=part, scorer=scorer)]
+        spec = rate(f"average{suffix}", headline=0 if suffix else PREFERRED)
+        metrics += [*both, spec.metric(average, single.n, slice=part, scorer=scorer)]
     return metrics
 
 

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
-from testbed.entities import FRACTION, Metric
+from testbed.entities import OVERALL, Metric, Score
 from testbed.errors import DefinitionError
+from testbed.metric_specs import MAIN, MetricSpec, spec_of
 
 log = logging.getLogger("testbed")
 
 
 class Percent(float):
-    """A rate in percent, stored as a fraction."""
+    """A rate in percent, stored as a fraction.
+
+    Attributes:
+        spec: What it declares; None if nothing but that it is a rate.
+    """
+
+    spec: MetricSpec | None = None
+
+    @classmethod
+    def of(cls, fraction: float, spec: MetricSpec) -> Percent:
+        """A fraction that declares what it is."""
+        made = cls(100 * fraction)
+        made.spec = spec
+        return made
 
 
 def accuracy_topk(logits: Any, targets: Any, topk: Sequence[int] = (1, 5)) -> dict[str, Percent]:
@@ -27,13 +42,16 @@ def accuracy_topk(logits: Any, targets: Any, topk: Sequence[int] = (1, 5)) -> di
     import numpy as np
 
     from testbed.metrics.classification import NEVER, target_ranks, topk_correct
+    from testbed.metrics.classification_scores import top
 
     values = np.asarray(logits.float() if hasattr(logits, "float") else logits)
     wanted = np.asarray(targets)
     known = (wanted >= 0) & (wanted < values.shape[1])
     ranks = np.where(known, target_ranks(values, np.where(known, wanted, 0)), NEVER)
     return {
-        f"top{k}": Percent(100 * topk_correct(ranks, k).mean() if k <= values.shape[1] and len(ranks) else float("nan"))
+        f"top{k}": Percent.of(
+            topk_correct(ranks, k).mean() if k <= values.shape[1] and len(ranks) else float("nan"), top(k)
+        )
         for k in topk
     }
 
@@ -48,8 +66,9 @@ def as_metrics(returned: Any, n: int, scorer: str, what: str) -> list[Metric]:
         what: The setting, for messages.
 
     Returns:
-        Metrics with unchanged values, except `Percent` values, which become fractions. Texts beside numbers are left
-        out, with a line in the log.
+        Metrics with unchanged values, except `Percent` values, which become fractions. Unit, direction and range are
+        those that a `Metric` or a `Percent` declares; of a plain number they are unknown. If none is declared as a
+        main metric, the first is the main one. Texts beside numbers are left out, with a line in the log.
 
     Raises:
         DefinitionError: If it is none of these.
@@ -61,9 +80,9 @@ def as_metrics(returned: Any, n: int, scorer: str, what: str) -> list[Metric]:
             said = ", ".join(f"{name}={value!r:.40}" for name, value in texts.items())
             log.warning(f"{what}: metrics are numbers; not stored: {said}")
             returned = numbers
-        return [_as_metric(str(name), value, n, scorer, what) for name, value in returned.items()]
+        return _with_main([_as_metric(str(name), value, n, scorer, what) for name, value in returned.items()])
     if isinstance(returned, list | tuple) and returned and all(isinstance(value, Metric) for value in returned):
-        return [_as_metric(value.name, value, n, scorer, what) for value in returned]
+        return _with_main([_as_metric(value.name, value, n, scorer, what) for value in returned])
     raise DefinitionError(
         f"{what}: metrics_fn must return a dictionary of names to numbers (or a list of Metric), not {returned!r:.80}"
     )
@@ -71,9 +90,10 @@ def as_metrics(returned: Any, n: int, scorer: str, what: str) -> list[Metric]:
 
 def _as_metric(name: str, value: Any, n: int, scorer: str, what: str) -> Metric:
     if isinstance(value, Metric):
-        return Metric(name, value.value, value.n, value.stderr, value.slice, value.unit, scorer)
+        return replace(checked(value, what), name=name, scorer=scorer, published=None)
     if isinstance(value, Percent):
-        return Metric(name, float(value) / 100, n, scorer=scorer, unit=FRACTION)
+        spec = value.spec or MetricSpec(name, lowest=0, highest=1)
+        return replace(spec, name=name).metric(float(value) / 100, n, scorer=scorer)
     unit = ""
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], str):
         value, unit = value
@@ -83,4 +103,28 @@ def _as_metric(name: str, value: Any, n: int, scorer: str, what: str) -> Metric:
             raise TypeError
     except (TypeError, ValueError):
         raise DefinitionError(f"{what}: the metric {name!r} is {value!r:.80}, which is not a number") from None
-    return Metric(name, number, n, scorer=scorer, unit=unit)
+    return MetricSpec(name, unit).metric(number, n, scorer=scorer)
+
+
+def _with_main(metrics: list[Metric]) -> list[Metric]:
+    """The metrics with the first of all samples as the main one, unless one is declared as such."""
+    first = next((each for each in metrics if each.slice == OVERALL), None)
+    if first is None or any(each.headline > 0 for each in metrics):
+        return metrics
+    return [replace(each, headline=MAIN) if each is first else each for each in metrics]
+
+
+AnyValue = TypeVar("AnyValue", Metric, Score)
+
+
+def checked(value: AnyValue, what: str) -> AnyValue:
+    """A metric or a score whose declaration is valid.
+
+    Raises:
+        DefinitionError: If it is not.
+    """
+    try:
+        spec_of(value)
+    except DefinitionError as error:
+        raise DefinitionError(f"{what}: {error}") from None
+    return value

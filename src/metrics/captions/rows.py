@@ -11,13 +11,24 @@ from typing import Any
 import numpy as np
 
 from testbed.entities import Metric, Score
-from testbed.metrics.captions.overlap import PTB, caption_overlap, check_tokenizer
+from testbed.metric_specs import HIGHER, MAIN, NEITHER, MetricSpec, rate
+from testbed.metrics.captions.overlap import ORDERS, PTB, caption_overlap, check_tokenizer
 from testbed.metrics.captions.spice import VERSION, lacking
 from testbed.metrics.statistics import mean_and_stderr
 
 log = logging.getLogger("testbed")
 
 OVERLAP = "overlap@1"  # what these scores and metrics carry as their scorer
+CIDER = MetricSpec("CIDEr", "", HIGHER, 0, 10, headline=MAIN)
+SPECS = {
+    each.name: each
+    for each in (
+        *(rate(f"Bleu_{order}", headline=MAIN - 1 if order == ORDERS else 0) for order in range(1, ORDERS + 1)),
+        *(rate(name) for name in ("METEOR", "ROUGE_L", "SPICE")),
+        CIDER,
+    )
+}
+EXACT, REFERENCED = rate("exact", zero_one=True), rate("referenced", NEITHER)
 
 
 @dataclass(frozen=True)
@@ -75,19 +86,21 @@ def overlap_rows(
     scored = int((~np.isnan(found.scores["CIDEr"])).sum())
     metrics = []
     for name, value in found.metrics.items():
-        unit = "" if name == "CIDEr" else "fraction"
         stderr = None
         if name in ("ROUGE_L", "CIDEr", "SPICE"):  # means; the others are of all captions together
             values = found.scores[name]
             _, stderr = mean_and_stderr(values[~np.isnan(values)])
-        metrics.append(Metric(name, value, scored, stderr, unit=unit, scorer=OVERLAP))
+        metrics.append(SPECS[name].metric(value, scored, stderr, scorer=OVERLAP))
     share, error = mean_and_stderr(np.array([bool(several) for several in references]))
-    metrics.append(Metric("referenced", share, len(references), error, scorer=OVERLAP))
-    scores = dict(found.scores)
+    metrics.append(REFERENCED.metric(share, len(references), error, scorer=OVERLAP))
+    scores = [SPECS[name].score(values, OVERLAP) for name, values in found.scores.items()]
     if options.exact:
-        scores["exact"] = _exact(captions, references)
-        metrics.append(_mean("exact", scores["exact"]))
-    return [Score(name, values, OVERLAP) for name, values in scores.items()], metrics
+        exact = _exact(captions, references)
+        scores.append(EXACT.score(exact, OVERLAP))
+        counted = exact[~np.isnan(exact)]
+        value, error = mean_and_stderr(counted)
+        metrics.append(EXACT.metric(value, len(counted), error, scorer=OVERLAP))
+    return scores, metrics
 
 
 @lru_cache(maxsize=16)
@@ -105,10 +118,3 @@ def _exact(captions: Sequence[str | None], references: Sequence[Sequence[str]]) 
             for text, several in zip(captions, words, strict=True)
         ]
     )
-
-
-def _mean(name: str, values: np.ndarray[Any, Any]) -> Metric:
-    """The mean of the scores that are there."""
-    counted = values[~np.isnan(values)]
-    value, stderr = mean_and_stderr(counted)
-    return Metric(name, value, len(counted), stderr, scorer=OVERLAP)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from testbed.entities import Metric
+from testbed.metric_specs import HIGHER, MAIN, MetricSpec, rate
 from testbed.metrics.similarity import fixed_point, pair_similarities
 from testbed.metrics.statistics import clustered_mean_and_stderr, mean_and_stderr
 
@@ -23,6 +24,14 @@ Array = np.ndarray[Any, Any]
 
 WEIGHT = 2.5  # of Hessel et al., who stretch the cosines of CLIP ViT-B/32 to about [0, 1]
 _VALUES = 2**22  # of each side at a time
+CLIP_SCORE, PAIRWISE = rate("clip_score", headline=MAIN), rate("clip_score_pairwise")
+# The harmonic mean of 2.5 and 1, where both cosines are 1.
+REF_CLIP_SCORE = MetricSpec("ref_clip_score", better=HIGHER, lowest=0, highest=2 * WEIGHT / (WEIGHT + 1))
+
+
+def cosine(name: str, headline: int = 0) -> MetricSpec:
+    """A score that is a raw cosine."""
+    return MetricSpec(name, "cosine", HIGHER, -1, 1, headline)
 
 
 def pair_cosines(a: Array, b: Array) -> Array:
@@ -88,23 +97,23 @@ def clip_score_metrics(
         ValueError: If the lengths differ.
     """
     cosines = np.asarray(cosines, dtype=np.float64)
-    given = [("clip_score", cosines), ("clip_score_pairwise", np.maximum(cosines, 0))]
+    given = [(CLIP_SCORE, cosines), (PAIRWISE, np.maximum(cosines, 0))]
     if reference_scores is not None:
-        given.append(("ref_clip_score", np.asarray(reference_scores, dtype=np.float64)))
-    return [_metric(name, values, clusters, scorer) for name, values in given]
+        given.append((REF_CLIP_SCORE, np.asarray(reference_scores, dtype=np.float64)))
+    return [_metric(spec, values, clusters, scorer) for spec, values in given]
 
 
-def _metric(name: str, values: Array, clusters: Array | None, scorer: str) -> Metric:
+def _metric(spec: MetricSpec, values: Array, clusters: Array | None, scorer: str) -> Metric:
     if values.ndim != 1 or (clusters is not None and len(clusters) != len(values)):
         shape = None if clusters is None else np.shape(clusters)
-        raise ValueError(f"{name}: expected values [n] and clusters [n], got {values.shape} and {shape}")
+        raise ValueError(f"{spec.name}: expected values [n] and clusters [n], got {values.shape} and {shape}")
     scored = ~np.isnan(values)
     if clusters is None:
         mean, stderr = mean_and_stderr(values[scored])
     else:
         mean, stderr = clustered_mean_and_stderr(values[scored], np.asarray(clusters)[scored])
     value = None if mean is None else max(mean, 0.0)
-    return Metric(name, value, int(scored.sum()), stderr, scorer=scorer)
+    return spec.metric(value, int(scored.sum()), stderr, scorer=scorer)
 
 
 def ref_clip_score(image_cosines: Array, reference_cosines: Sequence[Array] | Array) -> Array:

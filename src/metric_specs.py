@@ -1,0 +1,142 @@
+"""What metrics and per-sample scores declare about themselves, beside their formulas: unit, direction, range.
+
+What is declared is stored with every value, and whatever sorts, ranks, shades or prints values reads it from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from testbed.entities import FRACTION, OVERALL, Better, Metric, Result, Score
+from testbed.errors import DefinitionError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+HIGHER: Better = "higher"
+LOWER: Better = "lower"
+NEITHER: Better = "neither"
+DIRECTIONS = (HIGHER, LOWER, NEITHER)
+
+# How much a metric is the main one; see `MetricSpec.headline`.
+PREFERRED = 20  # what a benchmark itself reports, before the usual accuracy
+MAIN = 10
+LAST = 1  # if there is nothing else, such as the share of samples with an answer
+NEVER = -1
+
+
+@dataclass(frozen=True)
+class MetricSpec:
+    """What a metric or a per-sample score is.
+
+    Attributes:
+        name: Such as ``top1``.
+        unit: ``fraction`` (shown in percent), ``nats``, ``points``, …; empty if it has none.
+        better: Whether ``higher`` or ``lower`` values are better; ``neither`` for what is neither good nor bad, such
+            as a length; None if it is not declared.
+        lowest: The smallest possible value; None if there is none or it is not known.
+        highest: The largest possible value, likewise.
+        headline: The main metric of a setting is the one with the largest number; a score needs a positive one.
+        zero_one: Whether each sample has 0 (wrong) or 1 (right).
+
+    Raises:
+        DefinitionError: If a field has no possible value.
+    """
+
+    name: str
+    unit: str = FRACTION
+    better: Better | None = None
+    lowest: float | None = None
+    highest: float | None = None
+    headline: int = 0
+    zero_one: bool = False
+
+    def __post_init__(self) -> None:
+        if self.better is not None and self.better not in DIRECTIONS:
+            raise DefinitionError(
+                f"the metric {self.name!r}: better is {self.better!r}; expected {', '.join(DIRECTIONS)} or None"
+            )
+        if self.lowest is not None and self.highest is not None and not self.lowest <= self.highest:
+            raise DefinitionError(f"the metric {self.name!r}: lowest is {self.lowest}, above highest, {self.highest}")
+
+    def metric(
+        self,
+        value: float | None,
+        n: int | None = None,
+        stderr: float | None = None,
+        slice: str = OVERALL,
+        scorer: str = "",
+        published: str | None = None,
+    ) -> Metric:
+        """The metric with a value; see `Metric`."""
+        return Metric(self.name, value, n, stderr, slice, self.unit, scorer, published, **self.declared())
+
+    def score(self, values: np.ndarray[Any, Any], scorer: str = "") -> Score:
+        """The score with a value for each sample, array of shape [n]."""
+        return Score(self.name, values, scorer, self.unit, **self.declared())
+
+    def declared(self) -> dict[str, Any]:
+        """The fields besides the name and the unit."""
+        return {name: getattr(self, name) for name in DECLARED}
+
+    def clip(self, low: float, high: float) -> tuple[float, float]:
+        """An interval, cut to the range of the values."""
+        if self.lowest is not None:
+            low, high = max(low, self.lowest), max(high, self.lowest)
+        if self.highest is not None:
+            low, high = min(low, self.highest), min(high, self.highest)
+        return low, high
+
+
+DECLARED = tuple(each.name for each in fields(MetricSpec) if each.name not in ("name", "unit"))
+
+
+def rate(name: str, better: Better = HIGHER, headline: int = 0, zero_one: bool = False) -> MetricSpec:
+    """A share: from 0 to 1, shown in percent."""
+    return MetricSpec(name, FRACTION, better, 0, 1, headline, zero_one)
+
+
+def spec_of(each: Metric | Score | Result) -> MetricSpec:
+    """What is declared about a stored value."""
+    name = each.metric if isinstance(each, Result) else each.name
+    return MetricSpec(name, each.unit, **{field: getattr(each, field) for field in DECLARED})
+
+
+def agreed(specs: Iterable[MetricSpec]) -> MetricSpec:
+    """What several declarations of a metric, at least one, have in common, such as those of its values on a setting.
+
+    A field that one declares and another leaves open is taken from the one; where two differ, nothing is declared.
+    """
+    several = list(dict.fromkeys(specs))
+    if len(several) == 1:
+        return several[0]
+    units = {each.unit for each in several}
+    found: dict[str, Any] = {}
+    for name in ("better", "lowest", "highest"):
+        values = {getattr(each, name) for each in several} - {None}
+        found[name] = values.pop() if len(values) == 1 else None
+    headline = max(each.headline for each in several)
+    zero_one = all(each.zero_one for each in several)
+    unit = units.pop() if len(units) == 1 else ""
+    return MetricSpec(several[0].name, unit, **found, headline=headline, zero_one=zero_one)
+
+
+def main_metric(specs: Iterable[MetricSpec]) -> MetricSpec | None:
+    """The main one of a setting's metrics: that with the largest ``headline``; of equal ones a fraction comes first."""
+    return next(iter(_in_order(specs)), None)
+
+
+def main_score_of(specs: Iterable[MetricSpec]) -> MetricSpec | None:
+    """The main one of per-sample scores; None if none is declared as such."""
+    return next((each for each in _in_order(specs) if each.headline > 0), None)
+
+
+def right_or_wrong(specs: Iterable[MetricSpec]) -> MetricSpec | None:
+    """The per-sample score that says whether a sample is right; None if there is none."""
+    return main_score_of(each for each in specs if each.zero_one)
+
+
+def _in_order(specs: Iterable[MetricSpec]) -> Sequence[MetricSpec]:
+    return sorted(specs, key=lambda each: (-each.headline, each.unit != FRACTION, len(each.name), each.name))
