@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import zipfile
@@ -12,8 +11,8 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from testbed.data.content import MISSING, ContentDigests
-from testbed.data.decode import decode_bytes, decode_file
+from testbed.data.content import MISSING, ImageDigests
+from testbed.data.decode import decode_bytes, decode_file, image_digest
 from testbed.errors import DataError, SampleError
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class ImagesInFolder:
 
     def digests(self, names: Sequence[str]) -> list[str]:
         """A digest of each file's bytes, cached while its size, inode and times stay the same."""
-        return ContentDigests(self.path).digests(names)
+        return ImageDigests(self.path).digests(names)
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ class ImagesInZip:
 Images = ImagesInFolder | ImagesInZip
 
 
-class _MemberDigests(ContentDigests):
+class _MemberDigests(ImageDigests):
     """Caches the digests of an archive's members while the archive's inode and times stay the same."""
 
     def __init__(self, images: ImagesInZip) -> None:
@@ -141,7 +140,7 @@ class _MemberDigests(ContentDigests):
 
     def _digest(self, name: str) -> str:
         try:
-            return hashlib.sha256(self.images.read(name)).hexdigest()[:32]
+            return image_digest(self.images.read(name))
         except SampleError:
             return MISSING
 

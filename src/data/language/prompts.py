@@ -79,6 +79,12 @@ def languages_beside(folder: Path) -> list[str]:
     return sorted(code for code in found if code.replace("_", "").isalnum())
 
 
+def is_prompt_file(name: str) -> bool:
+    """Whether a file beside the data, of this name, has class names or templates in some language."""
+    stem, _, suffix = name.rpartition(".")
+    return f"{stem.partition('.')[0]}.{suffix}" in (CLASS_NAMES_FILE, *TEMPLATE_FILES)
+
+
 def lookup_keys(name: str) -> list[str]:
     """What a data set is looked up by: ``wds/vtab/x``, ``vtab/x``, ``x``."""
     keys = [name]

@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.decode import decode_bytes, decode_file
+from testbed.data.class_lists import places, union
+from testbed.data.decode import decode_bytes, decode_file, image_digest
+from testbed.data.left_out import NO_IMAGES, Leaving, LeftOut, is_hidden
 from testbed.data.source import ImageSource
 from testbed.errors import DataError, MissingExtraError, SampleError
-from testbed.identity import digest_bytes
 from testbed.paths import data_root
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ class HuggingFaceImages(ImageSource):
             raise DataError(f"data set {name!r} has no split {split!r}; it has {', '.join(sorted(found))}")
         rows = found[theirs]
         image, label = columns(name, rows.features)
-        self.targets, self.class_names = _labels(name, rows, label)
+        self.targets, self.class_names = _labels(name, rows, label, _class_list(found, label))
+        self.left_out = _absent(self.targets, self.class_names)
         self.images = rows.select_columns([image]).cast_column(image, _datasets().Image(decode=False))
         self.column = image
         self.ids = [f"{split}/{index}" for index in range(len(rows))]
@@ -68,7 +70,7 @@ class HuggingFaceImages(ImageSource):
     def _digest(self, position: int) -> str:
         try:
             data = self._data(position)
-            return digest_bytes(data.read_bytes() if isinstance(data, Path) else data)
+            return image_digest(data.read_bytes() if isinstance(data, Path) else data)
         except (OSError, SampleError):
             return "missing"
 
@@ -142,20 +144,47 @@ def columns(name: str, features: Mapping[str, Any]) -> tuple[str, str]:
     return chosen[0], chosen[1]
 
 
-def _labels(name: str, rows: Any, column: str) -> tuple[list[int], list[str] | None]:
-    """The class of each row, and the class names; text labels are sorted to number the classes."""
+def _labels(name: str, rows: Any, column: str, classes: list[str] | None) -> tuple[list[int], list[str] | None]:
+    """The class of each row, as its place in the class list of all splits; and this list."""
     values = rows[column][:]
-    names = getattr(rows.features[column], "names", None)
-    if values and all(isinstance(value, str) for value in values):
-        names = sorted(set(values))
-        values = [names.index(value) for value in values]
+    own = getattr(rows.features[column], "names", None)
+    if classes and values and all(isinstance(value, str) for value in values):
+        texts = sorted(set(values))
+        place = dict(zip(texts, places(texts, classes, f"the splits of {name}"), strict=True))
+        values = [place[value] for value in values]
+        own = classes
     faulty = next((place for place, value in enumerate(values) if not isinstance(value, int) or value < 0), None)
     if faulty is not None:
         raise DataError(
             f"data set {name!r}: row {faulty} has the label {values[faulty]!r} in the column {column!r}; a class index"
             " is needed (labels of hidden test splits are often -1: take another split)"
         )
-    return values, list(names) if names else None
+    if classes and own and list(own) != classes:
+        number = places(own, classes, f"the splits of {name}")
+        values = [number[value] for value in values]
+    return values, classes if own else None
+
+
+def _class_list(splits: Mapping[str, Any], column: str) -> list[str] | None:
+    """The class names of all splits together: text labels sorted, declared names in their order; None without names."""
+    texts: set[str] = set()
+    declared: list[list[str]] = []
+    for rows in splits.values():
+        feature = rows.features.get(column)
+        if names := getattr(feature, "names", None):
+            declared.append(list(names))
+        elif str(getattr(feature, "dtype", "")) in ("string", "large_string"):
+            texts |= {value for value in rows.unique(column) if isinstance(value, str)}
+    return union(declared) if declared else sorted(texts) or None
+
+
+def _absent(targets: Sequence[int], classes: Sequence[str] | None) -> Sequence[LeftOut]:
+    """The classes of other splits that no row here has, to be said."""
+    leaving, here = Leaving(), set(targets)
+    for number, name in enumerate(classes or ()):
+        if number not in here:
+            leaving.out(name, NO_IMAGES, expected=True)
+    return leaving.found()
 
 
 def _datasets() -> Any:
@@ -190,7 +219,7 @@ def _from_folder(datasets: Any, folder: Path) -> dict[str, Any]:
     if (folder / "state.json").is_file():
         rows = datasets.load_from_disk(str(folder))
         return {str(rows.split or "test"): rows}
-    files = sorted(folder.rglob("*.parquet"))
+    files = sorted(each for each in folder.rglob("*.parquet") if not _hidden(each.relative_to(folder)))
     if files:
         by_split: dict[str, list[str]] = {}
         for file in files:
@@ -199,6 +228,10 @@ def _from_folder(datasets: Any, folder: Path) -> dict[str, Any]:
     if any(each.is_dir() for each in folder.iterdir()):
         return dict(datasets.load_dataset("imagefolder", data_dir=str(folder)))
     raise DataError(f"the folder {folder} holds neither a saved data set (state.json), nor parquet files, nor folders")
+
+
+def _hidden(file: Path) -> bool:
+    return any(is_hidden(part) for part in file.parts)
 
 
 def _split_of(file: Path) -> str:
