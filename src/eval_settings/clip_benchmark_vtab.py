@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from testbed.data.language import prompts
+from testbed.data.language.prompt_files import CLASS_NAMES_FILE
 from testbed.data.libraries.torchvision_sets import place
 from testbed.errors import DataError
 from testbed.eval_settings.base.benchmark import add_benchmark, add_open_benchmarks
@@ -277,7 +278,7 @@ class ClassFolders:
 
         classes = self.classes()
         source = ImageFolder(self.get_root(), f"{FOLDER_PREFIX}{self.name}", classes)
-        file = place(self.name) / prompts.CLASS_NAMES_FILE
+        file = place(self.name) / CLASS_NAMES_FILE
         if file.is_file():
             names = prompts.read_lines(file)
             if len(names) != len(classes):

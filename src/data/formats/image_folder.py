@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from testbed.data.content import ImageDigests
 from testbed.data.decode import IMAGE_EXTENSIONS, decode_file
-from testbed.data.language.prompts import is_prompt_file
+from testbed.data.language.prompt_files import is_prompt_file
 from testbed.data.left_out import (
     HIDDEN,
     NO_FILE,
@@ -75,11 +75,11 @@ class ImageFolder(ImageSource):
 
     def _instead(self, folders: Sequence[str]) -> str:
         """What there is in place of samples, for a message."""
-        found = f"{len(folders)} folders without images" if folders else "no folders for classes"
+        found = f"{len(folders)} folders without images" if folders else "no folders"
         left = [str(each) for each in self.left_out if each.reason != NO_IMAGES]
         return (
-            f"{found}{'; left out: ' + '; '.join(left) if left else ''}; it should contain one folder per class with"
-            f" the images in it (CLASS/IMAGE.jpg; extensions {' '.join(IMAGE_EXTENSIONS)})"
+            f"{found}; it should contain one folder per class with the images in it (CLASS/IMAGE.jpg; extensions"
+            f" {' '.join(IMAGE_EXTENSIONS)}){'; left out: ' + '; '.join(left) if left else ''}"
         )
 
     def image(self, position: int) -> Image.Image:

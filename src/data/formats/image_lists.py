@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.data.content import ImageDigests
 from testbed.data.decode import decode_file
 from testbed.data.source import ImageSource
+from testbed.data.spelling import on_disk
 from testbed.errors import DataError, MissingExtraError, SampleError
 from testbed.identity import digest_bytes
 
@@ -54,11 +55,11 @@ class ListedImages(ImageSource):
 
     def image(self, position: int) -> Image.Image:
         """The decoded RGB image at a position."""
-        return decode_file(self.root / self.ids[position])
+        return decode_file(self.root / on_disk(self.root, self.ids[position]))
 
     def digests(self, positions: Sequence[int]) -> list[str]:
         """A digest of each file's bytes, cached while its size and times stay the same."""
-        return ImageDigests(self.root).digests([self.ids[position] for position in positions])
+        return ImageDigests(self.root).digests([on_disk(self.root, self.ids[position]) for position in positions])
 
 
 class ImageArrays(ImageSource):

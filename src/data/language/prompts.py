@@ -23,13 +23,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from testbed.data.language.prompt_files import CLASS_NAMES_FILE, TEMPLATE_FILES
 from testbed.errors import DataError
 from testbed.inputs import active
 from testbed.paths import expanded
 
 IMAGENET = "imagenet1k"
-CLASS_NAMES_FILE = "classnames.txt"
-TEMPLATE_FILES = ("zeroshot_classification_templates.txt", "templates.txt")
 PREFIXES = ("wds/", "vtab/", "tfds/", "hf/", "folder/")
 # Languages that published files spell in two ways.
 _SPELLINGS = {"zh": ("zh", "cn"), "cn": ("cn", "zh"), "ja": ("ja", "jp"), "jp": ("jp", "ja")}
@@ -77,12 +76,6 @@ def languages_beside(folder: Path) -> list[str]:
         stem, _, suffix = file.rpartition(".")
         found |= {path.name[len(stem) + 1 : -len(suffix) - 1] for path in folder.glob(f"{stem}.*.{suffix}")}
     return sorted(code for code in found if code.replace("_", "").isalnum())
-
-
-def is_prompt_file(name: str) -> bool:
-    """Whether a file beside the data, of this name, has class names or templates in some language."""
-    stem, _, suffix = name.rpartition(".")
-    return f"{stem.partition('.')[0]}.{suffix}" in (CLASS_NAMES_FILE, *TEMPLATE_FILES)
 
 
 def lookup_keys(name: str) -> list[str]:
