@@ -150,7 +150,7 @@ def _images(source: Path) -> list[str]:
     leaving = Leaving()
     names = sorted(image_files(source, leaving))
     for each in leaving.found():
-        click.echo(f"Left out of {source}: {each}", err=True)
+        click.echo(f"Data of {source}: {each}", err=True)
     if not names:
         raise DataError(f"{source} contains no images (extensions {' '.join(IMAGE_EXTENSIONS)})")
     return names

@@ -108,11 +108,11 @@ def _told(result: Any) -> str:
 
 
 def _print_left_out(found: LeftOuts) -> None:
-    """Prints what data sets leave out: files that are no samples, records without an image."""
-    lines = [f"Left out of {name}: {each}" for name, parts in found.items() for each in parts]
+    """Prints what data sets leave out (files that are not samples, records without an image), and classes they lack."""
+    lines = [f"Data of {name}: {each}" for name, parts in found.items() for each in parts]
     click.echo("\n".join(lines[:SHOWN_REASONS]), nl=bool(lines))
     if len(lines) > SHOWN_REASONS:
-        click.echo(f"Left out: {len(lines) - SHOWN_REASONS} more reasons; {as_called('db.py')} --print-eval shows them")
+        click.echo(f"Data: {len(lines) - SHOWN_REASONS} more such lines; {as_called('db.py')} --print-eval shows them")
 
 
 def unexpected(found: LeftOuts) -> bool:

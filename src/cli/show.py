@@ -152,7 +152,7 @@ def _headline(cell: StoredCell, label: str) -> str:
 def _left_out(evaluation: Evaluation) -> list[str]:
     """What its data sets left out, one line for each reason."""
     stored: dict[str, list[dict[str, Any]]] = (evaluation.environment or {}).get("left_out", {})
-    return [f"left out of {name}: {LeftOut.from_object(each)}" for name, parts in stored.items() for each in parts]
+    return [f"data of {name}: {LeftOut.from_object(each)}" for name, parts in stored.items() for each in parts]
 
 
 def _metrics_table(metrics: list[Metric]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from testbed.data.left_out import OTHER_CLASSES, Leaving, LeftOut, composed, printable
+from testbed.data.left_out import NO_IMAGES, NOT_EVALUATED, Leaving, LeftOut, composed, printable
 from testbed.entities import DatasetInfo, SampleColumns
 from testbed.errors import DataError
 
@@ -71,13 +71,18 @@ def in_classes_of(own: DatasetInfo, others: Mapping[str, DatasetInfo]) -> dict[s
 
 
 def differences(own: DatasetInfo, other: DatasetInfo) -> tuple[LeftOut, ...]:
-    """The classes that only one of two data sets has, to be said."""
-    if not own.class_names or not other.class_names:
-        return ()
+    """The classes that only one of two data sets has, to be said of the other one.
+
+    Args:
+        own: The samples that are evaluated.
+        other: Those that something is fitted on.
+    """
     leaving = Leaving()
-    for one, two in ((own, other), (other, own)):
-        for name in lacking(one.class_names or (), two.class_names or ()):
-            leaving.out(f"{name} of {two.name}", OTHER_CLASSES, expected=True)
+    if own.class_names and other.class_names:
+        for name in lacking(own.class_names, other.class_names):
+            leaving.out(name, NOT_EVALUATED, expected=True)
+        for name in lacking(other.class_names, own.class_names):
+            leaving.out(name, NO_IMAGES, expected=True)
     return leaving.found()
 
 

@@ -13,14 +13,14 @@ SHOWN = 5  # names for each reason
 # (".DS_Store", "._photo.jpg", ".ipynb_checkpoints"), and these.
 _OF_SYSTEMS = frozenset({"__macosx", "@eadir", "thumbs.db", "desktop.ini", "$recycle.bin", "lost+found"})
 
-HIDDEN = "hidden or system files"
-OTHER_EXTENSION = "files with other extensions"
-OUTSIDE = "files outside of the class folders"
-NO_FILE = "devices, pipes and sockets"
-NO_SAMPLE = "records with neither an image nor a label"
-NO_PICTURE = "rows without a picture"
+HIDDEN = "hidden or system files left out"
+OTHER_EXTENSION = "files with other extensions left out"
+OUTSIDE = "files outside of the class folders left out"
+NO_FILE = "devices, pipes and sockets left out"
+NO_SAMPLE = "records with neither an image nor a label left out"
+NO_PICTURE = "rows without a picture left out"
 NO_IMAGES = "classes without images"
-OTHER_CLASSES = "classes of another split that this one lacks"
+NOT_EVALUATED = "classes that the evaluated split lacks"
 
 
 @dataclass(frozen=True)

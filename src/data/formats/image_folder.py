@@ -79,7 +79,7 @@ class ImageFolder(ImageSource):
         left = [str(each) for each in self.left_out if each.reason != NO_IMAGES]
         return (
             f"{found}; it should contain one folder per class with the images in it (CLASS/IMAGE.jpg; extensions"
-            f" {' '.join(IMAGE_EXTENSIONS)}){'; left out: ' + '; '.join(left) if left else ''}"
+            f" {' '.join(IMAGE_EXTENSIONS)}){''.join(f'; {each}' for each in left)}"
         )
 
     def image(self, position: int) -> Image.Image:

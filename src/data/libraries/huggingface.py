@@ -5,6 +5,7 @@ Downloads nothing and runs no code of a data set. Needs the extra ``hf``.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.data.class_lists import places, union
 from testbed.data.decode import decode_bytes, decode_file, image_digest
-from testbed.data.left_out import NO_IMAGES, Leaving, LeftOut, is_hidden
+from testbed.data.left_out import HIDDEN, NO_IMAGES, OTHER_EXTENSION, Leaving, LeftOut, is_hidden, merged
 from testbed.data.source import ImageSource
 from testbed.errors import DataError, MissingExtraError, SampleError
 from testbed.paths import data_root
@@ -52,6 +53,8 @@ class HuggingFaceImages(ImageSource):
         image, label = columns(name, rows.features)
         self.targets, self.class_names = _labels(name, rows, label, _class_list(found, label))
         self.left_out = _absent(self.targets, self.class_names)
+        if self.folder is not None and _is_image_folder(self.folder):
+            self.left_out = merged((*self.left_out, *_unread(self.folder, found)))
         self.images = rows.select_columns([image]).cast_column(image, _datasets().Image(decode=False))
         self.column = image
         self.ids = [f"{split}/{index}" for index in range(len(rows))]
@@ -219,15 +222,39 @@ def _from_folder(datasets: Any, folder: Path) -> dict[str, Any]:
     if (folder / "state.json").is_file():
         rows = datasets.load_from_disk(str(folder))
         return {str(rows.split or "test"): rows}
-    files = sorted(each for each in folder.rglob("*.parquet") if not _hidden(each.relative_to(folder)))
+    files = _parquet_files(folder)
     if files:
         by_split: dict[str, list[str]] = {}
         for file in files:
             by_split.setdefault(_split_of(file.relative_to(folder)), []).append(str(file))
         return dict(datasets.load_dataset("parquet", data_files=by_split))
-    if any(each.is_dir() for each in folder.iterdir()):
+    if _is_image_folder(folder):
         return dict(datasets.load_dataset("imagefolder", data_dir=str(folder)))
     raise DataError(f"the folder {folder} holds neither a saved data set (state.json), nor parquet files, nor folders")
+
+
+def _is_image_folder(folder: Path) -> bool:
+    """Whether a folder is read as ``<split>/<class>/<image>``."""
+    saved = any((folder / name).is_file() for name in ("dataset_dict.json", "state.json"))
+    return not saved and not _parquet_files(folder) and any(each.is_dir() for each in folder.iterdir())
+
+
+def _parquet_files(folder: Path) -> list[Path]:
+    return sorted(each for each in folder.rglob("*.parquet") if not _hidden(each.relative_to(folder)))
+
+
+def _unread(folder: Path, splits: Mapping[str, Any]) -> Sequence[LeftOut]:
+    """The files of an image folder that are in no split, besides tables of metadata."""
+    leaving, read = Leaving(), set()
+    for rows in splits.values():
+        column, _ = columns(str(folder), rows.features)
+        images = rows.select_columns([column]).cast_column(column, _datasets().Image(decode=False))
+        read |= {os.path.realpath(each["path"]) for each in images[column] if each and each.get("path")}
+    for file in sorted(each for each in folder.rglob("*") if each.is_file()):
+        name = file.relative_to(folder)
+        if os.path.realpath(file) not in read and not name.name.startswith("metadata."):
+            leaving.out(str(name), HIDDEN if _hidden(name) else OTHER_EXTENSION)
+    return leaving.found()
 
 
 def _hidden(file: Path) -> bool:
