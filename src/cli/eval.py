@@ -127,7 +127,8 @@ POSITIVE = click.IntRange(min=1)
 @click.option(
     "--strict",
     is_flag=True,
-    help="Stop at a sample that cannot be read instead of counting it as wrong; fail if outputs are NaN or infinite.",
+    help="Stop at a sample that cannot be read instead of counting it as wrong; fail if outputs are NaN or infinite, or"
+    " if a data set leaves out what may be samples.",
 )
 @click.option(
     "--max-megapixels",

@@ -81,7 +81,7 @@ def test_a_clean_folder_leaves_nothing_out(tmp_path):
 
 def test_two_folders_of_one_name_in_two_unicode_forms_are_refused(tmp_path):
     plant(tmp_path, f"{NFC}/1.png", f"{NFD}/2.png")
-    with pytest.raises(DataError, match="two folders .* in different Unicode forms"):
+    with pytest.raises(DataError, match=r"two folders .* in different Unicode forms"):
         ImageFolder(tmp_path, "pets")
 
 
