@@ -109,7 +109,9 @@ def _told(result: Any) -> str:
 
 def _print_left_out(found: LeftOuts) -> None:
     """Prints what data sets leave out (files that are not samples, records without an image), and classes they lack."""
-    lines = [f"Data of {name}: {each}" for name, parts in found.items() for each in parts]
+    from testbed.runner.left_out import lines_of
+
+    lines = lines_of(found)
     click.echo("\n".join(lines[:SHOWN_REASONS]), nl=bool(lines))
     if len(lines) > SHOWN_REASONS:
         click.echo(f"Data: {len(lines) - SHOWN_REASONS} more such lines; {as_called('db.py')} --print-eval shows them")

@@ -26,6 +26,11 @@ def left_out_of_all(cells: Iterable[Cell]) -> LeftOuts:
     return {name: each for cell in cells for name, each in cell.left_out.items()}
 
 
+def lines_of(found: LeftOuts) -> list[str]:
+    """A line for each data set and reason, for people."""
+    return [f"Data of {name}: {each}" for name, parts in found.items() for each in parts]
+
+
 def as_object(found: LeftOuts) -> dict[str, list[dict[str, Any]]]:
     """For JSON: setting → what is left out."""
     return {name: [each.as_object() for each in parts] for name, parts in found.items()}
