@@ -18,7 +18,8 @@ def lacking(names: Sequence[str], other: Sequence[str]) -> list[str]:
 
 def union(lists: Sequence[Sequence[str]]) -> list[str]:
     """The names of several lists: those of the longest in their order, then those that it lacks."""
-    found = list(max(lists, key=lambda names: len(names)))
+    longest = max(range(len(lists)), key=lambda place: len(lists[place]))
+    found = list(lists[longest])
     for names in lists:
         found += lacking(found, names)
     return found
