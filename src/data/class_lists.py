@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from testbed.data.left_out import NO_IMAGES, NOT_EVALUATED, Leaving, LeftOut, composed, printable
-from testbed.entities import DatasetInfo, SampleColumns
+from testbed.entities import DatasetInfo
 from testbed.errors import DataError
 
 
@@ -90,8 +91,5 @@ def differences(own: DatasetInfo, other: DatasetInfo) -> tuple[LeftOut, ...]:
 def _with_targets(dataset: DatasetInfo, targets: Sequence[int], classes: Sequence[str]) -> DatasetInfo:
     from testbed.data.source import dataset_of
 
-    samples = [
-        (each.id, each.digest, target, each.group, each.slices)
-        for each, target in zip(dataset.samples, targets, strict=True)
-    ]
-    return dataset_of(dataset.name, SampleColumns(*map(list, zip(*samples, strict=True))), classes)
+    samples = [replace(each, target=target) for each, target in zip(dataset.samples, targets, strict=True)]
+    return dataset_of(dataset.name, samples, classes)
