@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.language.prompts import CLASS_NAMES_FILE, TEMPLATE_FILES
+from testbed.data.language.prompt_files import CLASS_NAMES_FILE, TEMPLATE_FILES
 from testbed.entities import Evaluation, current
 
 if TYPE_CHECKING:

@@ -65,6 +65,7 @@ class Results:
         db: The store.
         outcomes: How each cell of a run ended; empty for results that were stored before.
         preprocessing: A line for each model of a run that sees images: how they are resized, cropped and normalized.
+        left_out: A line for whatever the data sets of a run leave out or lack, by data set and reason.
     """
 
     def __init__(
@@ -73,21 +74,24 @@ class Results:
         found: Sequence[Result],
         outcomes: Sequence[Outcome] = (),
         preprocessing: Sequence[str] = (),
+        left_out: Sequence[str] = (),
     ) -> None:
         self.db = db
         self.outcomes = list(outcomes)
         self.preprocessing = list(preprocessing)
+        self.left_out = list(left_out)
         self._found = list(found)
 
     @classmethod
     def of_run(cls, db: str | None, report: Report) -> Results:
         """The results of a run."""
         from testbed.console.model_lines import lines_of_models
+        from testbed.runner.left_out import lines_of
 
         with Store.open(db) as store:
             done = [each.evaluation_id for each in report.of(*DONE) if each.evaluation_id is not None]
             found = store.results_of(done)
-        return cls(db, found, report.outcomes, lines_of_models(report))
+        return cls(db, found, report.outcomes, lines_of_models(report), lines_of(report.left_out))
 
     # As frames ----------------------------------------------------------------------------------------------------
 

@@ -145,8 +145,12 @@ def _job(
 def _images(source: Path) -> list[str]:
     from testbed.data.decode import IMAGE_EXTENSIONS
     from testbed.data.formats.image_folder import image_files
+    from testbed.data.left_out import Leaving
 
-    names = sorted(image_files(source))
+    leaving = Leaving()
+    names = sorted(image_files(source, leaving))
+    for each in leaving.found():
+        click.echo(f"Data of {source}: {each}", err=True)
     if not names:
         raise DataError(f"{source} contains no images (extensions {' '.join(IMAGE_EXTENSIONS)})")
     return names

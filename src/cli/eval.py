@@ -21,7 +21,7 @@ from testbed.cli.log_file import log_file
 from testbed.cli.machine_options import machine_choices, machine_options
 from testbed.cli.preprocessing_options import preprocessing, preprocessing_options, require_checkpoints
 from testbed.cli.run_files import write_heads, write_logdir
-from testbed.cli.run_report import FINISHED, not_finite, print_report
+from testbed.cli.run_report import FINISHED, not_finite, print_report, unexpected
 from testbed.cli.scorer_options import as_scored, scorer_options
 from testbed.cli.task_options import as_captioners, as_tasks, given_files, task_options
 from testbed.cli.thumbnails import thumbnails_of
@@ -127,7 +127,8 @@ POSITIVE = click.IntRange(min=1)
 @click.option(
     "--strict",
     is_flag=True,
-    help="Stop at a sample that cannot be read instead of counting it as wrong; fail if outputs are NaN or infinite.",
+    help="Stop at a sample that cannot be read instead of counting it as wrong; fail if outputs are NaN or infinite, or"
+    " if a data set leaves out what may be samples.",
 )
 @click.option(
     "--max-megapixels",
@@ -319,6 +320,7 @@ def _run(
     from testbed.cli.clip_cc_log import log_outcomes, logged
     from testbed.cli.other_sizes import as_objects, other_sizes, print_other_sizes
     from testbed.db.store import Store
+    from testbed.runner.left_out import as_object
     from testbed.runner.progress import Several
     from testbed.runner.run import run
 
@@ -358,6 +360,7 @@ def _run(
                     "models": models_as_objects(report),
                     "other_sizes": as_objects(sizes),
                     "results": [asdict(result) for result in results],
+                    "left_out": as_object(report.left_out),
                     "disagreements": report.disagreements,
                     "checks": [check_as_object(each) for each in report.checks],
                     "times": [each.as_object() for _, each in sorted(report.times.items())],
@@ -376,7 +379,11 @@ def _run(
         thumbnails_of(catalog, options, report)
     if report.interrupted:
         return EXIT_INTERRUPTED
-    return 0 if report.ok and not (options.strict and broken) else EXIT_ERROR
+    lacking = options.strict and unexpected(report.left_out)
+    if lacking:
+        click.echo("--strict: what is left out may be samples, so the exit status is 1", err=True)
+    objected = lacking or (options.strict and broken)
+    return 0 if report.ok and not objected else EXIT_ERROR
 
 
 def _progress(options: RunOptions) -> Any:

@@ -18,6 +18,7 @@ from testbed.entities import FRACTION, NOT_FINITE, OVERALL
 from testbed.metric_specs import MetricSpec, main_metric, spec_of
 
 if TYPE_CHECKING:
+    from testbed.graph.cells import LeftOuts
     from testbed.runner.report import Report
 
 SHOWN_REASONS = 10
@@ -50,6 +51,7 @@ def print_report(
     _print_table(report, results, models, settings)
     print_models(report)
     print_chance(report, results)
+    _print_left_out(report.left_out)
     _print_unreadable(report, unreadable)
     _print_not_finite(results)
     _print_uncovered(results)
@@ -98,6 +100,21 @@ def _told(result: Any) -> str:
     if result.unit == FRACTION or result.value is None:
         return percent(result.value)
     return metric_value(result.value, result.unit)
+
+
+def _print_left_out(found: LeftOuts) -> None:
+    """Prints what data sets leave out (files that are not samples, records without an image), and classes they lack."""
+    from testbed.runner.left_out import lines_of
+
+    lines = lines_of(found)
+    click.echo("\n".join(lines[:SHOWN_REASONS]), nl=bool(lines))
+    if len(lines) > SHOWN_REASONS:
+        click.echo(f"Data: {len(lines) - SHOWN_REASONS} more such lines; {as_called('db.py')} --print-eval shows them")
+
+
+def unexpected(found: LeftOuts) -> bool:
+    """Whether anything is left out that may be a sample, so that ``--strict`` objects."""
+    return any(not each.expected for parts in found.values() for each in parts)
 
 
 def _print_unreadable(report: Report, unreadable: Mapping[int, int]) -> None:

@@ -9,6 +9,7 @@ import click
 from testbed.cli.checks import certificate_as_object, describe_certificate
 from testbed.cli.run_report import describe_not_finite
 from testbed.console.output import count, metric_value, print_json, table
+from testbed.data.left_out import LeftOut
 from testbed.db import lookup
 from testbed.db.lookup import StoredCell, complete_cells_of
 from testbed.entities import NOT_FINITE, OVERALL, Certificate, Evaluation, Metric, current
@@ -70,6 +71,8 @@ def print_evaluation(
         click.echo(_headline(cell, label))
         if show_prompts:
             click.echo("\n".join(f"  {line}" for line in _prompt_lines(prompts)))
+        for line in _left_out(cell.evaluation):
+            click.echo(f"  {line}")
         for certificate in cell.certificates[-1:]:
             click.echo(f"  {_verified(certificate)}")
         click.echo(_metrics_table([each for each in cell.metrics if slices or each.slice == OVERALL]))
@@ -144,6 +147,12 @@ def _headline(cell: StoredCell, label: str) -> str:
     if evaluation.completed_at:
         parts.append(f"{evaluation.completed_at:%Y-%m-%d %H:%M} UTC")
     return f"{evaluation.model} on {evaluation.eval_setting}\n  {', '.join(parts)}"
+
+
+def _left_out(evaluation: Evaluation) -> list[str]:
+    """What its data sets left out, one line for each reason."""
+    stored: dict[str, list[dict[str, Any]]] = (evaluation.environment or {}).get("left_out", {})
+    return [f"data of {name}: {LeftOut.from_object(each)}" for name, parts in stored.items() for each in parts]
 
 
 def _metrics_table(metrics: list[Metric]) -> str:
@@ -229,5 +238,6 @@ def _as_object(cell: StoredCell, metric: Metric) -> dict[str, Any]:
         "random_weights": evaluation.random_weights,
         "evaluation": evaluation.id,
         "fingerprint": evaluation.fingerprint,
+        "left_out": (evaluation.environment or {}).get("left_out", {}),
         **verified,
     }

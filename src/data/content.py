@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 
+from testbed.data.decode import is_deep, marked
 from testbed.errors import DataError
 from testbed.identity import digest_bytes
 from testbed.paths import cache_dir, write_atomically
@@ -42,9 +43,11 @@ class ContentDigests:
         root: The folder. Each root has its own file in the cache folder.
     """
 
+    FOLDER = "content"  # of the cache
+
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
-        self._memo = cache_dir("content") / f"{digest_bytes(str(self.root).encode())}.json"
+        self._memo = cache_dir(self.FOLDER) / f"{digest_bytes(str(self.root).encode())}.json"
         self.hashed = 0
 
     def digests(self, names: Sequence[str]) -> list[str]:
@@ -92,6 +95,19 @@ class ContentDigests:
 
     def _save(self, known: dict[str, list[object]]) -> None:
         write_atomically(self._memo, json.dumps(known).encode())
+
+
+class ImageDigests(ContentDigests):
+    """Caches the digests of image files; see `testbed.data.decode.marked`."""
+
+    FOLDER = "images"
+
+    def _digest(self, name: str) -> str:
+        digest = super()._digest(name)
+        if digest == MISSING:
+            return MISSING
+        with open(self.root / name, "rb") as file:
+            return marked(digest, is_deep(file))
 
 
 def remembered_digest(path: Path) -> str:

@@ -6,18 +6,25 @@ import errno
 import io
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from testbed.errors import DataError, SampleError
+from testbed.identity import digest_bytes
 from testbed.inputs import ENV_MAX_MEGAPIXELS, active
 from testbed.stopwatch import stage
 
 if TYPE_CHECKING:
     from PIL import Image
 
-DECODER = "pillow-rgb"  # Pillow's default decoding, then convert("RGB"); no EXIF rotation, as torchvision's ImageFolder
+# Pillow's default decoding, then `as_rgb`. Of several frames or pages the first; no EXIF rotation, as torchvision's
+# ImageFolder; transparency is dropped.
+DECODER = "pillow-rgb"
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
+
+_BITS_PER_SAMPLE, _PHOTOMETRIC = 258, 262  # tags of TIFF
+_SIXTEEN_BITS_AS_I = ("PNG", "PPM")  # formats whose 16-bit grey some releases of Pillow hold as 32-bit integers
+_JPEG = b"\xff\xd8\xff"
 
 # Temporary errors: they do not mean that the sample is damaged.
 _FAULTS_OF_THE_MACHINE = {
@@ -56,9 +63,9 @@ def decode_bytes(data: bytes, what: str) -> Image.Image:
     from PIL import UnidentifiedImageError
 
     try:
-        with _opened(data) as image:
+        with _opened(io.BytesIO(data)) as image:
             _check_size(image.size, what)
-            return image.convert("RGB")
+            return as_rgb(image, what)
     except (MemoryError, SampleError):
         raise
     except UnidentifiedImageError as error:
@@ -67,14 +74,98 @@ def decode_bytes(data: bytes, what: str) -> Image.Image:
         raise SampleError(f"{what} cannot be decoded: {type(error).__name__}: {error}") from error
 
 
-def _opened(data: bytes) -> Image.Image:
+def as_rgb(image: Image.Image, what: str) -> Image.Image:
+    """An image as RGB with 8 bits per channel; of 16-bit grey, the upper 8 bits, as Pillow reads 16-bit colour.
+
+    Args:
+        image: An image in any of Pillow's modes.
+        what: What messages call it.
+
+    Raises:
+        SampleError: If its pixels are 32-bit integers or floats: such files do not say which value is white.
+    """
+    bits = _grey_bits(image)
+    if bits is None and _is_deep(image):
+        kind = "floats" if image.mode == "F" else "signed or 32-bit integers"
+        raise SampleError(
+            f"{what} is not decoded: its pixels are {kind}, and the file does not say which value is white; save it"
+            " with 8 or 16 bits per channel"
+        )
+    return image.convert("RGB") if bits is None else _upper_bits(image, bits).convert("RGB")
+
+
+def _is_deep(image: Image.Image) -> bool:
+    """Whether a channel has more than 8 bits in Pillow's memory: convert() would cut what exceeds 255."""
+    return image.mode == "F" or image.mode.startswith("I")
+
+
+def _grey_bits(image: Image.Image) -> int | None:
+    """The bit depth of an image of unsigned grey values with more than 8 bits; None for all other images."""
+    if image.mode.startswith("I;"):
+        return int(getattr(image, "tag_v2", {}).get(_BITS_PER_SAMPLE, (16,))[0])
+    return 16 if image.mode == "I" and image.format in _SIXTEEN_BITS_AS_I else None
+
+
+def _upper_bits(image: Image.Image, bits: int) -> Image.Image:
+    import numpy as np
+    from PIL import Image as Pillow
+
+    inverted = getattr(image, "tag_v2", {}).get(_PHOTOMETRIC) == 0  # white is zero; Pillow inverts only 8 bits
+    values = np.asarray(image).astype(np.int64) >> (bits - 8)
+    levels = np.clip(values, 0, 255).astype(np.uint8)
+    return Pillow.fromarray(255 - levels if inverted else levels)
+
+
+def is_deep(file: BinaryIO) -> bool:
+    """Whether an image file is not read as Pillow's ``convert`` would, but by `as_rgb`.
+
+    Args:
+        file: The file, open at its beginning; only its header is read.
+    """
+    if file.read(len(_JPEG)) == _JPEG:  # never deep
+        return False
+    file.seek(0)
+    try:
+        with _opened(file) as image:
+            return _is_deep(image)
+    except Exception:  # no image: the sample will be counted as unreadable
+        return False
+
+
+def marked(digest: str, deep: bool) -> str:
+    """The digest of an image file's content, from that of its bytes.
+
+    That of a deep image is another one, so that what was computed before `as_rgb` scaled it is not taken for today's.
+    """
+    return digest_bytes(f"{digest} scaled by depth".encode()) if deep else digest
+
+
+def image_digest(data: bytes) -> str:
+    """The digest of the content of an image file; see `marked`."""
+    return marked(digest_bytes(data), is_deep(io.BytesIO(data)))
+
+
+def eight_bits(data: bytes, what: str) -> bytes:
+    """An image file that every program reads as `decode_bytes` does: itself, or a PNG file in place of a deep one.
+
+    Raises:
+        SampleError: If a deep one cannot be decoded.
+    """
+    if not is_deep(io.BytesIO(data)):
+        return data
+    file = io.BytesIO()
+    decode_bytes(data, what).save(file, "PNG")
+    return file.getvalue()
+
+
+def _opened(file: BinaryIO) -> Image.Image:
     """An image of which only the header has been read, of any size."""
     from PIL import Image
 
     with _OPENING:
         limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
         try:
-            return Image.open(io.BytesIO(data))
+            return Image.open(file)
         finally:
             Image.MAX_IMAGE_PIXELS = limit
 

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from testbed.data.decode import decode_bytes
+from testbed.data.decode import decode_bytes, eight_bits, image_digest
 from testbed.data.source import ImageSource
 from testbed.errors import SampleError
-from testbed.identity import digest_bytes
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -40,8 +39,8 @@ class Picture:
 
     @property
     def digest(self) -> str:
-        """A digest of the bytes."""
-        return digest_bytes(self.data)
+        """A digest of the content."""
+        return image_digest(self.data)
 
     @property
     def mime(self) -> str:
@@ -56,6 +55,14 @@ class Picture:
             if self.data.startswith(start):
                 return mime
         raise SampleError(f"{self.name} is not an image in a known format")
+
+    def eight_bits(self) -> Picture:
+        """The picture as every program reads it: itself, or a PNG of 8 bits per channel if it has more.
+
+        Raises:
+            SampleError: If it has more and cannot be decoded.
+        """
+        return Picture(eight_bits(self.data, self.name), self.name)
 
     def image(self) -> Image.Image:
         """The RGB image.

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from testbed.data.left_out import LeftOut
 from testbed.entities import DatasetInfo, SampleColumns, SampleInfo
 from testbed.errors import DataError
 from testbed.identity import digest_bytes
@@ -30,6 +31,7 @@ class Source(ABC):
         class_names: The name of each class, if the data set has names.
         groups: The group of each sample (such as a video), or None.
         slices: Attributes of each sample (country, camera, …), or None.
+        left_out: What was left out while the samples were listed, by reason.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Source(ABC):
     class_names: Sequence[str] | None = None
     groups: Sequence[str] | None = None
     slices: Sequence[dict[str, Any]] | None = None
+    left_out: Sequence[LeftOut] = ()
 
     def __len__(self) -> int:
         return len(self.ids)

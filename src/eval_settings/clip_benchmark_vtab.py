@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from testbed.data.language import prompts
+from testbed.data.language.prompt_files import CLASS_NAMES_FILE
 from testbed.data.libraries.torchvision_sets import place
 from testbed.errors import DataError
 from testbed.eval_settings.base.benchmark import add_benchmark, add_open_benchmarks
@@ -245,10 +246,7 @@ class ClassFolders:
         Raises:
             DataError: If the name leads elsewhere, or there is no such split.
         """
-        if ".." in Path(self.name).parts or Path(self.name).is_absolute():
-            raise DataError(f"{FOLDER_PREFIX}{self.name}: what follows {FOLDER_PREFIX} is a folder below the data root")
-        root = place(self.name)
-        found = [split for split in SPLITS if _holds_folders(root / split)]
+        root, found = self._place(), self._splits()
         if self.split in found:
             return root / self.split
         if found or self.split != SPLITS[0]:
@@ -262,6 +260,14 @@ class ClassFolders:
         """Where the folder is."""
         return {"root": str(self.get_root().absolute())}
 
+    def classes(self) -> list[str]:
+        """The names of the folders of all splits together, sorted: so every split numbers the classes alike."""
+        from testbed.data.class_lists import union
+        from testbed.data.formats.image_folder import class_folders
+
+        root = self._place()
+        return sorted(union([class_folders(root / split) for split in self._splits()] or [class_folders(root)]))
+
     def open(self) -> ImageSource:
         """The images, with the class names of ``classnames.txt`` if it is there.
 
@@ -270,26 +276,31 @@ class ClassFolders:
         """
         from testbed.data.formats.image_folder import ImageFolder
 
-        source = ImageFolder(self.get_root(), f"{FOLDER_PREFIX}{self.name}")
-        file = place(self.name) / prompts.CLASS_NAMES_FILE
+        classes = self.classes()
+        source = ImageFolder(self.get_root(), f"{FOLDER_PREFIX}{self.name}", classes)
+        file = place(self.name) / CLASS_NAMES_FILE
         if file.is_file():
             names = prompts.read_lines(file)
-            if len(names) != len(source.class_names or ()):
+            if len(names) != len(classes):
+                where = f"the splits of {place(self.name)} have" if self._splits() else f"{source.root} has"
                 raise DataError(
-                    f"{file} has {len(names)} class names, but {source.root} has"
-                    f" {len(source.class_names or ())} folders; one line for each folder is needed, in the order"
-                    " of their sorted names"
+                    f"{file} has {len(names)} class names, but {where} {len(classes)} folders; one line for each"
+                    " folder is needed, in the order of their sorted names"
                 )
             source.class_names = names
         return source
 
-    def count(self) -> int:
-        """The number of classes."""
-        return sum(entry.is_dir() for entry in self.get_root().iterdir())
+    def _place(self) -> Path:
+        if ".." in Path(self.name).parts or Path(self.name).is_absolute():
+            raise DataError(f"{FOLDER_PREFIX}{self.name}: what follows {FOLDER_PREFIX} is a folder below the data root")
+        return place(self.name)
 
+    def _splits(self) -> list[str]:
+        """The splits that have folders of their own."""
+        from testbed.data.formats.image_folder import class_folders
 
-def _holds_folders(folder: Path) -> bool:
-    return folder.is_dir() and any(entry.is_dir() for entry in folder.iterdir())
+        root = self._place()
+        return [split for split in SPLITS if (root / split).is_dir() and class_folders(root / split)]
 
 
 def _class_folders(name: str, split: str, language: str) -> Dataset:
@@ -302,17 +313,19 @@ def _folder_of(name: str) -> Sequence[Path]:
 
 
 def folder_benchmark(name: str) -> BenchmarkDataset:
-    """The data set ``folder/<name>``."""
+    """The data set ``folder/<name>``.
+
+    Raises:
+        DataError: If the folder has no folders for classes.
+    """
     own = name.removeprefix(FOLDER_PREFIX)
     folders = ClassFolders(own, SPLITS[0])
-    count = folders.count() if _is_there(folders) else None
+    count = len(folders.classes()) if data_root() is not None and place(own).is_dir() else None
+    if count == 0:
+        folders.open()  # says what is there instead
     return declare(
         Prompts(name, count, own=True, folders=partial(_folder_of, own)), partial(_class_folders, own), splits=SPLITS
     )
-
-
-def _is_there(folders: ClassFolders) -> bool:
-    return data_root() is not None and folders.get_root().is_dir()
 
 
 _add_vtab()

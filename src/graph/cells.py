@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from testbed.data.left_out import LeftOut
 from testbed.data.source import Source
 from testbed.entities import DatasetInfo, Evaluation
 from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -16,6 +17,8 @@ from testbed.graph.nodes import Built, Items, Rows
 from testbed.models.base.capability import DEVICE
 from testbed.models.base.weights import Weights
 from testbed.models.model_base import ModelDefinition
+
+LeftOuts = Mapping[str, Sequence[LeftOut]]
 
 
 class Action(StrEnum):
@@ -134,6 +137,7 @@ class Cell:
         judges: The judges: one for most settings that have any, several for a panel.
         files: The source files of its definitions.
         older: A stored evaluation with the same names whose identity has an older scheme.
+        left_out: What its data sets leave out, by the setting that has the samples.
         owned: Whether ``--override`` recomputes it: it was asked for, or embeds the images of what was.
     """
 
@@ -155,6 +159,7 @@ class Cell:
     judges: Sequence[OpenedModel] = ()
     files: set[str] = field(default_factory=set)
     older: Evaluation | None = None
+    left_out: LeftOuts = field(default_factory=dict)
     owned: bool = False
 
     @property

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import DataError
+from testbed.errors import DataError, UnknownNameError
 from testbed.inputs import Inputs, absolute, is_url
 from testbed.paths import expanded
+from testbed.registry.select import WILDCARDS
 
 PREFIX = "folder/"  # the settings of image folders
 
@@ -20,10 +22,14 @@ def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> 
 
     Raises:
         DataError: If a folder is not below the data root.
+        UnknownNameError: If a word is neither a name nor a folder.
     """
     known, found = registry.eval_settings, list(words)
     for place, word in enumerate(words):
-        if word in registry.eval_setting_collections or word in known or not _is_folder(word):
+        if word in registry.eval_setting_collections or word in known:
+            continue
+        if not _is_folder(word):
+            _check_no_path(known, word)
             continue
         path = Path(absolute(word))
         if inputs.data_root is None:
@@ -36,6 +42,34 @@ def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> 
             )
         found[place] = PREFIX + path.relative_to(base).as_posix()
     return found, inputs
+
+
+def _check_no_path(known: Any, word: str) -> None:
+    """Checks that a word that stands for nothing else is not the path of a folder that does not exist.
+
+    Raises:
+        UnknownNameError: If there is no such folder, and it resembles no name.
+    """
+    if any(character in word for character in WILDCARDS) or known.explain(word) is not None:
+        return
+    path = expanded(word)
+    if not _exists(path) and not _resembles(word, known.names()):
+        raise UnknownNameError(
+            f"{word} is not an eval setting, and the folder {path.absolute()} does not exist;"
+            f" {known.listing} lists the eval settings"
+        )
+
+
+def _resembles(word: str, names: Sequence[str]) -> bool:
+    near = difflib.get_close_matches(word, names, n=1)
+    return bool(near) or any(word.lower() in name.lower() for name in names)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _is_folder(word: str) -> bool:

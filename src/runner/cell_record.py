@@ -8,6 +8,7 @@ from testbed.db.evaluations import UNIDENTIFIED
 from testbed.entities import CellRecord
 from testbed.graph.cells import Cell
 from testbed.graph.options import RunOptions
+from testbed.runner.left_out import KEY, as_object
 
 
 def cell_record(
@@ -18,7 +19,7 @@ def cell_record(
     Args:
         cell: The cell.
         options: The options of the run.
-        environment: Versions and hardware.
+        environment: Versions and hardware; what the data sets leave out is added.
         derived_from: The evaluation whose outputs it reuses.
     """
     opened = cell.opened_setting
@@ -38,7 +39,7 @@ def cell_record(
         origin="derived" if derived_from is not None else "run",
         derived_from=derived_from,
         identity=cell.identity or None,
-        environment=environment,
+        environment={**environment, **({KEY: as_object(cell.left_out)} if cell.left_out else {})},
     )
 
 

@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any
 
 from testbed import sourcecode
-from testbed.errors import DataError, IdentityError, TestbedError, UnsupportedError
+from testbed.entities import DatasetInfo
+from testbed.errors import IdentityError, TestbedError, UnsupportedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.fingerprints import cell_fingerprint, forward_fingerprint
 from testbed.graph.build import Graph
@@ -110,6 +111,7 @@ class Identifier:
         assert cell.built is not None
         definition = setting.setting
         made_for, rows = self._origin(cell.built, model, definition)
+        cell.left_out = self.opener.left_out(setting, others(rows))
         forward = self._forward(made_for, rows, model, setting)
         source = type(setting.source)
         if sourcecode.is_own_class(source):  # what it calls a sample's content may not be all of it
@@ -139,16 +141,15 @@ class Identifier:
         names = setting.dataset.class_names
         forward = outputs.op.spec(model.definition, definition, names, self.options.seed)
         forward["restricted"] = outputs.op.restricts(model.definition, definition)
-        if embedded := {role: self._embedded(each, model) for role, each in others(outputs).items()}:
+        fitted_on = self.opener.fitted_on(setting, others(outputs))
+        if embedded := {role: self._embedded(each, fitted_on[role], model) for role, each in others(outputs).items()}:
             forward["embedded"] = embedded
         return forward
 
-    def _embedded(self, images: OutputsOf, model: OpenedModel) -> list[str]:
+    def _embedded(self, images: OutputsOf, dataset: DatasetInfo, model: OpenedModel) -> list[str]:
         """What determines the embeddings of other images than the cell's own, targets included."""
-        opened = self.opener.setting(images.samples)
-        if isinstance(opened, str):
-            raise DataError(opened)
-        return [opened.dataset.fingerprint, image_fingerprint(model.definition, opened.setting, self.options.seed)]
+        setting = self.catalog.get_eval_setting(images.samples)
+        return [dataset.fingerprint, image_fingerprint(model.definition, setting, self.options.seed)]
 
     # What outputs are scored with ---------------------------------------------------------------------------------
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 from testbed import reading, sourcecode
+from testbed.data.class_lists import in_classes_of
 from testbed.data.source import Source, dataset_of
 from testbed.entities import DatasetInfo, SampleInfo
-from testbed.errors import TestbedError
+from testbed.errors import DataError, TestbedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.fingerprints import weights_identity
-from testbed.graph.cells import OpenedModel, OpenedSetting
+from testbed.graph.cells import LeftOuts, OpenedModel, OpenedSetting
+from testbed.graph.nodes import OutputsOf
 from testbed.graph.options import RunOptions
 from testbed.identity import describe, describe_fields, digest
 from testbed.registry.catalog import Catalog
 from testbed.registry.table import Registry
+from testbed.runner.left_out import left_out_of
 from testbed.tasks import image_embedding
 
 log = logging.getLogger("testbed")
@@ -67,6 +70,28 @@ class Opener:
         if name not in self._settings:
             self._settings[name] = attempt(partial(self._open_setting, name))
         return self._settings[name]
+
+    def fitted_on(self, own: OpenedSetting, others: Mapping[str, OutputsOf]) -> dict[str, DatasetInfo]:
+        """The samples that a cell is fitted on, by role, with targets in the class list of the cell's own data set.
+
+        Raises:
+            DataError: If they cannot be opened, or the class lists differ and cannot be matched by name.
+        """
+        datasets = {role: each.dataset for role, each in self._opened(others).items()}
+        return in_classes_of(own.dataset, datasets)
+
+    def left_out(self, own: OpenedSetting, others: Mapping[str, OutputsOf]) -> LeftOuts:
+        """What the data sets of a cell leave out; arguments as of `fitted_on`."""
+        return left_out_of(own, self._opened(others).values())
+
+    def _opened(self, others: Mapping[str, OutputsOf]) -> dict[str, OpenedSetting]:
+        found = {}
+        for role, each in others.items():
+            opened = self.setting(each.samples)
+            if isinstance(opened, str):
+                raise DataError(opened)
+            found[role] = opened
+        return found
 
     def _open_model(self, name: str) -> OpenedModel:
         definition = self.catalog.get_model(name)

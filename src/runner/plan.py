@@ -9,7 +9,7 @@ from typing import Any
 
 from testbed.db.records import SET_ASIDE
 from testbed.db.store import Store
-from testbed.entities import Evaluation
+from testbed.entities import DatasetInfo, Evaluation
 from testbed.eval_settings.base.distinct import SUFFIX as DISTINCT
 from testbed.eval_settings.base.image_embeddings import SUFFIX
 from testbed.graph.cells import Action, Cell, Edge
@@ -18,7 +18,7 @@ from testbed.graph.options import RunOptions
 from testbed.graph.reuse import StoredOutputs
 from testbed.identity import SCHEME
 from testbed.registry.catalog import Catalog
-from testbed.runner.identify import Identifier, image_fingerprint
+from testbed.runner.identify import Identifier, image_fingerprint, others
 from testbed.runner.opening import Opener
 from testbed.tasks import image_embedding
 
@@ -180,10 +180,14 @@ class Planner:
         inputs = {role: each for role, each in cell.built.inputs.items() if isinstance(each, OutputsOf)}
         if cell.computed and cell.rows is not None:
             inputs |= cell.rows.inputs
+        datasets: dict[str, DatasetInfo] = {}
+        if cell.computed and cell.rows is not None and cell.opened_setting is not None:
+            datasets = self.opener.fitted_on(cell.opened_setting, others(cell.rows))
         for role, each in inputs.items():
             opened = self.opener.setting(each.samples)
             assert not isinstance(opened, str)  # it was opened when the cell was identified
-            cell.inputs[role] = Edge(self._images_of(each.by or cell.model, each.samples), opened.dataset)
+            dataset = datasets.get(role, opened.dataset)
+            cell.inputs[role] = Edge(self._images_of(each.by or cell.model, each.samples), dataset)
 
     def _settle(self, cell: Cell) -> None:
         """Decides about a cell that takes from others, when it is known what is stored of them."""

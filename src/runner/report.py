@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from testbed.entities import Certificate
+from testbed.graph.cells import LeftOuts
+from testbed.runner.left_out import left_out_of_all
 from testbed.runner.plan import Plan
 
 
@@ -106,6 +108,11 @@ class Report:
     def of(self, *statuses: str) -> list[Outcome]:
         """The outcomes with one of these statuses."""
         return [outcome for outcome in self.outcomes if outcome.status in statuses]
+
+    @property
+    def left_out(self) -> LeftOuts:
+        """Setting → what its data set left out, for all cells of the run, stored ones too."""
+        return left_out_of_all(self.plan.cells)
 
     @property
     def ok(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from testbed.entities import targets_of
 from testbed.errors import DataError, DefinitionError
 from testbed.graph.nodes import IMAGES, Built, Given, One, Op, Reads, Steps
 from testbed.graph.ops import image_spec
@@ -63,7 +64,7 @@ class FittedProbe(One):
 
     def fingerprint(self, given: Given, definition: ModelDefinition) -> str:
         """The model, how the probe is fitted, and the samples that it is fitted to."""
-        classes = _num_classes(given)
+        classes = _num_classes(given, self._roles)
         spec = probe_spec(given.setting).spec(classes)
         parts = [[[sample.digest, sample.target] for sample in given.samples(role)] for role in self._roles]
         return digest(["linear-probe", spec, given.model_identity, classes, *parts])
@@ -74,7 +75,7 @@ class FittedProbe(One):
 
         from testbed.tasks.probe.fit import fit_probe
 
-        spec, classes = probe_spec(given.setting), _num_classes(given)
+        spec, classes = probe_spec(given.setting), _num_classes(given, self._roles)
         parts = []
         for role in self._roles:
             rows = given.rows(role)
@@ -139,11 +140,16 @@ def _declared_classes(setting: EvalSetting, class_names: Sequence[str] | None) -
     return setting.num_classes or (len(class_names) if class_names else None)
 
 
-def _num_classes(given: Given) -> int:
-    """The number of logits of the probe: one per class name, else one per class up to the last that occurs."""
+def _num_classes(given: Given, roles: Sequence[str]) -> int:
+    """The number of logits of the probe: one per class name, else one per class up to the last that occurs.
+
+    Classes that only the training samples have come after the names.
+    """
     known = _declared_classes(given.setting, given.class_names)
-    if known is not None:
+    if known is not None and not given.class_names:
         return known
+    if known is not None:
+        return max(known, *(1 + max(map(int, targets_of(given.samples(role))), default=0) for role in roles))
     targets = [sample.target for sample in (*given.samples(TRAIN), *given.samples(IMAGES))]
     if not all(type(target) is int for target in targets):
         raise DataError(f"{given.setting.name}: a linear probe needs one class index for each sample")

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import re
+import struct
+import zlib
 
 import numpy as np
 import pytest
 from PIL import Image
 from torchvision.datasets.folder import default_loader
 
-from testbed.data.decode import decode_bytes, decode_file
+from testbed.data.content import ImageDigests
+from testbed.data.decode import decode_bytes, decode_file, image_digest
+from testbed.data.rows import Picture
 from testbed.errors import DataError, SampleError
 from testbed.inputs import Inputs, using
 
 RNG = np.random.default_rng(0)
 GREY = RNG.integers(0, 256, (11, 7), dtype=np.uint8)
 COLOUR = RNG.integers(0, 256, (11, 7, 3), dtype=np.uint8)
-DEEP = RNG.integers(0, 65536, (11, 7)).astype(np.uint16)
 
 IMAGES = {
     "grey.png": Image.fromarray(GREY),
@@ -31,14 +35,10 @@ IMAGES = {
     "alpha.png": Image.fromarray(np.dstack([COLOUR, GREY])),
     "palette.png": Image.fromarray(COLOUR).quantize(16),
     "cmyk.jpg": Image.fromarray(COLOUR).convert("CMYK"),
-    "deep.png": Image.fromarray(DEEP),
-    "deep.tif": Image.fromarray(DEEP),
-    "integers.tif": Image.fromarray(DEEP.astype(np.int32)),
-    "floats.tif": Image.fromarray(GREY.astype(np.float32)),
     "ycbcr.tif": Image.fromarray(COLOUR).convert("YCbCr"),
 }
 MODES = {"grey.png": "L", "grey-alpha.png": "LA", "bits.png": "1", "alpha.png": "RGBA", "palette.png": "P"}
-MODES.update({"cmyk.jpg": "CMYK", "deep.png": "I;16", "deep.tif": "I;16", "integers.tif": "I", "floats.tif": "F"})
+MODES["cmyk.jpg"] = "CMYK"
 
 
 @pytest.mark.parametrize("name", IMAGES)
@@ -52,6 +52,122 @@ def test_every_mode_becomes_rgb_as_in_torchvision(tmp_path, name):
     assert decoded.mode == "RGB"
     assert decoded.size == (7, 11)
     np.testing.assert_array_equal(np.asarray(decoded), np.asarray(default_loader(str(path))))
+
+
+def encoded(image: Image.Image, form: str, **options: object) -> bytes:
+    file = io.BytesIO()
+    image.save(file, form, **options)
+    return file.getvalue()
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png_16(values: np.ndarray, colour_type: int) -> bytes:
+    """A PNG file of 16 bits per channel, written by hand; uint16 [height, width, channels]."""
+    height, width, _ = values.shape
+    lines = b"".join(b"\0" + line.astype(">u2").tobytes() for line in values)
+    head = struct.pack(">IIBBBBB", width, height, 16, colour_type, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+
+
+def tiff(values: np.ndarray, bits: int, photometric: int = 1, order: str = "<", sample_format: int = 1) -> bytes:
+    """A TIFF file of one channel, written by hand: as many bits per pixel as it says, uncompressed."""
+    height, width = values.shape
+    if bits == 12:
+        flat = values.astype(np.uint16).reshape(height, -1, 2)
+        first, second = flat[..., 0], flat[..., 1]
+        data = np.stack([first >> 4, (first & 15) << 4 | second >> 8, second & 255], -1).astype(np.uint8).tobytes()
+    else:
+        data = values.astype(values.dtype.newbyteorder(order)).tobytes()
+    tags = [(256, 4, width), (257, 4, height), (258, 3, bits), (259, 3, 1), (262, 3, photometric), (273, 4, 8)]
+    tags += [(277, 3, 1), (278, 4, height), (279, 4, len(data)), (339, 3, sample_format)]
+    entries = b"".join(
+        struct.pack(f"{order}HHI", tag, kind, 1) + struct.pack(f"{order}{'H2x' if kind == 3 else 'I'}", value)
+        for tag, kind, value in tags
+    )
+    start = {"<": b"II", ">": b"MM"}[order] + struct.pack(f"{order}HI", 42, 8 + len(data))
+    return start + data + struct.pack(f"{order}H", len(tags)) + entries + b"\0" * 4
+
+
+WIDE = RNG.integers(0, 65536, (10, 8)).astype(np.uint16)
+UPPER = (WIDE // 256).astype(np.uint8)
+SCALED = {
+    "png": encoded(Image.fromarray(WIDE), "PNG"),
+    "png by hand": png_16(WIDE[..., None], 0),
+    "little-endian tiff": tiff(WIDE, 16),
+    "big-endian tiff": tiff(WIDE, 16, order=">"),
+    "compressed tiff": encoded(Image.fromarray(WIDE), "TIFF", compression="tiff_lzw"),
+    "pgm": b"P5 8 10 65535\n" + WIDE.astype(">u2").tobytes(),
+    "jpeg 2000": encoded(Image.fromarray(WIDE), "JPEG2000"),
+    "tiff of which white is zero": tiff(65535 - WIDE, 16, photometric=0),
+    "12 bits": tiff(WIDE >> 4, 12),
+}
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_deep_grey_is_scaled_by_its_depth_to_the_upper_8_bits(name):
+    np.testing.assert_array_equal(np.asarray(decode_bytes(SCALED[name], name)), np.dstack([UPPER] * 3))
+
+
+def test_deep_grey_is_scaled_as_pillow_scales_deep_colour():
+    ours = decode_bytes(png_16(WIDE[..., None], 0), "grey")
+    with Image.open(io.BytesIO(png_16(np.dstack([WIDE] * 3), 2))) as colour:
+        assert colour.mode == "RGB"
+        np.testing.assert_array_equal(np.asarray(ours), np.asarray(colour))
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (encoded(Image.fromarray(GREY.astype(np.float32)), "TIFF"), "floats"),
+        (encoded(Image.fromarray(GREY.astype(np.float32) / 255), "TIFF"), "floats"),
+        (tiff(GREY[:10, :6].astype(np.float64), 64, sample_format=3), "64"),
+        (encoded(Image.fromarray(GREY.astype(np.int32)), "TIFF"), "signed or 32-bit integers"),
+        (tiff(WIDE.astype(np.uint32), 32), "signed or 32-bit integers"),
+        (tiff(WIDE.astype(np.int16), 16, sample_format=2), "signed or 32-bit integers"),
+    ],
+)
+def test_pixels_without_a_known_white_are_unreadable_and_named(data, kind):
+    with pytest.raises(SampleError, match=r"x/fog\.tif (is not decoded: its pixels are|cannot be decoded)") as caught:
+        decode_bytes(data, "x/fog.tif")
+    if kind != "64":  # which Pillow does not open
+        assert kind in str(caught.value)
+        assert "save it with 8 or 16 bits" in str(caught.value)
+
+
+def test_digests_change_only_for_deep_images(tmp_path):
+    plain = [encoded(IMAGES["grey.png"], "PNG"), encoded(IMAGES["colour.jpg"], "JPEG"), b"no image", b""]
+    deep = [*SCALED.values(), encoded(Image.fromarray(GREY.astype(np.float32)), "TIFF")]
+    for number, data in enumerate((*plain, *deep)):
+        of_bytes = hashlib.sha256(data).hexdigest()[:32]
+        (tmp_path / str(number)).write_bytes(data)
+        assert image_digest(data) == ImageDigests(tmp_path).digests([str(number)])[0] == Picture(data).digest
+        assert (image_digest(data) == of_bytes) is (data in plain)
+
+
+def test_other_programs_get_deep_pictures_with_8_bits():
+    png = Picture(SCALED["png"], "fog.png").eight_bits()
+    with Image.open(io.BytesIO(png.data)) as image:
+        np.testing.assert_array_equal(np.asarray(image), np.dstack([UPPER] * 3))
+    plain = Picture(encoded(IMAGES["grey.png"], "PNG"))
+    assert plain.eight_bits() == plain
+    with pytest.raises(SampleError, match="floats"):
+        Picture(encoded(Image.fromarray(GREY.astype(np.float32)), "TIFF"), "f.tif").eight_bits()
+
+
+def test_of_frames_and_pages_the_first_is_read_transparency_is_dropped_and_nothing_is_turned():
+    first, second = (Image.fromarray(np.full((4, 6, 3), level, np.uint8)) for level in (40, 200))
+    for form in ("GIF", "TIFF", "WEBP", "PNG"):
+        options = {"lossless": True} if form == "WEBP" else {}
+        pages = encoded(first, form, save_all=True, append_images=[second], **options)
+        assert np.asarray(decode_bytes(pages, form)).tolist() == np.asarray(first).tolist(), form
+    clear = Image.fromarray(np.dstack([COLOUR, np.zeros_like(GREY)]))
+    assert np.asarray(decode_bytes(encoded(clear, "PNG"), "clear")).tolist() == COLOUR.tolist()
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn by 90 degrees
+    assert decode_bytes(encoded(Image.fromarray(COLOUR), "JPEG", exif=exif), "turned").size == (7, 11)
 
 
 def test_grey_images_get_three_equal_channels(tmp_path):

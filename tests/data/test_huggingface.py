@@ -194,3 +194,55 @@ def test_a_folder_of_another_form_is_named(root):
     (root / "hf/a/b/state.json").write_text(json.dumps({}))
     with pytest.raises(DataError, match=r"'hf/a/b' cannot be read from .*hf/a/b"):
         HuggingFaceImages("hf/a/b", "test")
+
+
+# Splits, and what is left out ---------------------------------------------------------------------------------------
+
+
+def labelled(*labels: Any, names: Any = None) -> Any:
+    return rows([names.index(each) for each in labels] if names else list(labels), names)
+
+
+@pytest.mark.parametrize("names", [None, True], ids=["texts", "class labels"])
+@pytest.mark.parametrize(
+    ("test", "train", "expected"),
+    [
+        (["ant", "cow"], ["ant", "bee", "cow"], ["ant", "bee", "cow"]),  # test lacks one in the middle
+        (["ant", "bee", "cow"], ["bee", "cow"], ["ant", "bee", "cow"]),  # train lacks the first
+        (["bee", "cow"], ["ant", "bee"], None),  # each lacks one
+    ],
+)
+def test_all_splits_number_the_classes_alike_by_name(test, train, expected, names, root):
+    import datasets
+
+    splits = {"test": labelled(*test, names=names and test), "train": labelled(*train, names=names and train)}
+    for split, each in splits.items():  # each with features of its own, as files of several splits may have
+        each.save_to_disk(str(root / "hf/a/b" / split))
+    (root / "hf/a/b/dataset_dict.json").write_text(json.dumps({"splits": list(splits)}))
+    assert set(datasets.load_from_disk(str(root / "hf/a/b"))) == {"test", "train"}
+    found = {split: HuggingFaceImages("hf/a/b", split) for split in splits}
+    assert found["test"].class_names == found["train"].class_names
+    assert expected is None or found["test"].class_names == expected
+    for split, given in (("test", test), ("train", train)):
+        assert [found[split].class_names[target] for target in found[split].targets] == given
+        absent = sorted({*test, *train} - set(given))
+        assert [name for each in found[split].left_out for name in each.names] == absent
+
+
+def test_the_files_of_an_image_folder_that_are_not_read_are_counted(root):
+    folders(root)
+    (root / "hf/a/b/test/cat/notes.txt").write_text("x")
+    (root / "hf/a/b/test/cat/._0.png").write_bytes(b"x")
+    found = {each.reason: (each.count, each.names) for each in HuggingFaceImages("hf/a/b", "test").left_out}
+    assert found == {
+        "files with other extensions left out": (1, ("test/cat/notes.txt",)),
+        "hidden or system files left out": (1, ("test/cat/._0.png",)),
+    }
+
+
+def test_hidden_parquet_files_are_not_read_twice(root):
+    parquet(root)
+    copy = root / "hf/a/b/data/.ipynb_checkpoints/test-00000-of-00002.parquet"
+    copy.parent.mkdir()
+    copy.write_bytes((root / "hf/a/b/data/test-00000-of-00002.parquet").read_bytes())
+    assert HuggingFaceImages("hf/a/b", "test").targets == [0, 1, 1, 0]

@@ -26,8 +26,16 @@ window.T = (() => {
 
   // Address ----------------------------------------------------------------------------------------------------------
 
+  // A part of an address; one that is malformed (a % without two digits) as it is.
+  function decoded(text) {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return text;
+    }
+  }
   function state() {
-    const [path, query] = location.hash.replace(/^#/, "").split("?"), parts = path.split("/").filter(Boolean).map(decodeURIComponent);
+    const [path, query] = location.hash.replace(/^#/, "").split("?"), parts = path.split("/").filter(Boolean).map(decoded);
     return { view: parts[0] || START, parts: parts.slice(1), query: new URLSearchParams(query || "") };
   }
   function link(name, parts, query) {

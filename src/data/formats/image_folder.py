@@ -8,8 +8,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.data.content import ContentDigests
+from testbed.data.content import ImageDigests
 from testbed.data.decode import IMAGE_EXTENSIONS, decode_file
+from testbed.data.language.prompt_files import is_prompt_file
+from testbed.data.left_out import (
+    HIDDEN,
+    NO_FILE,
+    NO_IMAGES,
+    OTHER_EXTENSION,
+    OUTSIDE,
+    Leaving,
+    composed,
+    is_hidden,
+    printable,
+)
 from testbed.data.source import ImageSource
 from testbed.errors import DataError
 
@@ -21,17 +33,18 @@ class ImageFolder(ImageSource):
     """The images below ``root/CLASS/…``; a sample's id is its path relative to the root, its target the class's index.
 
     Classes are the folders sorted by name, samples are sorted by path within their class, and image files are found by
-    their extension, as in torchvision's ImageFolder.
+    their extension, as in torchvision's ImageFolder. Hidden folders are no classes, and hidden files no samples.
 
     Args:
         root: The folder with a folder for each class.
         name: The data set's name, for messages.
+        classes: The names of all classes, of which each folder has one; None for the names of the folders.
 
     Raises:
         DataError: If the folder is missing or has another structure.
     """
 
-    def __init__(self, root: Path, name: str) -> None:
+    def __init__(self, root: Path, name: str, classes: Sequence[str] | None = None) -> None:
         self.root = root
         self.name = name
         if not root.is_dir():
@@ -39,24 +52,35 @@ class ImageFolder(ImageSource):
                 f"data set {name!r}: the folder {root} does not exist; it should contain one folder per class with the"
                 " images in it (CLASS/IMAGE.jpg)"
             )
-        self.class_names = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
+        leaving, here = Leaving(), class_folders(root)
+        _leave_out_beside(root, leaving)
+        self.class_names = list(here if classes is None else classes)
         ids: list[str] = []
         targets: list[int] = []
-        for target, class_name in enumerate(self.class_names):
-            files = sorted(image_files(root / class_name, class_name), key=_walk_order)
+        number = {composed(class_name): target for target, class_name in enumerate(self.class_names)}
+        for class_name in here:
+            files = sorted(image_files(root / class_name, leaving, class_name), key=_walk_order)
             ids += map(sys.intern, files)  # ImageNet-C has the same names in 95 folders
-            targets += [target] * len(files)
+            targets += [number[composed(class_name)]] * len(files)
+        for target in sorted(set(number.values()) - set(targets)):
+            leaving.out(self.class_names[target], NO_IMAGES, expected=True)
+        self.left_out = leaving.found()
         if not ids:
-            found = f"{len(self.class_names)} folders without images" if self.class_names else "no folders"
-            raise DataError(
-                f"data set {name!r}: {root} has {found}; it should contain one folder per class with the images in it"
-                f" (CLASS/IMAGE.jpg; extensions {' '.join(IMAGE_EXTENSIONS)})"
-            )
+            raise DataError(f"data set {name!r}: {root} has {self._instead(here)}")
         odd = next((each for each in ids if any("\ud800" <= character <= "\udfff" for character in each)), None)
         if odd is not None:
             raise DataError(f"data set {name!r}: the file name {os.fsencode(odd)!r} is not UTF-8; rename the file")
         self.ids = ids
         self.targets = targets
+
+    def _instead(self, folders: Sequence[str]) -> str:
+        """What there is in place of samples, for a message."""
+        found = f"{len(folders)} folders without images" if folders else "no folders"
+        left = [str(each) for each in self.left_out if each.reason != NO_IMAGES]
+        return (
+            f"{found}; it should contain one folder per class with the images in it (CLASS/IMAGE.jpg; extensions"
+            f" {' '.join(IMAGE_EXTENSIONS)}){''.join(f'; {each}' for each in left)}"
+        )
 
     def image(self, position: int) -> Image.Image:
         """The decoded RGB image at a position."""
@@ -64,7 +88,16 @@ class ImageFolder(ImageSource):
 
     def digests(self, positions: Sequence[int]) -> list[str]:
         """A digest of each file's bytes, cached while its size and times stay the same."""
-        return ContentDigests(self.root).digests([self.ids[position] for position in positions])
+        return ImageDigests(self.root).digests([self.ids[position] for position in positions])
+
+
+def _leave_out_beside(root: Path, leaving: Leaving) -> None:
+    """Notes what lies beside the class folders, apart from the files that testbed reads there."""
+    for entry in entries(root):
+        if is_hidden(entry.name):
+            leaving.out(entry.name, HIDDEN)
+        elif not entry.is_dir() and not is_prompt_file(entry.name):
+            leaving.out(entry.name, OUTSIDE)
 
 
 def _walk_order(name: str) -> tuple[str, str]:
@@ -74,25 +107,68 @@ def _walk_order(name: str) -> tuple[str, str]:
 
 
 def image_files(
-    folder: Path, relative: str = "", above: tuple[str, ...] = (), through_link: bool = False
+    folder: Path, leaving: Leaving, relative: str = "", above: tuple[str, ...] = (), through_link: bool = False
 ) -> Iterator[str]:
     """Image files below a folder, as POSIX paths; follows links to folders, except cycles.
 
     Args:
         folder: The folder.
+        leaving: Is told what is left out: hidden files and folders, other extensions, what is no file.
         relative: The prefix of the paths.
         above: The folders above it that have been entered.
         through_link: Whether one of them is a link; without links there are no cycles.
+
+    Raises:
+        DataError: If a folder cannot be read.
     """
     entered = (*above, str(folder))
-    for entry in os.scandir(folder):
+    for entry in entries(folder):
         name = f"{relative}/{entry.name}" if relative else entry.name
-        if entry.is_dir():
+        if is_hidden(entry.name):
+            leaving.out(name, HIDDEN)
+        elif entry.is_dir():
             linked = through_link or entry.is_symlink()
             if not (linked and _is_circle(entry.path, entered)):
-                yield from image_files(Path(entry.path), name, entered, linked)
-        elif entry.name.lower().endswith(IMAGE_EXTENSIONS):
+                yield from image_files(Path(entry.path), leaving, name, entered, linked)
+        elif not entry.name.lower().endswith(IMAGE_EXTENSIONS):
+            leaving.out(name, OTHER_EXTENSION)
+        elif _exists_but_not_as_file(entry):
+            leaving.out(name, NO_FILE)
+        else:
             yield name
+
+
+def entries(folder: Path) -> list[os.DirEntry[str]]:
+    """What is in a folder.
+
+    Raises:
+        DataError: If it cannot be read.
+    """
+    try:
+        return list(os.scandir(folder))
+    except OSError as error:
+        raise DataError(f"the folder {folder} cannot be read: {error.strerror}") from error
+
+
+def class_folders(root: Path) -> list[str]:
+    """The folders below a folder that may be classes, sorted: not the hidden ones.
+
+    Raises:
+        DataError: If the folder cannot be read, or two names in it are one in Unicode's composed form.
+    """
+    found = sorted(entry.name for entry in entries(root) if entry.is_dir() and not is_hidden(entry.name))
+    number = {composed(name): place for place, name in enumerate(found)}
+    for place, name in enumerate(found):
+        if number[composed(name)] != place:
+            raise DataError(
+                f"{root} has two folders {printable(name)}, in different Unicode forms (NFC, NFD); merge them"
+            )
+    return found
+
+
+def _exists_but_not_as_file(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a device, a socket or a pipe; a link to nothing is a sample that cannot be read."""
+    return not entry.is_file() and os.path.exists(entry.path)
 
 
 def _is_circle(path: str, entered: tuple[str, ...]) -> bool:

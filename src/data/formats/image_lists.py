@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.content import ContentDigests
+from testbed.data.content import ImageDigests
 from testbed.data.decode import decode_file
 from testbed.data.source import ImageSource
+from testbed.data.spelling import on_disk
 from testbed.errors import DataError, MissingExtraError, SampleError
 from testbed.identity import digest_bytes
 
@@ -54,11 +55,11 @@ class ListedImages(ImageSource):
 
     def image(self, position: int) -> Image.Image:
         """The decoded RGB image at a position."""
-        return decode_file(self.root / self.ids[position])
+        return decode_file(self.root / on_disk(self.root, self.ids[position]))
 
     def digests(self, positions: Sequence[int]) -> list[str]:
         """A digest of each file's bytes, cached while its size and times stay the same."""
-        return ContentDigests(self.root).digests([self.ids[position] for position in positions])
+        return ImageDigests(self.root).digests([on_disk(self.root, self.ids[position]) for position in positions])
 
 
 class ImageArrays(ImageSource):
@@ -70,11 +71,16 @@ class ImageArrays(ImageSource):
         pixels: Uint8 [n, H, W, 3] or [n, H, W].
         targets: The n class indices.
         class_names: The names of the classes.
+
+    Raises:
+        DataError: If the pixels have another type, or the labels another number.
     """
 
     def __init__(
         self, name: str, split: str, pixels: Array, targets: Sequence[int], class_names: Sequence[str] | None
     ) -> None:
+        if pixels.dtype != "uint8":
+            raise DataError(f"data set {name!r}: its images are arrays of {pixels.dtype}; uint8 is expected")
         self.name = name
         self.pixels = _contiguous(pixels)
         self.ids = [f"{split}/{index}" for index in range(len(pixels))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import zipfile
@@ -12,8 +11,10 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from testbed.data.content import MISSING, ContentDigests
-from testbed.data.decode import decode_bytes, decode_file
+from testbed.data.content import MISSING, ImageDigests
+from testbed.data.decode import decode_bytes, decode_file, image_digest
+from testbed.data.left_out import composed
+from testbed.data.spelling import on_disk
 from testbed.errors import DataError, SampleError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class ImagesInFolder:
 
     def missing(self, names: Sequence[str]) -> list[str]:
         """The missing files among these."""
-        return [name for name in dict.fromkeys(names) if not os.path.isfile(self.path / name)]
+        return [name for name in dict.fromkeys(names) if not os.path.isfile(self._file(name))]
 
     def image(self, name: str) -> Image.Image:
         """The decoded RGB image.
@@ -42,11 +43,14 @@ class ImagesInFolder:
         Raises:
             SampleError: If it cannot be read.
         """
-        return decode_file(self.path / name)
+        return decode_file(self._file(name))
 
     def digests(self, names: Sequence[str]) -> list[str]:
-        """A digest of each file's bytes, cached while its size, inode and times stay the same."""
-        return ContentDigests(self.path).digests(names)
+        """A digest of each file's content, cached while its size, inode and times stay the same."""
+        return ImageDigests(self.path).digests([on_disk(self.path, name) for name in names])
+
+    def _file(self, name: str) -> Path:
+        return self.path / on_disk(self.path, name)
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,9 @@ class ImagesInZip:
         Raises:
             DataError: If this is not a zip archive.
         """
-        members = set(_archive(self.path).namelist())
-        return [name for name in dict.fromkeys(names) if not {name, self._inner(name)} & members]
+        members = _members(_archive(self.path))
+        asked = {name: {composed(name), composed(self._inner(name))} for name in names}
+        return [name for name, forms in asked.items() if not forms & members.keys()]
 
     def image(self, name: str) -> Image.Image:
         """The decoded RGB image.
@@ -113,10 +118,10 @@ class ImagesInZip:
             KeyError: If there is none.
         """
         archive = _archive(self.path)
-        try:
-            return archive.getinfo(name)
-        except KeyError:
-            return archive.getinfo(self._inner(name))
+        for each in (name, self._inner(name)):
+            if (own := each if each in archive.NameToInfo else _members(archive).get(composed(each))) is not None:
+                return archive.getinfo(own)
+        raise KeyError(name)
 
     def _inner(self, name: str) -> str:
         return str(PurePosixPath(self.path.stem) / name)
@@ -125,7 +130,7 @@ class ImagesInZip:
 Images = ImagesInFolder | ImagesInZip
 
 
-class _MemberDigests(ContentDigests):
+class _MemberDigests(ImageDigests):
     """Caches the digests of an archive's members while the archive's inode and times stay the same."""
 
     def __init__(self, images: ImagesInZip) -> None:
@@ -141,7 +146,7 @@ class _MemberDigests(ContentDigests):
 
     def _digest(self, name: str) -> str:
         try:
-            return hashlib.sha256(self.images.read(name)).hexdigest()[:32]
+            return image_digest(self.images.read(name))
         except SampleError:
             return MISSING
 
@@ -152,6 +157,12 @@ def _archive(path: Path) -> zipfile.ZipFile:
         return _opened(os.getpid(), path, path.stat().st_mtime_ns)
     except (OSError, zipfile.BadZipFile) as error:
         raise DataError(f"{path} cannot be read as a zip archive: {error}") from error
+
+
+@lru_cache(maxsize=4)
+def _members(archive: zipfile.ZipFile) -> dict[str, str]:
+    """Composed Unicode form → name, for the members of an archive."""
+    return {composed(name): name for name in archive.namelist()}
 
 
 @lru_cache(maxsize=4)

@@ -25,6 +25,7 @@ from testbed.data.formats.caption_files import COCO_IMAGES, FLICKR_IMAGES
 from testbed.data.formats.image_folder import image_files
 from testbed.data.formats.image_store import ImagesInFolder, find_images
 from testbed.data.formats.selection import CaptionSelection, Instance, is_pixels
+from testbed.data.left_out import Leaving
 from testbed.errors import DataError, shortened
 
 SUGAR_CREPE_TASKS = ("add_att", "add_obj", "replace_att", "replace_obj", "replace_rel", "swap_att", "swap_obj")
@@ -217,7 +218,7 @@ def mmvp_vlm(root: Path, name: str = "mmvp_vlm") -> CaptionSelection:
     if len(rows) % 2:
         raise DataError(f"{path} has {len(rows)} statements; expected an even number, since two rows form a pair")
     below: dict[str, list[str]] = {}
-    for file in image_files(images.path):
+    for file in image_files(images.path, Leaving()):
         below.setdefault(PurePosixPath(file).stem, []).append(file)
     instances = []
     for first, second in zip(rows[::2], rows[1::2], strict=True):

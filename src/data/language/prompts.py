@@ -23,13 +23,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from testbed.data.language.prompt_files import CLASS_NAMES_FILE, TEMPLATE_FILES
 from testbed.errors import DataError
 from testbed.inputs import active
 from testbed.paths import expanded
 
 IMAGENET = "imagenet1k"
-CLASS_NAMES_FILE = "classnames.txt"
-TEMPLATE_FILES = ("zeroshot_classification_templates.txt", "templates.txt")
 PREFIXES = ("wds/", "vtab/", "tfds/", "hf/", "folder/")
 # Languages that published files spell in two ways.
 _SPELLINGS = {"zh": ("zh", "cn"), "cn": ("cn", "zh"), "ja": ("ja", "jp"), "jp": ("jp", "ja")}

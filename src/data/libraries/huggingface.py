@@ -5,16 +5,18 @@ Downloads nothing and runs no code of a data set. Needs the extra ``hf``.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.decode import decode_bytes, decode_file
+from testbed.data.class_lists import places, union
+from testbed.data.decode import decode_bytes, decode_file, image_digest
+from testbed.data.left_out import HIDDEN, NO_IMAGES, OTHER_EXTENSION, Leaving, LeftOut, is_hidden, merged
 from testbed.data.source import ImageSource
 from testbed.errors import DataError, MissingExtraError, SampleError
-from testbed.identity import digest_bytes
 from testbed.paths import data_root
 
 if TYPE_CHECKING:
@@ -49,7 +51,10 @@ class HuggingFaceImages(ImageSource):
             raise DataError(f"data set {name!r} has no split {split!r}; it has {', '.join(sorted(found))}")
         rows = found[theirs]
         image, label = columns(name, rows.features)
-        self.targets, self.class_names = _labels(name, rows, label)
+        self.targets, self.class_names = _labels(name, rows, label, _class_list(found, label))
+        self.left_out = _absent(self.targets, self.class_names)
+        if self.folder is not None and _is_image_folder(self.folder):
+            self.left_out = merged((*self.left_out, *_unread(self.folder, found)))
         self.images = rows.select_columns([image]).cast_column(image, _datasets().Image(decode=False))
         self.column = image
         self.ids = [f"{split}/{index}" for index in range(len(rows))]
@@ -68,7 +73,7 @@ class HuggingFaceImages(ImageSource):
     def _digest(self, position: int) -> str:
         try:
             data = self._data(position)
-            return digest_bytes(data.read_bytes() if isinstance(data, Path) else data)
+            return image_digest(data.read_bytes() if isinstance(data, Path) else data)
         except (OSError, SampleError):
             return "missing"
 
@@ -142,20 +147,47 @@ def columns(name: str, features: Mapping[str, Any]) -> tuple[str, str]:
     return chosen[0], chosen[1]
 
 
-def _labels(name: str, rows: Any, column: str) -> tuple[list[int], list[str] | None]:
-    """The class of each row, and the class names; text labels are sorted to number the classes."""
+def _labels(name: str, rows: Any, column: str, classes: list[str] | None) -> tuple[list[int], list[str] | None]:
+    """The class of each row, as its place in the class list of all splits; and this list."""
     values = rows[column][:]
-    names = getattr(rows.features[column], "names", None)
-    if values and all(isinstance(value, str) for value in values):
-        names = sorted(set(values))
-        values = [names.index(value) for value in values]
+    own = getattr(rows.features[column], "names", None)
+    if classes and values and all(isinstance(value, str) for value in values):
+        texts = sorted(set(values))
+        place = dict(zip(texts, places(texts, classes, f"the splits of {name}"), strict=True))
+        values = [place[value] for value in values]
+        own = classes
     faulty = next((place for place, value in enumerate(values) if not isinstance(value, int) or value < 0), None)
     if faulty is not None:
         raise DataError(
             f"data set {name!r}: row {faulty} has the label {values[faulty]!r} in the column {column!r}; a class index"
             " is needed (labels of hidden test splits are often -1: take another split)"
         )
-    return values, list(names) if names else None
+    if classes and own and list(own) != classes:
+        number = places(own, classes, f"the splits of {name}")
+        values = [number[value] for value in values]
+    return values, classes if own else None
+
+
+def _class_list(splits: Mapping[str, Any], column: str) -> list[str] | None:
+    """The class names of all splits together: text labels sorted, declared names in their order; None without names."""
+    texts: set[str] = set()
+    declared: list[list[str]] = []
+    for rows in splits.values():
+        feature = rows.features.get(column)
+        if names := getattr(feature, "names", None):
+            declared.append(list(names))
+        elif str(getattr(feature, "dtype", "")) in ("string", "large_string"):
+            texts |= {value for value in rows.unique(column) if isinstance(value, str)}
+    return union(declared) if declared else sorted(texts) or None
+
+
+def _absent(targets: Sequence[int], classes: Sequence[str] | None) -> Sequence[LeftOut]:
+    """The classes of other splits that no row here has, to be said."""
+    leaving, here = Leaving(), set(targets)
+    for number, name in enumerate(classes or ()):
+        if number not in here:
+            leaving.out(name, NO_IMAGES, expected=True)
+    return leaving.found()
 
 
 def _datasets() -> Any:
@@ -190,15 +222,43 @@ def _from_folder(datasets: Any, folder: Path) -> dict[str, Any]:
     if (folder / "state.json").is_file():
         rows = datasets.load_from_disk(str(folder))
         return {str(rows.split or "test"): rows}
-    files = sorted(folder.rglob("*.parquet"))
+    files = _parquet_files(folder)
     if files:
         by_split: dict[str, list[str]] = {}
         for file in files:
             by_split.setdefault(_split_of(file.relative_to(folder)), []).append(str(file))
         return dict(datasets.load_dataset("parquet", data_files=by_split))
-    if any(each.is_dir() for each in folder.iterdir()):
+    if _is_image_folder(folder):
         return dict(datasets.load_dataset("imagefolder", data_dir=str(folder)))
     raise DataError(f"the folder {folder} holds neither a saved data set (state.json), nor parquet files, nor folders")
+
+
+def _is_image_folder(folder: Path) -> bool:
+    """Whether a folder is read as ``<split>/<class>/<image>``."""
+    saved = any((folder / name).is_file() for name in ("dataset_dict.json", "state.json"))
+    return not saved and not _parquet_files(folder) and any(each.is_dir() for each in folder.iterdir())
+
+
+def _parquet_files(folder: Path) -> list[Path]:
+    return sorted(each for each in folder.rglob("*.parquet") if not _hidden(each.relative_to(folder)))
+
+
+def _unread(folder: Path, splits: Mapping[str, Any]) -> Sequence[LeftOut]:
+    """The files of an image folder that are in no split, besides tables of metadata."""
+    leaving, read = Leaving(), set()
+    for rows in splits.values():
+        column, _ = columns(str(folder), rows.features)
+        images = rows.select_columns([column]).cast_column(column, _datasets().Image(decode=False))
+        read |= {os.path.realpath(each["path"]) for each in images[column] if each and each.get("path")}
+    for file in sorted(each for each in folder.rglob("*") if each.is_file()):
+        name = file.relative_to(folder)
+        if os.path.realpath(file) not in read and not name.name.startswith("metadata."):
+            leaving.out(str(name), HIDDEN if _hidden(name) else OTHER_EXTENSION)
+    return leaving.found()
+
+
+def _hidden(file: Path) -> bool:
+    return any(is_hidden(part) for part in file.parts)
 
 
 def _split_of(file: Path) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.data.decode import as_rgb
 from testbed.data.source import ImageSource
 from testbed.errors import DataError, MissingExtraError, SampleError
 from testbed.identity import digest_bytes
@@ -73,7 +74,8 @@ class TensorFlowImages(ImageSource):
 
         try:
             pixels = self.rows[position]["image"]
-            return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels).convert("RGB")
+            image = Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
+            return as_rgb(image, self.ids[position])
         except Exception as error:
             raise SampleError(f"{self.name}: {self.ids[position]} cannot be read: {error}") from error
 

@@ -118,6 +118,7 @@ class Selected(ImageSource):
         self.source = source
         self.positions = list(positions)
         self.name = source.name
+        self.left_out = source.left_out
         self.ids = [source.ids[position] for position in positions]
         self.targets = list(targets)
         self.class_names = list(class_names) if class_names is not None else None

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.data.formats.image_folder import ImageFolder
+from testbed.data.formats.image_folder import ImageFolder, class_folders
+from testbed.data.left_out import merged
 from testbed.data.sets.imagenet import of_classes, synsets
 from testbed.data.source import ImageSource
 from testbed.errors import DataError
@@ -31,7 +32,7 @@ def read_classes(root: Path, name: str) -> list[int]:
     Raises:
         DataError: If the folder is missing, or has folders with other names.
     """
-    folders = sorted(entry.name for entry in root.iterdir() if entry.is_dir()) if root.is_dir() else []
+    folders = class_folders(root) if root.is_dir() else []
     number = {synset: label for label, synset in enumerate(synsets())}
     others = [folder for folder in folders if folder not in number]
     if others or not folders:
@@ -55,6 +56,7 @@ class WithUnknown(ImageSource):
     def __init__(self, unknown: ImageSource, known: ImageSource, names: tuple[str, str]) -> None:
         self.parts = (unknown, known)
         self.name = unknown.name
+        self.left_out = merged((*unknown.left_out, *known.left_out))
         self.ids = [f"{name}/{each}" for name, part in zip(names, self.parts, strict=True) for each in part.ids]
         self.targets = [UNKNOWN] * len(unknown) + list(known.targets)
         self.class_names = known.class_names

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from testbed.data.content import ContentDigests
+from testbed.data.content import ImageDigests
 from testbed.data.decode import decode_file
 from testbed.data.formats.annotations import checked_path
 from testbed.data.formats.image_folder import image_files
+from testbed.data.left_out import Leaving
 from testbed.data.source import ImageSource
 from testbed.errors import DataError
 
@@ -83,14 +84,16 @@ class ObjectNet(ImageSource):
         self.class_names: list[str] = mapping.labels
         self.ids: list[str] = []
         self.targets: list[Any] = []
+        leaving = Leaving()
         for target, folder in enumerate(mapping.folders):
             if not (self.root / folder).is_dir():
                 raise DataError(
                     f"data set {name!r}: the folder {self.root / folder} is missing; ObjectNet is incomplete"
                 )
-            files = sorted(image_files(self.root / folder, folder))
+            files = sorted(image_files(self.root / folder, leaving, folder))
             self.ids += files
             self.targets += [target] * len(files)
+        self.left_out = leaving.found()
 
     def image(self, position: int) -> Image.Image:
         """The decoded RGB image at a position, with its red border."""
@@ -98,4 +101,4 @@ class ObjectNet(ImageSource):
 
     def digests(self, positions: Sequence[int]) -> list[str]:
         """A digest of each file's bytes."""
-        return ContentDigests(self.root).digests([self.ids[position] for position in positions])
+        return ImageDigests(self.root).digests([self.ids[position] for position in positions])

@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.content import ContentDigests
+from testbed.data.content import ImageDigests
 from testbed.data.decode import decode_file
 from testbed.data.formats.image_folder import image_files
+from testbed.data.left_out import Leaving
 from testbed.data.sets.imagenet import synsets
 from testbed.data.source import ImageSource
 from testbed.errors import DataError
@@ -118,7 +119,7 @@ class OpenImages(ImageSource):
         self.class_names: list[str] = [synsets()[label] for label in classes]
         # No two classes of the published map share a label; if two did, the last would win, as in ImageNet-testbed.
         target_of = read_labels(root, {label: place for place, label in enumerate(classes.values())})
-        paths = {PurePosixPath(path).stem: path for path in image_files(root)}
+        paths = {PurePosixPath(path).stem: path for path in image_files(root, Leaving())}
         if (root / INDICES).is_file():
             target_of = self._listed(target_of, sorted(paths))
         missing = sorted(set(target_of) - set(paths))
@@ -151,4 +152,4 @@ class OpenImages(ImageSource):
 
     def digests(self, positions: Sequence[int]) -> list[str]:
         """A digest of each file's bytes."""
-        return ContentDigests(self.root).digests([self.ids[position] for position in positions])
+        return ImageDigests(self.root).digests([self.ids[position] for position in positions])

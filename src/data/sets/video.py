@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.content import ContentDigests
+from testbed.data.content import ImageDigests
 from testbed.data.decode import decode_file
 from testbed.data.formats.annotations import checked_path
 from testbed.data.source import ImageSource
@@ -75,7 +75,7 @@ class FrameSets(ImageSource):
 
     def digests(self, positions: Sequence[int]) -> list[str]:
         """A digest of each file's bytes."""
-        return ContentDigests(self.root).digests([self.ids[position] for position in positions])
+        return ImageDigests(self.root).digests([self.ids[position] for position in positions])
 
 
 class ClassMap:

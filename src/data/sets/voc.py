@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from testbed.data.content import ContentDigests
+from testbed.data.content import ImageDigests
 from testbed.data.decode import decode_file
 from testbed.data.formats.image_lists import ListedImages
 from testbed.data.source import ImageSource
@@ -93,7 +93,7 @@ class VOCObjects(ImageSource):
 
     def digests(self, positions: Sequence[int]) -> list[str]:
         """A digest of each image file's bytes and the box."""
-        files = ContentDigests(self.root).digests([self.files[position] for position in positions])
+        files = ImageDigests(self.root).digests([self.files[position] for position in positions])
         return [
             digest_bytes(f"{digest} {self.boxes[position]}".encode())
             for digest, position in zip(files, positions, strict=True)

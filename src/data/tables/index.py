@@ -9,6 +9,7 @@ import stat
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from testbed.data.decode import image_digest
 from testbed.data.formats.text_records import MAX_CHARACTERS
 from testbed.data.tables.pictures import decoded, is_reference, parts_of
 from testbed.data.tables.tsv import TsvRow, read_rows
@@ -20,7 +21,7 @@ INDEX = "index"
 IMAGE = "image"
 IMAGE_PATH = "image_path"
 
-_REVISION = 1  # of the cached index
+_REVISION = 2  # of the cached index
 _REFERENCE = "="  # begins the mark of a picture that another row has
 
 
@@ -194,6 +195,6 @@ def _marks(cell: bytes) -> list[str]:
     """A mark of each picture; what is faulty is told when the row is read."""
     try:
         parts = parts_of(cell.decode(), IMAGE)
-        return [_REFERENCE + part if is_reference(part) else digest_bytes(decoded(part, IMAGE)) for part in parts]
+        return [_REFERENCE + part if is_reference(part) else image_digest(decoded(part, IMAGE)) for part in parts]
     except (SampleError, UnicodeDecodeError):
         return [digest_bytes(cell)]

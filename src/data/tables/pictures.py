@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.data.rows import Picture
+from testbed.data.spelling import on_disk
 from testbed.errors import SampleError, shortened
 
 LONGEST_REFERENCE = 64  # characters; a longer text is a picture itself, as in VLMEvalKit
@@ -96,7 +97,7 @@ def picture_file(folder: Path, name: str, what: str, most: int | None = MAX_PICT
         SampleError: If it is outside the folder, missing, no plain file, or too large.
     """
     try:
-        path = Path(os.path.realpath(folder / name))
+        path = Path(os.path.realpath(folder / on_disk(folder, name)))
         if not path.is_relative_to(os.path.realpath(folder)):
             raise SampleError(
                 f"{what}: {shortened(name, 200)} is outside the folder of {kind} {folder}; nothing was read"

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from testbed.data.content import MISSING, ContentDigests
+from testbed.data.content import MISSING, ImageDigests
+from testbed.data.left_out import NO_PICTURE, Leaving, LeftOut
 from testbed.data.rows import Picture, Row, RowSource
 from testbed.data.tables.index import IMAGE, IMAGE_PATH, INDEX, TableIndex, index_table, reference_of
 from testbed.data.tables.pictures import decoded, is_reference, names_of, parts_of, picture_file, read_picture
@@ -73,6 +74,7 @@ class TableSource(RowSource):
         cells = self._read(index, tsv_reading)
         kept = _with_pictures(index)
         self.without_picture = len(cells) - len(kept)
+        self.left_out = _without(index, kept)
         if self.without_picture:
             _tell(logging.INFO, f"{self.path}: left out {self.without_picture:,} of {len(cells):,} rows: no picture")
         self._fill(index, kept, cells)
@@ -100,7 +102,7 @@ class TableSource(RowSource):
         """A digest of each row's columns and of the bytes of its pictures; those of files are cached."""
         files = {position: self._files(position) for position in positions if not self._marks[position]}
         names = sorted({name for own in files.values() for name in own if name})
-        known = dict(zip(names, ContentDigests(self.pictures).digests(names), strict=True)) if names else {}
+        known = dict(zip(names, ImageDigests(self.pictures).digests(names), strict=True)) if names else {}
         found = []
         for position in positions:
             marks = [known.get(name, MISSING) for name in files.get(position, ())] or self._resolved(position)
@@ -273,6 +275,13 @@ def _with_pictures(index: TableIndex) -> list[int]:
         for row, marks in enumerate(index.marks)
         if marks or index.faults[row] or (paths is not None and index.cells[row][paths])
     ]
+
+
+def _without(index: TableIndex, kept: Sequence[int]) -> Sequence[LeftOut]:
+    leaving = Leaving()
+    for row in sorted(set(range(len(index.ids))) - set(kept)):
+        leaving.out(index.ids[row], NO_PICTURE)
+    return leaving.found()
 
 
 @lru_cache(maxsize=256)

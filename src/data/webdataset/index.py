@@ -17,12 +17,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from testbed.data.decode import image_digest
+from testbed.data.left_out import HIDDEN, NO_SAMPLE, Leaving, is_hidden
 from testbed.data.webdataset.format import IMAGE_EXTENSIONS, LABEL_EXTENSION, read_label
 from testbed.errors import DataError
 from testbed.identity import digest_bytes
 from testbed.paths import cache_dir, write_atomically
 
-_REVISION = 2  # of the cached index
+_REVISION = 3  # of the cached index
 _BLOCK = 512  # bytes; of tar
 _LARGEST_LABEL = 1 << 26
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard"}
@@ -44,7 +46,8 @@ class ShardIndex:
         sizes: The number of bytes of each image.
         labels: The targets, from `read_label`.
         widths: The number of classes of each label, or None.
-        digests: A digest of each image's bytes.
+        digests: A digest of each image's content.
+        left_out: What is no part of any sample, as `LeftOut.as_object` has it; not a column.
     """
 
     path: str
@@ -58,6 +61,7 @@ class ShardIndex:
     labels: list[Any] = field(default_factory=list)
     widths: list[int | None] = field(default_factory=list)
     digests: list[str] = field(default_factory=list)
+    left_out: list[dict[str, Any]] = field(default_factory=list)
 
 
 _COLUMNS = ("keys", "offsets", "sizes", "labels", "widths", "digests")
@@ -114,10 +118,17 @@ def _recall(memo: Path) -> ShardIndex | None:
 
 @dataclass
 class _Sample:
-    """The relevant members of one sample: their place by extension, and a digest or the content."""
+    """The members of one sample.
+
+    Attributes:
+        places: Extension → the place of an image or a label.
+        content: Extension → a digest of an image, or a label.
+        others: The extensions of the other members.
+    """
 
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
     content: dict[str, Any] = field(default_factory=dict)
+    others: list[str] = field(default_factory=list)
 
 
 def read_shard(path: Path, kind: str) -> ShardIndex:
@@ -131,12 +142,13 @@ def read_shard(path: Path, kind: str) -> ShardIndex:
         DataError: If it is not a plain tar archive, is truncated, has invalid members, or a sample is incomplete.
     """
     samples: dict[str, _Sample] = {}
+    leaving = Leaving()
     try:
         with path.open("rb") as file:
             now = os.fstat(file.fileno())
             _check_beginning(path, file)
             for member in _members(path, file):
-                _take(path, file, member, kind, samples)
+                _take(path, file, member, kind, samples, leaving)
     except DataError:
         raise
     except OSError as error:
@@ -145,8 +157,25 @@ def read_shard(path: Path, kind: str) -> ShardIndex:
         raise DataError(f"the shard {path} is damaged or not a tar archive: {error}") from error
     index = ShardIndex(str(path), now.st_size, now.st_mtime_ns, now.st_ino, now.st_ctime_ns)
     for key, sample in samples.items():
-        _add(index, key, sample, kind)
+        _check_dots(path, key, sample, kind)
+        if sample.places:
+            _add(index, key, sample, kind)
+        else:
+            leaving.out(f"{key}.{sample.others[0]}".removesuffix("."), NO_SAMPLE)
+    index.left_out = [each.as_object() for each in leaving.found()]
     return index
+
+
+def _check_dots(path: Path, key: str, sample: _Sample, kind: str) -> None:
+    """Refuses names with dots in front of their extension, which would be samples if a key could have a dot."""
+    images = [each for each in sample.others if each.rpartition(".")[2] in IMAGE_EXTENSIONS]
+    labels = [each for each in sample.others if each.rpartition(".")[2] == LABEL_EXTENSION[kind]]
+    whole = any(each in sample.places for each in IMAGE_EXTENSIONS)
+    if images and (labels or not whole):
+        raise DataError(
+            f"the shard {path} has a member {key}.{images[0]}: a key ends at the first dot of the file's name, so this"
+            f" is the part {images[0]!r} of the sample {key!r}, not an image of its own; write the names without dots"
+        )
 
 
 def _check_beginning(path: Path, file: BinaryIO) -> None:
@@ -206,16 +235,23 @@ def _check_end(path: Path, file: BinaryIO, end: int) -> None:
         mark = file.read(1 << 20)
 
 
-def _take(path: Path, file: BinaryIO, member: tarfile.TarInfo, kind: str, samples: dict[str, _Sample]) -> None:
-    """Records an image or a label; ignores other members."""
-    folder, slash, base = member.name.removeprefix("./").rpartition("/")
-    stem, dot, extension = base.partition(".")
+def _take(
+    path: Path, file: BinaryIO, member: tarfile.TarInfo, kind: str, samples: dict[str, _Sample], leaving: Leaving
+) -> None:
+    """Records a member of a sample: the place of an image or a label, the extension of another one."""
+    name = member.name.removeprefix("./")
+    folder, slash, base = name.rpartition("/")
+    if any(is_hidden(part) for part in name.split("/")):
+        leaving.out(name, HIDDEN)
+        return
+    stem, _, extension = base.partition(".")
     extension = extension.lower()
     is_image = extension in IMAGE_EXTENSIONS
-    if not (stem and dot) or not (is_image or extension in LABEL_EXTENSION.values()):
-        return
     key = f"{folder}{slash}{stem}"
     sample = samples.setdefault(key, _Sample())
+    if not (is_image or extension in LABEL_EXTENSION.values()):
+        sample.others.append(extension)
+        return
     if extension in sample.places:
         raise DataError(f"the shard {path} has two members {key}.{extension}; each sample needs a different key")
     sample.places[extension] = (member.offset_data, member.size)
@@ -226,7 +262,7 @@ def _take(path: Path, file: BinaryIO, member: tarfile.TarInfo, kind: str, sample
     file.seek(member.offset_data)
     data = file.read(member.size)
     if is_image:
-        sample.content[extension] = digest_bytes(data)
+        sample.content[extension] = image_digest(data)
         return
     try:
         sample.content[extension] = read_label(kind, data)

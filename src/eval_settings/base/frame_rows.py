@@ -75,7 +75,7 @@ class FrameRows(RowSource):
 
         line = dict(self._frame.iloc[self._places[row.index]])
         if row.pictures and IMAGE in line:
-            cells = [base64.b64encode(each.data).decode() for each in row.pictures]
+            cells = [base64.b64encode(each.eight_bits().data).decode() for each in row.pictures]
             line[IMAGE] = cells[0] if len(cells) == 1 else cells
         return pd.Series(line, dtype=object)
 

@@ -70,6 +70,7 @@ def _part(part: Any, image_detail: str | None) -> dict[str, Any]:
 def _data_url(image: Any) -> str:
     """An encoded picture as its own bytes, an image of PIL as a PNG file."""
     if isinstance(image, Picture):
+        image = image.eight_bits()
         mime, data = image.mime, image.data
     else:
         file = io.BytesIO()

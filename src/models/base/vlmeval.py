@@ -179,7 +179,7 @@ def line_of(row: Row) -> Any:
     """
     import pandas as pd
 
-    pictures = [base64.b64encode(each.data).decode() for each in row.pictures]
+    pictures = [base64.b64encode(each.eight_bits().data).decode() for each in row.pictures]
     image = {"image": pictures[0] if len(pictures) == 1 else pictures} if pictures else {}
     index = int(row.index) if row.index.isdecimal() else row.index
     return pd.Series({"index": index, **row.columns, **image}, dtype=object)

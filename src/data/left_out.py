@@ -1,0 +1,109 @@
+"""What is left out while the samples of a data set are listed: counted by reason, named, and never passed over."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+SHOWN = 5  # names for each reason
+
+# What systems and programs put into folders besides what a user puts there: names that begin with a dot
+# (".DS_Store", "._photo.jpg", ".ipynb_checkpoints"), and these.
+_OF_SYSTEMS = frozenset({"__macosx", "@eadir", "thumbs.db", "desktop.ini", "$recycle.bin", "lost+found"})
+
+HIDDEN = "hidden or system files left out"
+OTHER_EXTENSION = "files with other extensions left out"
+OUTSIDE = "files outside of the class folders left out"
+NO_FILE = "devices, pipes and sockets left out"
+NO_SAMPLE = "records with neither an image nor a label left out"
+NO_PICTURE = "rows without a picture left out"
+NO_IMAGES = "classes without images"
+NOT_EVALUATED = "classes that the evaluated split lacks"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What is left out for one reason.
+
+    Attributes:
+        reason: Why.
+        count: How many.
+        names: The first few, printable.
+        expected: Whether it is of no account: ``--strict`` does not object.
+    """
+
+    reason: str
+    count: int
+    names: tuple[str, ...]
+    expected: bool = False
+
+    def __str__(self) -> str:
+        more = ", …" if self.count > len(self.names) else ""
+        return f"{self.reason}: {self.count:,} ({', '.join(self.names)}{more})"
+
+    def as_object(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"reason": self.reason, "count": self.count, "names": list(self.names), "expected": self.expected}
+
+    @classmethod
+    def from_object(cls, stored: dict[str, Any]) -> LeftOut:
+        """The result of `as_object` read again."""
+        return cls(stored["reason"], stored["count"], tuple(stored["names"]), stored["expected"])
+
+
+class Leaving:
+    """Collects what is left out while a data set is listed."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, bool], int] = {}
+        self._names: dict[tuple[str, bool], list[str]] = {}
+
+    def out(self, name: str, reason: str, expected: bool = False) -> None:
+        """Notes that something is left out."""
+        key = (reason, expected or reason == HIDDEN)
+        self._counts[key] = self._counts.get(key, 0) + 1
+        names = self._names.setdefault(key, [])
+        if len(names) < SHOWN or name < names[-1]:  # the first by name, whatever the order of the file system
+            names.append(name)
+            names.sort()
+            del names[SHOWN:]
+
+    def found(self) -> tuple[LeftOut, ...]:
+        """What was left out, sorted by reason."""
+        return tuple(
+            LeftOut(reason, count, tuple(map(printable, self._names[reason, expected])), expected)
+            for (reason, expected), count in sorted(self._counts.items())
+        )
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a file or folder of this name is none of the user's: hidden, or made by a system or program."""
+    return name.startswith(".") or name.lower() in _OF_SYSTEMS
+
+
+def printable(name: str) -> str:
+    """A name as it can be printed and stored: what is no text, or would steer a terminal, is escaped."""
+    text = name.encode("utf-8", "backslashreplace").decode()
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def composed(name: str) -> str:
+    """A name in Unicode's composed form (NFC): equal for names that look the same, as macOS and Linux write them."""
+    return unicodedata.normalize("NFC", name)
+
+
+def merged(found: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
+    """What several parts of a data set leave out, by reason."""
+    by_reason: dict[tuple[str, bool], list[LeftOut]] = {}
+    for each in found:
+        by_reason.setdefault((each.reason, each.expected), []).append(each)
+    return tuple(
+        LeftOut(reason, sum(each.count for each in parts), _first(parts), expected)
+        for (reason, expected), parts in sorted(by_reason.items())
+    )
+
+
+def _first(parts: Sequence[LeftOut]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for each in parts for name in each.names))[:SHOWN]
