@@ -41,7 +41,9 @@ def _as_object(name: str, opened: OpenedModel, dtype: str) -> dict[str, Any]:
         "preprocessing": _spec(model.transform),
         "normalization": _spec(model.normalization),
         "preprocessing_from": model.preprocessing_from or None,
+        "remarks": list(model.remarks),
         "num_classes": model.num_classes,
+        "class_order": model.class_order.words if model.class_order is not None else None,
         "dtype": dtype,
         "weights": opened.weights.id if opened.weights else None,
         "weights_files": [str(path) for path in source.paths] if isinstance(source, LocalFiles) else [],
@@ -80,6 +82,9 @@ def _line(model: dict[str, Any]) -> str:
         kind, _, digest = model["weights"].partition(":")
         files = " ".join(Path(file).name for file in model["weights_files"])
         parts.append(f"weights{files and ' '}{files} {kind}:{digest[:DIGEST]}")
+    parts += model["remarks"]
+    if model["class_order"]:
+        parts.append(model["class_order"])
     return f"{model['model']}: {'; '.join(filter(None, parts))}"
 
 

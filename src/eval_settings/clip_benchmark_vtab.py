@@ -285,7 +285,11 @@ class ClassFolders:
 
     def count(self) -> int:
         """The number of classes."""
-        return sum(entry.is_dir() for entry in self.get_root().iterdir())
+        return len(self.folders())
+
+    def folders(self) -> list[str]:
+        """The names of the classes' folders, in the order of the classes."""
+        return sorted(entry.name for entry in self.get_root().iterdir() if entry.is_dir())
 
 
 def _holds_folders(folder: Path) -> bool:

@@ -71,6 +71,12 @@ class StandardDataset:
             )
         return root / str(self.name)
 
+    def folders(self) -> list[str] | None:
+        """The names of the classes' folders in the order of the classes; None where a class is something else."""
+        if type(self).open is not StandardDataset.open:
+            return None
+        return sorted(entry.name for entry in Path(self.get_root()).iterdir() if entry.is_dir())
+
     def open(self) -> ImageSource:
         """The images of the folder."""
         from testbed.data.formats.image_folder import ImageFolder
