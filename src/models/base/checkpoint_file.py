@@ -7,11 +7,12 @@ our own in the place of numpy's; any other object is refused, by its name.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import pickle
 import re
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType
@@ -76,15 +77,28 @@ def open_checkpoint(path: Path, content: bool = True) -> Any:
     try:
         return _safetensors(path, content) if _is_safetensors(path) else _torch(path, content)
     except Exception as error:
-        raise WeightsError(f"the checkpoint {path} cannot be read as weights: {_reason(path, error)}") from error
+        raise why_not_read(path, error) from error
+
+
+@contextlib.contextmanager
+def plain_values() -> Iterator[None]:
+    """Lets ``torch.load(…, weights_only=True)`` read what training scripts save: their arguments and scores."""
+    import torch
+
+    with torch.serialization.safe_globals([argparse.Namespace, *_numpy()]):
+        yield
+
+
+def why_not_read(path: Path, error: Exception) -> WeightsError:
+    """The error for a file that cannot be opened: says what was found in it."""
+    return WeightsError(f"the checkpoint {path} cannot be read as weights: {_reason(path, error)}")
 
 
 def _torch(path: Path, content: bool) -> Any:
     import torch
 
     place = "cpu" if content else "meta"
-    # training scripts save their arguments and scores, which are plain values
-    with torch.serialization.safe_globals([argparse.Namespace, *_numpy()]):
+    with plain_values():
         try:
             return torch.load(path, map_location=place, weights_only=True, mmap=not content)
         except RuntimeError:

@@ -61,6 +61,10 @@ class ClassOrder:
         }
         return f"classes in {rules[self.rule]} ({f'from {self.where}' if self.where else 'assumed'})"
 
+    def is_known(self, of_folders: bool) -> bool:
+        """Whether the order is more than an assumption; a rule for folders says nothing of classes that are none."""
+        return bool(self.where) and (of_folders or self.rule in (SETTING, LISTED) or self.where.startswith(OPTION))
+
     def columns(
         self, model: str, setting: str, folders: Sequence[str] | None, class_names: Sequence[str] | None, whole: bool
     ) -> list[int] | None:
@@ -120,9 +124,14 @@ def class_columns(model: ModelDefinition, setting: EvalSetting, class_names: Seq
     order = model.class_order
     if order is None:
         return None
-    folders = getattr(setting.dataset, "folders", None)
     whole = setting.class_sublist is None and setting.class_groups is None
-    return order.columns(model.name, setting.name, folders() if callable(folders) else None, class_names, whole)
+    return order.columns(model.name, setting.name, folders_of(setting), class_names, whole)
+
+
+def folders_of(setting: EvalSetting) -> list[str] | None:
+    """The names of the folders that hold a setting's classes, in its order; None where none do."""
+    folders = getattr(setting.dataset, "folders", None)
+    return folders() if callable(folders) else None
 
 
 def asked(option: str) -> ClassOrder:
