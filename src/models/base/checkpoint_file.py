@@ -157,7 +157,7 @@ def _what_is(head: bytes) -> str:
         text = head.decode("utf-8")
     except UnicodeDecodeError:
         text = ""
-    if text.isprintable() or (text and all(each.isprintable() or each.isspace() for each in text)):
+    if text and all(each.isprintable() or each.isspace() for each in text):
         return f"it is a text that begins with {text.split(chr(10))[0][:40]!r}"
     if head[:1] == b"\x80":
         return "it is a pickle that torch.load does not understand, or is damaged"

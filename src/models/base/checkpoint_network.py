@@ -106,7 +106,7 @@ def plan(architecture: str, state: Mapping[str, Any], settings: Mapping[str, Any
     lacking = [name for name in heads if name not in named.state]
     if lacking and not [each for each in found if not each.startswith("unexpected")]:
         raise WeightsError(
-            f"{what} has no head: {' and '.join(lacking[:2])} of {architecture} is missing, so there are no classes"
+            f"{what} does not fit the architecture: it has no head, {', '.join(f'missing {name}' for name in lacking)}"
         )
     odd = [name for name in heads if name in named.state and not _is_head_like(named.state[name], own[name])]
     if lacking or odd:
