@@ -167,7 +167,7 @@ class CheckpointFamily:
         saved = saved_preprocessing(path, str(base.arch).removeprefix(PREFIX))
         asked = active().preprocessing
         given = asked.or_else(saved.preprocessing) if saved else asked
-        settings = {} if trained_from_scratch(path) else None
+        settings: dict[str, Any] | None = {} if trained_from_scratch(path) else None
         model = checkpoint_model(
             name, arch, path, _transform(base, given), _normalization(base, given), settings=settings
         )

@@ -149,4 +149,4 @@ def _heads(own: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
 
 
 def _is_head_like(given: Any, own: Any) -> bool:
-    return getattr(given, "ndim", 0) == own.ndim and given.ndim > 0 and given.shape[1:] == own.shape[1:]
+    return bool(getattr(given, "ndim", 0) == own.ndim and given.ndim > 0 and given.shape[1:] == own.shape[1:])

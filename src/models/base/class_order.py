@@ -95,9 +95,8 @@ class ClassOrder:
                 return None
         else:
             # A rule for folders that a file implies says nothing of class names that are none.
-            labels = (
-                _plain(folders) if folders else (candidates or [None])[0] if self.where.startswith(OPTION) else None
-            )
+            asked = candidates[0] if candidates and self.where.startswith(OPTION) else None
+            labels = _plain(folders) if folders else asked
             if labels is None or len(set(labels)) < len(labels):
                 return None
             listed = sorted(labels, key=lambda name: (RULES[self.rule](name), name))

@@ -95,15 +95,13 @@ def end_texts(tokenizer: Any, folder: Path, name: str) -> None:
         WeightsError: If the end token cannot be added.
     """
     end, token = getattr(tokenizer, "eos_token_id", None), getattr(tokenizer, "eos_token", None)
-    if not callable(tokenizer) or end is None or _ends(tokenizer, end) or not _should_end(folder, token):
+    if not callable(tokenizer) or end is None or _ends(tokenizer, end) or not _should_end(tokenizer, folder, token):
         return
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
-        from tokenizers import Tokenizer
-
         content = json.loads(backend.to_str())
         content["post_processor"] = _ended(content["post_processor"], str(token), int(end))
-        backend.post_processor = Tokenizer.from_str(json.dumps(content)).post_processor
+        backend.post_processor = type(backend).from_str(json.dumps(content)).post_processor
     if not _ends(tokenizer, end):
         raise WeightsError(
             f"{name}: its tokenizer should end each text with {token!r}, as {folder / CONFIG} says, but this version of"
@@ -146,13 +144,11 @@ def _ends(tokenizer: Any, end: int) -> bool:
     return list(tokenizer("a")["input_ids"])[-1:] == [end]
 
 
-def _should_end(folder: Path, token: Any) -> bool:
+def _should_end(tokenizer: Any, folder: Path, token: Any) -> bool:
     """Whether the files of a tokenizer say that each text ends with a token."""
     from testbed.models.base.hub_folder import adds_end
 
-    file = folder / "tokenizer.json"
-    if adds_end(folder) or not file.is_file():
+    file, backend = folder / "tokenizer.json", getattr(tokenizer, "backend_tokenizer", None)
+    if adds_end(folder) or backend is None or not file.is_file():
         return adds_end(folder)
-    from tokenizers import Tokenizer
-
-    return bool(Tokenizer.from_file(str(file)).encode("a").tokens[-1:] == [str(token)])
+    return bool(type(backend).from_file(str(file)).encode("a").tokens[-1:] == [str(token)])
