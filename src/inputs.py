@@ -91,6 +91,8 @@ class Inputs:
         max_megapixels: The largest image that is decoded, in millions of pixels. Decoding one takes up to 12 bytes for
             each pixel.
         preprocessing: Of checkpoints that the command line names, such as ``resnet18,finetuned.pth``.
+        class_order: Of their outputs: ``setting``, ``sorted``, ``natural``, or the path of a file of class names; None
+            for what the checkpoint says.
     """
 
     data_root: str | None = None
@@ -105,6 +107,7 @@ class Inputs:
     trusted_code: str = ""
     max_megapixels: int = MAX_MEGAPIXELS
     preprocessing: Preprocessing = Preprocessing()
+    class_order: str | None = None
 
     @classmethod
     def from_environment(cls) -> Inputs:

@@ -19,7 +19,7 @@ from testbed.cli.download_option import download_missing, download_option
 from testbed.cli.dry_run import dry_run as show_plan
 from testbed.cli.log_file import log_file
 from testbed.cli.machine_options import machine_choices, machine_options
-from testbed.cli.preprocessing_options import preprocessing, preprocessing_options, require_checkpoints
+from testbed.cli.preprocessing_options import class_order, preprocessing, preprocessing_options, require_checkpoints
 from testbed.cli.run_files import write_heads, write_logdir
 from testbed.cli.run_report import FINISHED, not_finite, print_report, unexpected
 from testbed.cli.scorer_options import as_scored, scorer_options
@@ -199,7 +199,7 @@ def command(
         max_megapixels=given["max_megapixels"],
         **given_files(given),
     )
-    inputs = replace(inputs, preprocessing=preprocessing(given))
+    inputs = replace(inputs, preprocessing=preprocessing(given), class_order=class_order(given))
     set_up_logging(verbose, lambda line: click.echo(line, err=True))
     require_amount(given["verify"])
     if given["thumbnails"] and not db:
@@ -223,7 +223,7 @@ def command(
     if bench is not None and not eval_settings:
         eval_settings = bench.settings(registry, given["scorers"])
     chosen_models = as_captioners(select(registry.models, registry.model_collections, models), given["task"])
-    require_checkpoints(inputs.preprocessing, chosen_models)
+    require_checkpoints(inputs, chosen_models)
     chosen_settings = as_tasks(select(registry.eval_settings, registry.eval_setting_collections, eval_settings), given)
     chosen_settings = as_scored(registry, chosen_settings, given["scorers"], given["scoring"])
     for line in (*replaced(registry.models, chosen_models), *replaced(registry.eval_settings, chosen_settings)):

@@ -1,4 +1,4 @@
-"""``eval.py --image-size --mean --std --interpolation``: how images are prepared for a checkpoint."""
+"""``eval.py --image-size --mean --std --interpolation --class-order``: how a checkpoint was trained."""
 
 from __future__ import annotations
 
@@ -8,17 +8,26 @@ from typing import Any, TypeVar
 import click
 
 from testbed.console.options import ManyWords
-from testbed.inputs import Preprocessing
+from testbed.inputs import Inputs, Preprocessing
+from testbed.models.base.class_order import NATURAL, SETTING, SORTED
+from testbed.paths import expanded
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 FOR = "For checkpoints of torchvision's and timm's architectures, such as resnet18,finetuned.pth:"
+ORDERS = (NATURAL, SORTED, SETTING)
 INTERPOLATIONS = ("bilinear", "bicubic", "nearest", "lanczos")
 
 
 def preprocessing_options(function: F) -> F:
-    """--image-size, --mean, --std, --interpolation."""
+    """--image-size, --mean, --std, --interpolation, --class-order."""
     for decorate in (
+        click.option(
+            "--class-order",
+            metavar="ORDER",
+            help=f"{FOR} the order of its classes: natural (timm's), sorted (torchvision's ImageFolder), setting, or a"
+            " file with a class name per line.  [default: what the file says, else setting]",
+        ),
         click.option("--interpolation", type=click.Choice(INTERPOLATIONS), help=f"{FOR} how images are resized."),
         click.option("--std", cls=ManyWords, type=float, metavar="R G B", help=f"{FOR} the standard deviation."),
         click.option("--mean", cls=ManyWords, type=float, metavar="R G B", help=f"{FOR} the mean, in [0, 1]."),
@@ -56,21 +65,39 @@ def preprocessing(given: dict[str, Any]) -> Preprocessing:
     )
 
 
-def require_checkpoints(asked: Preprocessing, models: Sequence[str]) -> None:
+def class_order(given: dict[str, Any]) -> str | None:
+    """What ``--class-order`` says; a file as its absolute path.
+
+    Raises:
+        click.UsageError: If there is no such order and no such file.
+    """
+    asked: str | None = given["class_order"]
+    if asked is None or asked in ORDERS:
+        return asked
+    path = expanded(asked).absolute()
+    if not path.is_file():
+        raise click.UsageError(
+            f"--class-order is {', '.join(ORDERS[:-1])} or {ORDERS[-1]}, or a file with a class name per line; there is"
+            f" no file {path}"
+        )
+    return str(path)
+
+
+def require_checkpoints(inputs: Inputs, models: Sequence[str]) -> None:
     """Refuses the options where a model is none that they change.
 
     Raises:
         click.UsageError: As said.
     """
-    if asked == Preprocessing():
+    if inputs.preprocessing == Preprocessing() and inputs.class_order is None:
         return
     from testbed.registry import registry
 
     for name in models:
         if registry.models.source(name) != "family checkpoint":
             raise click.UsageError(
-                f"--image-size, --mean, --std and --interpolation change checkpoints of torchvision's and timm's"
-                f" architectures, such as resnet18,finetuned.pth; {name} is none"
+                f"--image-size, --mean, --std, --interpolation and --class-order are for checkpoints of torchvision's"
+                f" and timm's architectures, such as resnet18,finetuned.pth; {name} is none"
             )
 
 

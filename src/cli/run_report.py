@@ -12,7 +12,7 @@ import click
 from testbed.cli.checks import print_checks
 from testbed.cli.times import print_times
 from testbed.console.called import as_called
-from testbed.console.model_lines import print_chance, print_models
+from testbed.console.model_lines import print_chance, print_class_orders, print_models
 from testbed.console.output import count, grid, metric_value, percent
 from testbed.entities import FRACTION, NOT_FINITE, OVERALL
 from testbed.metric_specs import MetricSpec, main_metric, spec_of
@@ -50,6 +50,7 @@ def print_report(
     """
     _print_table(report, results, models, settings)
     print_models(report)
+    print_class_orders(report)
     print_chance(report, results)
     _print_left_out(report.left_out)
     _print_unreadable(report, unreadable)

@@ -11,6 +11,7 @@ import click
 
 from testbed.console.output import count, percent
 from testbed.entities import OVERALL
+from testbed.models.base.class_order import NATURAL, OPTION, folders_of, natural_key
 from testbed.models.base.transform import LazyTransform, StandardNormalization
 from testbed.models.base.weights import LocalFiles
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from testbed.runner.report import Report
 
 SHOWN = 12
+FIRST = 5  # class names that a line shows
 DIGEST = 12  # characters of a digest that a line shows
 DEVIATIONS = 2  # above chance, in standard errors, up to which a result looks like chance
 FEWEST = 20  # samples from which that is worth telling
@@ -41,7 +43,9 @@ def _as_object(name: str, opened: OpenedModel, dtype: str) -> dict[str, Any]:
         "preprocessing": _spec(model.transform),
         "normalization": _spec(model.normalization),
         "preprocessing_from": model.preprocessing_from or None,
+        "remarks": list(model.remarks),
         "num_classes": model.num_classes,
+        "class_order": model.class_order.words if model.class_order is not None else None,
         "dtype": dtype,
         "weights": opened.weights.id if opened.weights else None,
         "weights_files": [str(path) for path in source.paths] if isinstance(source, LocalFiles) else [],
@@ -80,6 +84,9 @@ def _line(model: dict[str, Any]) -> str:
         kind, _, digest = model["weights"].partition(":")
         files = " ".join(Path(file).name for file in model["weights_files"])
         parts.append(f"weights{files and ' '}{files} {kind}:{digest[:DIGEST]}")
+    parts += model["remarks"]
+    if model["class_order"]:
+        parts.append(model["class_order"])
     return f"{model['model']}: {'; '.join(filter(None, parts))}"
 
 
@@ -102,6 +109,31 @@ def _value(value: Any) -> str:
     if isinstance(value, list | tuple):
         return " ".join(_value(each) for each in value)
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# The order of classes ---------------------------------------------------------------------------------------------
+
+
+def print_class_orders(report: Report) -> None:
+    """Prints for which cells nobody said the order of the classes, though programs differ in it."""
+    for cell in report.plan.cells:
+        order = cell.opened_model.definition.class_order if cell.opened_model is not None else None
+        if order is None or cell.opened_setting is None:
+            continue
+        folders = folders_of(cell.opened_setting.setting)
+        names = folders or list(cell.opened_setting.dataset.class_names or ())
+        other = sorted(names, key=natural_key)
+        if other == names or order.is_known(bool(folders)) or not (folders or order.where):
+            continue
+        click.echo(
+            f"Class order? Nothing says in which order {cell.model} has the classes of {cell.setting}; the setting's"
+            f" was taken: {_first(names)}. timm trains in the order {_first(other)}: if it was trained so, run again"
+            f" with {OPTION} {NATURAL}"
+        )
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(names[:FIRST]) + (" …" if len(names) > FIRST else "")
 
 
 # Chance -----------------------------------------------------------------------------------------------------------

@@ -260,7 +260,7 @@ class ClassFolders:
         """Where the folder is."""
         return {"root": str(self.get_root().absolute())}
 
-    def classes(self) -> list[str]:
+    def folders(self) -> list[str]:
         """The names of the folders of all splits together, sorted: so every split numbers the classes alike."""
         from testbed.data.class_lists import union
         from testbed.data.formats.image_folder import class_folders
@@ -276,9 +276,9 @@ class ClassFolders:
         """
         from testbed.data.formats.image_folder import ImageFolder
 
-        classes = self.classes()
+        classes = self.folders()
         source = ImageFolder(self.get_root(), f"{FOLDER_PREFIX}{self.name}", classes)
-        file = place(self.name) / CLASS_NAMES_FILE
+        file = place(self.name) / prompts.CLASS_NAMES_FILE
         if file.is_file():
             names = prompts.read_lines(file)
             if len(names) != len(classes):
@@ -289,6 +289,10 @@ class ClassFolders:
                 )
             source.class_names = names
         return source
+
+    def count(self) -> int:
+        """The number of classes."""
+        return len(self.folders())
 
     def _place(self) -> Path:
         if ".." in Path(self.name).parts or Path(self.name).is_absolute():

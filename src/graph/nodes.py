@@ -79,13 +79,20 @@ class Op(ABC):
         """Whether the values are restricted to the setting's ``class_sublist`` already."""
         return False
 
-    def steps(self, loaded: Any, setting: EvalSetting, ones: Mapping[str, torch.Tensor]) -> Steps:
+    def steps(
+        self,
+        loaded: Any,
+        setting: EvalSetting,
+        ones: Mapping[str, torch.Tensor],
+        class_names: Sequence[str] | None = None,
+    ) -> Steps:
         """How a loaded model computes them; for ops on images or stored embeddings.
 
         Args:
             loaded: The model.
             setting: The setting.
             ones: The values of `Rows.ones`, by role.
+            class_names: The class names of the data set.
         """
         raise NotImplementedError(f"{type(self).__name__} has no steps on images")
 

@@ -8,23 +8,25 @@ architecture's published weights. In a definition file `checkpoint_model` takes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from testbed.errors import DefinitionError, WeightsError
 from testbed.inputs import Preprocessing, active
+from testbed.models.base.checkpoint_file import AVERAGED, FoundState
+from testbed.models.base.checkpoint_network import PREFIX, Plan, load_checkpoint, plan, published_settings
+from testbed.models.base.class_order import LISTED, ClassOrder, asked, listed
 from testbed.models.base.definition import ModelDefinition
-from testbed.models.base.saved import saved_preprocessing, shapes
+from testbed.models.base.saved import saved_class_order, saved_preprocessing, shapes, trained_from_scratch
 from testbed.models.base.transform import Transform
-from testbed.models.base.weights import fit_state_dict, load_state_dict
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.paths import expanded
 from testbed.registry import registry
 
 SUFFIXES = (".pth", ".pt", ".safetensors", ".bin", ".ckpt")
-PREFIX = "timm/"
-PUBLISHED_CLASSES = 1000  # of torchvision's classifiers
 
 
 def checkpoint_model(
@@ -34,6 +36,9 @@ def checkpoint_model(
     transform: Transform | None = None,
     normalization: StandardNormalization | None = None,
     eval_batch_size: int | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    class_order: ClassOrder | Sequence[str] | str | None = None,
     **options: Any,
 ) -> Model:
     """A classifier of a known architecture with the weights in a file.
@@ -45,6 +50,10 @@ def checkpoint_model(
         transform: Default: that of the architecture's published weights.
         normalization: Default: that of the architecture's published weights.
         eval_batch_size: Default: the family's.
+        settings: What the library's builder is given besides the number of classes, such as ``{"transform_input":
+            False}``. Default: what torchvision gives it for the published weights.
+        class_order: The classes of the outputs: a list of names, ``"natural"``, ``"sorted"`` or ``"setting"``. Default:
+            the setting's order.
         **options: Further arguments of `Model`, such as ``model_type``.
     """
     base = registry.get_model(arch)
@@ -53,83 +62,73 @@ def checkpoint_model(
         raise DefinitionError(f"{name}: {arch!r} is not an architecture of torchvision or timm")
     architecture = f"timm/{base.arch}" if library == "timm" else str(base.arch)
     file = expanded(path).absolute()
-    return Model(
+    given = dict(builder_settings(base) if settings is None else settings)
+    model = Model(
         name=name,
         transform=transform or base.transform,
         normalization=normalization or base.normalization,
-        classifier_loader=lambda: load_checkpoint(architecture, file),
+        classifier_loader=lambda: load_checkpoint(architecture, file, given),
         eval_batch_size=eval_batch_size or base.eval_batch_size,
         arch=architecture,
-        architecture={"checkpoint": architecture},
+        architecture={"checkpoint": architecture, **({"settings": given} if given else {})},
         weights=file,
         **options,
     )
+    if class_order is not None:
+        model.class_order = _class_order(class_order)
+    return model
 
 
-def load_checkpoint(architecture: str, path: Path) -> Any:
-    """The network of an architecture with the weights in a file.
-
-    Raises:
-        WeightsError: If they do not fit.
-    """
-    state = load_state_dict(path)
-    network = build(architecture)
-    classes = head_size(network, state)
-    if classes is not None:
-        network = build(architecture, classes)
-    fit_state_dict(network, state, f"the checkpoint {path}")
-    return network
+def _class_order(given: ClassOrder | Sequence[str] | str) -> ClassOrder:
+    if isinstance(given, ClassOrder):
+        return given
+    return asked(given) if isinstance(given, str) else listed(list(given), "class_order", None)
 
 
-def build(architecture: str, classes: int | None = None) -> Any:
-    """An untrained network; with ``classes``, its head has as many outputs."""
-    arguments: dict[str, Any] = {} if classes is None else {"num_classes": classes}
-    if architecture.startswith(PREFIX):
-        import timm
+def builder_settings(base: Model) -> dict[str, Any]:
+    """What torchvision's builder gives the network of a definition of its family; nothing for timm's."""
+    from testbed.models.torchvision_models import weights_of
 
-        return timm.create_model(architecture.removeprefix(PREFIX), pretrained=False, **arguments)
-    from torchvision import models
-
-    return models.get_model(architecture, weights=None, **arguments)
+    if (base.architecture or {}).get("library") != "torchvision":
+        return {}
+    return published_settings(str(base.arch), weights_of(base.name))
 
 
-def head_size(network: Any, state: dict[str, Any]) -> int | None:
-    """The number of classes of a checkpoint whose head alone differs from the network's; None when nothing differs.
-
-    Raises:
-        WeightsError: If more than a head differs.
-    """
-    own = network.state_dict()
-    classes = getattr(network, "num_classes", PUBLISHED_CLASSES)
-    sizes: dict[str, int] = {}
-    for name in own:
-        if name not in state or state[name].shape == own[name].shape:
-            continue
-        if own[name].ndim == 0 or own[name].shape[0] != classes or state[name].shape[1:] != own[name].shape[1:]:
-            raise WeightsError(
-                f"the checkpoint does not fit the architecture: {name} is {tuple(state[name].shape)},"
-                f" not {tuple(own[name].shape)}"
-            )
-        sizes[name] = int(state[name].shape[0])
-    if len(set(sizes.values())) > 1:
-        found = ", ".join(f"{name} of {size}" for name, size in sizes.items())
-        raise WeightsError(f"the checkpoint does not fit the architecture: it has heads for different classes: {found}")
-    return next(iter(sizes.values()), None)
-
-
-def saved_classes(architecture: str, path: Path) -> int | None:
-    """The number of classes of a checkpoint; None if it is missing or does not fit, which loading it will say."""
-    state = shapes(path)
-    if not state:
-        return None
-    import torch
-
-    with torch.device("meta"):
-        network = build(architecture)
+@lru_cache(maxsize=64)
+def _planned(
+    architecture: str, path: Path, modified: int, size: int, settings: tuple[tuple[str, Any], ...]
+) -> tuple[Plan | None, FoundState | None]:
+    """How the network of a file is built, and what the file has; None if it does not fit, which loading it will say."""
+    found = shapes(path)
     try:
-        return head_size(network, state) or getattr(network, "num_classes", PUBLISHED_CLASSES)
+        return plan(architecture, found.state, dict(settings), str(path)) if found else None, found
     except WeightsError:
-        return None
+        return None, found
+
+
+def planned(model: Model, path: Path) -> tuple[Plan | None, FoundState | None]:
+    """How the network of a checkpoint is built, and what its file has; None for either if that cannot be told."""
+    architecture = dict(model.architecture or {})
+    try:
+        stamp = os.stat(path)
+    except OSError:
+        return None, None
+    settings = tuple(sorted(architecture.get("settings", {}).items()))
+    return _planned(str(architecture["checkpoint"]), path, stamp.st_mtime_ns, stamp.st_size, settings)
+
+
+def remarks(made: Plan | None, found: FoundState | None, settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a run says of the network of a checkpoint, and of what its file has besides."""
+    said = [f"{name} {value}" for name, value in settings.items()]
+    if found is not None and found.entry in AVERAGED:
+        instead = f", not {' or '.join(found.others)}" if found.others else ""
+        said.append(f"averaged weights (EMA) from {found.entry}{instead}")
+    elif found is not None and found.others:
+        said.append(f"weights from {found.entry}, not {' or '.join(found.others)}")
+    if made is not None and made.beside:
+        more = f" and {len(made.beside) - 1} more" if len(made.beside) > 1 else ""
+        said.append(f"not used: {made.beside[0]}{more}")
+    return tuple(said)
 
 
 class CheckpointFamily:
@@ -168,7 +167,10 @@ class CheckpointFamily:
         saved = saved_preprocessing(path, str(base.arch).removeprefix(PREFIX))
         asked = active().preprocessing
         given = asked.or_else(saved.preprocessing) if saved else asked
-        model = checkpoint_model(name, arch, path, _transform(base, given), _normalization(base, given))
+        settings: dict[str, Any] | None = {} if trained_from_scratch(path) else None
+        model = checkpoint_model(
+            name, arch, path, _transform(base, given), _normalization(base, given), settings=settings
+        )
         origins = [f"the published weights of {arch}"]
         if saved is not None:
             origins.insert(0, saved.where)
@@ -176,7 +178,10 @@ class CheckpointFamily:
             origins.insert(0, " and ".join(asked.options))
         model.preprocessing_from = ", the rest from ".join(origins)
         model.size_is_assumed = given.crop is None
-        model.num_classes = saved_classes(str(model.arch), path)
+        made, found = planned(model, path)
+        model.num_classes = made.classes if made is not None else None
+        model.remarks = remarks(made, found, (model.architecture or {}).get("settings", {}))
+        model.class_order = _order(path, str(base.arch).removeprefix(PREFIX), model.num_classes)
         return model
 
     def explain(self, name: str) -> str | None:
@@ -188,6 +193,15 @@ class CheckpointFamily:
             f" timm/vit_base_patch16_224,{name} (timm) or ViT-B-32,{name} (open_clip), with the architecture that was"
             " trained"
         )
+
+
+def _order(path: Path, architecture: str, classes: int | None) -> ClassOrder:
+    """The classes of the outputs: as asked for, else as saved with the weights, else in the setting's order."""
+    option = active().class_order
+    if option is not None:
+        order = asked(option)
+        return order if order.rule != LISTED else listed(order.names, order.where, classes)
+    return saved_class_order(path, architecture, classes) or ClassOrder()
 
 
 def _transform(base: ModelDefinition, given: Preprocessing) -> Transform | None:

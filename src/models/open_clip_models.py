@@ -3,6 +3,9 @@
 ``ViT-B-32,laion400m_e32`` is an architecture and a published tag, ``ViT-B-32,/path/to.pt`` an architecture and
 your own checkpoint, ``hf-hub:owner/name`` and ``local-dir:/path`` are open_clip's own schemes; ``ViT-B-32,`` names
 no weights and runs with ``--random-weights``.
+
+A published tag gets the activation that its weights were trained with. Your own checkpoint gets the one that open_clip
+builds for the name: GELU for ``ViT-B-32``, QuickGELU for ``ViT-B-32-quickgelu``, and likewise for every architecture.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import contextlib
 import json
 import logging
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ from typing import Any
 from testbed.errors import WeightsError
 from testbed.models.base.flores import flores_code, nllb_tokenizer
 from testbed.models.base.hub import hash_in_name, hub_file, url_file
+from testbed.models.base.open_clip_checkpoint import QUICK, activation, configured, in_file, load_into
 from testbed.models.base.transform import LazyTransform, Transform
 from testbed.models.base.weights import LocalFiles, WeightsSource
 from testbed.models.model_base import DualEncoder, StandardNormalization
@@ -143,10 +147,14 @@ class NoWeights:
 def tags_of(architecture: str) -> list[str] | None:
     """The published tags of an architecture; None for an unknown one. One that a plug-in has added is known too."""
     known = library_names("open_clip_torch").get(architecture)
+    return [] if known is None and is_known(_base(architecture)) else known
+
+
+def is_known(architecture: str) -> bool:
+    """Whether open_clip has an architecture of this name, or a plug-in has added it."""
     library = sys.modules.get("open_clip")
-    if known is None and library is not None and architecture in library.list_models():
-        return []
-    return known
+    added = library is not None and architecture in library.list_models()
+    return added or architecture in library_names("open_clip_torch")
 
 
 def hash_in_url(url: str) -> str | None:
@@ -158,6 +166,7 @@ class OpenClipFamily:
     """Every architecture of the installed open_clip, with any of its tags or your own checkpoint."""
 
     name = "open_clip"
+    reads_files = True  # so that a definition is built anew each time
 
     def names(self) -> Iterable[str]:
         """One name for each published pair."""
@@ -174,7 +183,7 @@ class OpenClipFamily:
         tags = tags_of(architecture) if comma else None
         if tags is None:
             return None
-        if not tag or tag in tags:
+        if (not tag and is_known(architecture)) or tag in tags:
             return f"{architecture},{tag}"
         if not ("/" in tag or Path(tag).suffix):
             return None
@@ -187,7 +196,11 @@ class OpenClipFamily:
         """The definition, with the preprocessing that its weights were trained with."""
         source = name.removeprefix(PREFIX)
         config, pretrained = _configuration(source)
-        quick_gelu = bool(pretrained.get("quick_gelu"))
+        weights = _weights(source)
+        own = isinstance(weights, LocalFiles)
+        trained, said = in_file(config, weights) if isinstance(weights, LocalFiles | FolderWeights) else ({}, [])
+        config = configured(config, trained)
+        quick_gelu = bool((config if own else pretrained).get("quick_gelu")) or _forced(source)
         given = {key: pretrained[key] for key in DEFAULT_PREPROCESSING if pretrained.get(key) is not None}
         preprocessing = {**DEFAULT_PREPROCESSING, **given}
         multilingual = _speaks_nllb(config)
@@ -200,18 +213,31 @@ class OpenClipFamily:
                 preprocessing["resize_mode"],
             ),
             normalization=StandardNormalization(preprocessing["mean"], preprocessing["std"]),
-            encoder_loader=lambda: _load(source, quick_gelu),
+            encoder_loader=lambda: _load(source, quick_gelu, trained),
             random_loader=lambda: _untrained(source, quick_gelu),
             eval_batch_size=EVAL_BATCH_SIZE,
             arch=source.partition(",")[0],
             architecture={"library": "open_clip", "config": config, "quick_gelu": quick_gelu, "texts": TEXT_REVISION},
-            weights=_weights(source),
+            weights=weights,
             tokenizer_for=nllb_tokenizer if multilingual else None,
             language_code=flores_code if multilingual else None,
         )
-        if isinstance(_weights(source), LocalFiles):
+        if own:
             model.preprocessing_from = f"what the published weights of {model.arch} agree on, else OpenAI's CLIP"
+        model.remarks = (activation(model.arch or "", quick_gelu or bool(config.get("quick_gelu")), own), *said)
         return model
+
+
+def _forced(source: str) -> bool:
+    """Whether a name asks for QuickGELU in an architecture that open_clip has without it only."""
+    architecture = source.partition(",")[0]
+    return architecture.endswith(QUICK) and _base(architecture) != architecture
+
+
+def _base(architecture: str) -> str:
+    """The name by which open_clip has an architecture: without ``-quickgelu`` where it has none of that name."""
+    bare = architecture.removesuffix(QUICK)
+    return bare if not is_known(architecture) and is_known(bare) else architecture
 
 
 def _speaks_nllb(config: dict[str, Any]) -> bool:
@@ -232,6 +258,7 @@ def _configuration(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
         )
         return _read_configuration(name, Path(path or ""))
     architecture, _, tag = name.partition(",")
+    architecture = _base(architecture)
     config = open_clip.get_model_config(architecture)
     pretrained = open_clip.get_pretrained_cfg(architecture, tag) if tag else {}
     return config, pretrained or _agreed(architecture)
@@ -252,14 +279,14 @@ def _read_configuration(name: str, path: Path) -> tuple[dict[str, Any], dict[str
 def _agreed(architecture: str) -> dict[str, Any]:
     """What all published weights of an architecture agree on: the best guess for your own checkpoint.
 
-    A SigLIP checkpoint is not normalized as OpenAI's CLIP is, and one trained with QuickGELU loses points without it.
+    A SigLIP checkpoint is not normalized as OpenAI's CLIP is. The activation is not guessed: see `activation`.
     """
     import open_clip
 
     tags = open_clip.list_pretrained_tags_by_model(architecture)
     configs = [open_clip.get_pretrained_cfg(architecture, tag) for tag in tags]
     agreed = {}
-    for key in (*DEFAULT_PREPROCESSING, "quick_gelu"):
+    for key in DEFAULT_PREPROCESSING:
         values = [config.get(key) for config in configs]
         if values and values[0] is not None and all(value == values[0] for value in values):
             agreed[key] = values[0]
@@ -277,16 +304,17 @@ def _weights(name: str) -> WeightsSource:
     return LocalFiles((Path(tag),)) if Path(tag).is_absolute() else TagWeights(name)
 
 
-def _load(name: str, quick_gelu: bool) -> tuple[Any, Any]:
+def _load(name: str, quick_gelu: bool, trained: Mapping[str, Any]) -> tuple[Any, Any]:
     """The network with the very weights that tell its identity, and its tokenizer."""
     import open_clip
 
     from testbed.models.networks.open_clip_texts import shorten
 
-    files = _weights(name).files(fetch=True) or ()
-    network = _build(name, quick_gelu)
-    open_clip.load_checkpoint(network, str(files[0]), strict=True, weights_only=True)
-    return shorten(network), open_clip.get_tokenizer(_source(name))
+    path = (_weights(name).files(fetch=True) or ())[0]
+    network = _build(name, quick_gelu, trained)
+    load_into(network, path, name)
+    length = {"context_length": trained["context_length"]} if "context_length" in trained else {}
+    return shorten(network), open_clip.get_tokenizer(_source(name), **length)
 
 
 def _untrained(name: str, quick_gelu: bool) -> tuple[Any, Any]:
@@ -304,11 +332,14 @@ def _untrained(name: str, quick_gelu: bool) -> tuple[Any, Any]:
 
 def _source(name: str) -> str:
     """What open_clip knows the architecture by."""
-    return name if name.startswith((HUB, FOLDER)) else name.partition(",")[0]
+    return name if name.startswith((HUB, FOLDER)) else _base(name.partition(",")[0])
 
 
-def _build(name: str, quick_gelu: bool) -> Any:
+def _build(name: str, quick_gelu: bool, trained: Mapping[str, Any] | None = None) -> Any:
     import open_clip
+
+    forced = {f"force_{key}": value for key, value in (trained or {}).items() if not key.startswith("init_")}
+    given = {key: value for key, value in (trained or {}).items() if key.startswith("init_")}
 
     with _without_its_warning():
         return open_clip.create_model(
@@ -317,6 +348,8 @@ def _build(name: str, quick_gelu: bool) -> Any:
             pretrained_image=False,
             pretrained_text=False,
             force_quick_gelu=quick_gelu,
+            **forced,
+            **given,
         )
 
 

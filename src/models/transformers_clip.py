@@ -50,6 +50,7 @@ WANTED = (
     *TOKENIZER_FILES,
 )
 SIGLIP = ("siglip", "siglip2")
+SIGLIP_TEXTS = 2  # raised when the same text becomes other tokens
 VOLATILE = ("_name_or_path", "transformers_version", "torch_dtype", "dtype")
 LENGTHS = {"align": 64}  # tokens that its processor takes; its text tower has more positions
 NAFLEX = "Siglip2ImageProcessor"
@@ -190,7 +191,7 @@ class TransformersFamily:
             architecture={
                 "library": "transformers",
                 "config": {key: value for key, value in config.items() if key not in VOLATILE},
-                "text_revision": 1,
+                "text_revision": SIGLIP_TEXTS if config["model_type"] in SIGLIP else 1,
             },
             weights=files,
         )

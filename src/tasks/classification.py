@@ -15,6 +15,7 @@ from testbed.graph.ops import image_spec
 from testbed.graph.texts import text_language
 from testbed.metrics.classification_scores import SCORER, score_classes
 from testbed.models.base.capability import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, LOGITS
+from testbed.models.base.class_order import class_columns
 from testbed.tasks.image_embedding import FEATURES
 from testbed.tasks.parts import zero_shot
 from testbed.tasks.parts.head_files import SavedHead, head_digests, head_files
@@ -60,6 +61,8 @@ class Logits(Op):
             spec["attack"] = setting.adversarial_attack
         if setting.class_sublist is not None and (setting.perturbation.needs_model or self.restricts(model, setting)):
             spec["class_sublist"] = setting.class_sublist
+        if (columns := class_columns(model, setting, class_names)) is not None:
+            spec["class_columns"] = columns
         if setting.full_targets and (setting.perturbation.attacks or setting.perturbation.needs_targets):
             spec["full_targets"] = True
         if self.route == BY_ZERO_SHOT:
@@ -74,9 +77,17 @@ class Logits(Op):
         """Whether the model's ``classify`` restricts the logits itself."""
         return setting.class_sublist is not None and bool(getattr(model, "handles_class_sublist", False))
 
-    def steps(self, loaded: Any, setting: EvalSetting, ones: Mapping[str, torch.Tensor]) -> Steps:
+    def steps(
+        self,
+        loaded: Any,
+        setting: EvalSetting,
+        ones: Mapping[str, torch.Tensor],
+        class_names: Sequence[str] | None = None,
+    ) -> Steps:
         """The classifier, or the image encoder and the head."""
-        return _classifier_steps(loaded, setting) if self.route == BY_LOGITS else _head_steps(loaded, setting, ones)
+        if self.route == BY_ZERO_SHOT:
+            return _head_steps(loaded, setting, ones)
+        return _classifier_steps(loaded.in_order(class_columns(loaded.definition, setting, class_names)), setting)
 
 
 def _classifier_steps(loaded: LoadedClassifier, setting: EvalSetting) -> Steps:
@@ -84,7 +95,7 @@ def _classifier_steps(loaded: LoadedClassifier, setting: EvalSetting) -> Steps:
     own = loaded.definition.handles_class_sublist and setting.class_sublist is not None
     handled = setting.adversarial_attack if loaded.definition.handles_attack else None
     full = loaded.classifier(setting.class_sublist if own else None, handled)
-    key = f"logits/{setting.name}" if own or handled else "logits"
+    key = f"logits/{setting.name}" if own or handled or loaded.columns is not None else "logits"
     return Steps(
         key,
         outputs=lambda logits: logits,

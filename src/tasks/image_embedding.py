@@ -37,7 +37,13 @@ class ImageEmbeddings(Op):
         """The pixels."""
         return {"task": "image_embedding", **image_spec(setting, seed)}
 
-    def steps(self, loaded: Any, setting: EvalSetting, ones: Mapping[str, torch.Tensor]) -> Steps:
+    def steps(
+        self,
+        loaded: Any,
+        setting: EvalSetting,
+        ones: Mapping[str, torch.Tensor],
+        class_names: Sequence[str] | None = None,
+    ) -> Steps:
         """The image encoder."""
         return Steps(FEATURES, lambda embeddings: embeddings, loaded.embed_image)
 

@@ -43,7 +43,13 @@ class ProbeLogits(Op):
         probe = probe_spec(setting).spec(_declared_classes(setting, class_names))
         return {"task": setting.task, **image_spec(setting, seed), "probe": probe}
 
-    def steps(self, loaded: Any, setting: EvalSetting, ones: Mapping[str, torch.Tensor]) -> Steps:
+    def steps(
+        self,
+        loaded: Any,
+        setting: EvalSetting,
+        ones: Mapping[str, torch.Tensor],
+        class_names: Sequence[str] | None = None,
+    ) -> Steps:
         """The probe, on stored embeddings."""
         from testbed.tasks.probe.fit import probe_logits
 

@@ -106,7 +106,7 @@ class ImageKernel(Kernel):
     def _bind(self, cell: PassCell, loaded: Any) -> ReadyCell:
         setting, rows = self.context.catalog.get_eval_setting(cell.setting), self.context.rows(cell)
         given = Given(cell.model_identity, setting, self.source.class_names, _nothing, _nothing)
-        steps = rows.op.steps(loaded, setting, self.context.ones(cell, rows, loaded, given))
+        steps = rows.op.steps(loaded, setting, self.context.ones(cell, rows, loaded, given), given.class_names)
         size = loaded.definition.batch_size(setting.adversarial_attack is not None, self.options.batch_size)
         pieces = InPieces(size, lambda text: self.context.note(f"{cell.model} on {cell.setting}: {text}"))
         return ReadyCell(cell, loaded.definition, setting, rows.op.kind, steps, pieces)

@@ -304,3 +304,84 @@ def test_minilm_in_its_package():
     assert similar[0, 1] > 0.9 > 0.2 > similar[0, 2]
     same = registry.get_model(f"sentence-transformers/{package.get_model_path()}")
     assert (digest(same.spec()), same.weights()) == (digest(model.spec()), model.weights())
+
+
+# The end of each text ---------------------------------------------------------------------------------------------
+
+
+def make_last_token(folder, ending, pooling="lasttoken", kind="LlamaTokenizer"):
+    """A tiny Llama that pools the last token, in a folder that says in some file that texts end with ``</s>``."""
+    import torch
+    from decoder_world import SIZES, tokenizer
+    from tokenizers import processors
+    from transformers import LlamaConfig, LlamaModel
+
+    folder.mkdir()
+    made = tokenizer().backend_tokenizer
+    single = "<s> $A </s>" if ending == "tokenizer.json" else "<s> $A"
+    made.post_processor = processors.TemplateProcessing(single, special_tokens=[("<s>", 1), ("</s>", 2)])
+    made.save(str(folder / "tokenizer.json"))
+    config = {"tokenizer_class": kind, "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+    config |= {"pad_token": "<pad>", "add_bos_token": True, "model_max_length": 16}
+    config |= {"add_eos_token": True} if ending == "tokenizer_config.json" else {}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    torch.manual_seed(0)
+    network = LlamaModel(LlamaConfig(**SIZES)).eval()
+    network.save_pretrained(folder)
+    names = {"": "Transformer", "1_Pooling": "Pooling"}
+    modules = [
+        {"idx": at, "name": str(at), "path": path, "type": f"sentence_transformers.models.{name}"}
+        for at, (path, name) in enumerate(names.items())
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling").mkdir()
+    modes = {
+        f"pooling_mode_{each}": each == pooling for each in ("cls_token", "mean_tokens", "max_tokens", "lasttoken")
+    }
+    pooled = {"word_embedding_dimension": SIZES["hidden_size"], **modes}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooled))
+    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 16}))
+    return network
+
+
+@pytest.mark.parametrize("pooling", ["lasttoken", "mean_tokens"])
+@pytest.mark.parametrize("kind", ["LlamaTokenizer", "GemmaTokenizer", "PreTrainedTokenizerFast"])
+@pytest.mark.parametrize("ending", ["tokenizer.json", "tokenizer_config.json", "nowhere"])
+def test_a_text_ends_with_the_end_token_where_the_files_say_so(tmp_path, ending, kind, pooling):
+    pytest.importorskip("sentence_transformers")
+    import torch
+    from transformers import AutoTokenizer
+
+    network = make_last_token(tmp_path / "m", ending, pooling, kind)
+    tokens = AutoTokenizer.from_pretrained(tmp_path / "m")
+    texts = ["a cat", "two dogs sat on the mat", "the owl flew and " * 8]
+    found = model_of(tmp_path / "m").load(CPU).embed_text(texts)
+    for text, embedding in zip(texts, found, strict=True):
+        ids = [1, *tokens(text, add_special_tokens=False)["input_ids"]]
+        ids = [*ids[:15], 2] if ending != "nowhere" else ids[:16]
+        with torch.no_grad():
+            states = network(input_ids=torch.tensor([ids])).last_hidden_state[0]
+        expected = states[-1] if pooling == "lasttoken" else states.mean(0)
+        np.testing.assert_allclose(embedding, expected, atol=1e-5)
+
+
+def test_the_end_token_is_part_of_the_identity(tmp_path):
+    pytest.importorskip("sentence_transformers")
+    make_last_token(tmp_path / "with", "tokenizer_config.json")
+    make_last_token(tmp_path / "without", "nowhere")
+    specs = [model_of(tmp_path / each).spec()["network"] for each in ("with", "without")]
+    assert [each.get("end_token") for each in specs] == ["added", None]
+
+
+def test_a_tokenizer_that_cannot_add_it_is_refused(tmp_path):
+    from testbed.models.networks.sentences import end_texts
+
+    class Slow:
+        eos_token, eos_token_id = "</s>", 2
+
+        def __call__(self, text):
+            return {"input_ids": [1, 5]}
+
+    (tmp_path / "tokenizer_config.json").write_text('{"add_eos_token": true}')
+    with pytest.raises(WeightsError, match=r"mine: its tokenizer should end each text with '</s>'"):
+        end_texts(Slow(), tmp_path, "mine")

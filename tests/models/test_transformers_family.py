@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
+import string
 
 import numpy as np
 import pytest
@@ -192,7 +193,9 @@ def expected_texts(folder, network):
     found = []
     for text in TEXTS:
         if "siglip" in network.config.model_type:
-            tokens = tokenizer(text.lower(), padding="max_length", max_length=16, truncation=True, return_tensors="pt")
+            # as big_vision's prompts are, and as open_clip's tokenizer of SigLIP 2 is told to
+            bare = " ".join(text.replace("_", " ").translate(str.maketrans("", "", string.punctuation)).lower().split())
+            tokens = tokenizer(bare, padding="max_length", max_length=16, truncation=True, return_tensors="pt")
             tokens = {"input_ids": tokens.input_ids}
         else:
             tokens = tokenizer(text, return_tensors="pt", truncation=True, max_length=24)
@@ -403,3 +406,17 @@ def test_a_repository_is_found_in_the_hubs_cache(folders, hub_cache, pictures):
     image = made.transform(pictures[0])[None]
     ours, theirs = made.load(CPU).embed_image(image), built(folder).load(CPU).embed_image(image)
     np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+
+
+@here
+@pytest.mark.parametrize("kind", ["siglip", "siglip2"])
+def test_open_clip_and_transformers_give_a_siglip_the_same_tokens(folders, kind):
+    from open_clip.tokenizer import HFTokenizer
+
+    folder = folders(kind)
+    theirs = HFTokenizer(str(folder), context_length=16, clean="canonicalize")
+    texts = ["A photo of an owl.", "a_dog,  barking!", "Caf\u00e9 &amp; cat's", "two  owls", ""]
+    loaded = built(folder).load(CPU)
+    assert loaded.tokenizer(texts)["input_ids"].tolist() == theirs(texts).tolist()
+    sublime = loaded.embed_text(["A photo of an owl.", "a photo of an owl"])
+    assert torch.equal(sublime[0], sublime[1])

@@ -71,6 +71,14 @@ class StandardDataset:
             )
         return root / str(self.name)
 
+    def folders(self) -> list[str] | None:
+        """The names of the classes' folders in the order of the classes; None where a class is something else."""
+        if type(self).open is not StandardDataset.open:
+            return None
+        from testbed.data.formats.image_folder import class_folders
+
+        return class_folders(Path(self.get_root()))
+
     def open(self) -> ImageSource:
         """The images of the folder."""
         from testbed.data.formats.image_folder import ImageFolder

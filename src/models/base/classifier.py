@@ -121,12 +121,19 @@ class Model(ModelDefinition):
             A torch module from images [B, 3, H, W] in [0, 1] to logits [B, C], restricted to the setting's classes, on
             the CPU.
         """
+        from testbed.models.base.class_order import class_columns
         from testbed.models.base.runtime import ImageClassifier, settle
 
         options = LoadOptions()
         network = settle(self._network(options), options)
+        names = py_eval_setting.dataset.open().class_names if self.class_order is not None else None
         return ImageClassifier(
-            self, network, options, py_eval_setting.class_sublist, py_eval_setting.adversarial_attack
+            self,
+            network,
+            options,
+            py_eval_setting.class_sublist,
+            py_eval_setting.adversarial_attack,
+            class_columns(self, py_eval_setting, names),
         )
 
     def get_batch_size(self, py_eval_setting: EvalSetting) -> int:

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from testbed.errors import DefinitionError, WeightsError
 from testbed.models.base.capability import DEVICE, EMBED_IMAGE, LOGITS
+from testbed.models.base.class_order import ClassOrder
 from testbed.models.base.published import Published
 from testbed.models.base.transform import StandardNormalization, Transform
 from testbed.models.base.weights import LocalFiles, Weights, WeightsSource, loading, no_downloads, of_files, of_network
@@ -62,6 +63,10 @@ class ModelDefinition(ABC):
     resource: str = DEVICE
     # The number of logits, if known before loading.
     num_classes: int | None = None
+    # What was decided about the network from its weights, such as the activation; told by every run.
+    remarks: tuple[str, ...] = ()
+    # Which class each logit stands for; None for the setting's order, as published weights have it.
+    class_order: ClassOrder | None = None
     # Where transform and normalization come from, if not from the definition itself; told by every run.
     preprocessing_from: str = ""
     # Whether nobody said which size of images the weights were trained on: that of the architecture's published ones.

@@ -18,6 +18,7 @@ from testbed.models.base.text_encoder import REVISION, TextEncoder
 from testbed.models.base.weights import Weights
 
 EXTRA = "decoders"
+SENTENCES = "sentence-transformers"
 SMALL_BATCH_SIZE = 64  # texts per batch for models with some hundred million parameters
 DEVICES = ("cpu", "cuda", "mps")
 
@@ -61,6 +62,8 @@ class FolderEncoder(TextEncoder):
         network = {"library": self.library, **self.about, "config": self.folder.configuration()}
         given = {"torch_dtype": self.torch_dtype, "attn_implementation": self.attention}
         network |= {key: value for key, value in given.items() if value is not None}
+        if self.library == SENTENCES and self.folder.adds_end():  # which versions of transformers do differently
+            network["end_token"] = "added"
         own = {"arch": self.arch, "instruction": self.instruction, "max_length": self.max_length}
         return {**own, "network": network, "revision": REVISION}
 
@@ -228,7 +231,7 @@ def sentence_encoder(
 
     definition = FolderEncoder(
         files,
-        "sentence-transformers",
+        SENTENCES,
         None if device_map == "auto" else device_map,
         {"prompt": "its own" if instruction is None else "given"},
         encoder_loader=load,
@@ -247,6 +250,8 @@ def _modules(definition: FolderEncoder, options: LoadOptions) -> Any:
     import torch
     from sentence_transformers import SentenceTransformer
 
+    from testbed.models.networks.sentences import end_texts
+
     files = definition.folder
     random = options.random_seed is not None
     files.require_no_code()
@@ -258,7 +263,7 @@ def _modules(definition: FolderEncoder, options: LoadOptions) -> Any:
             folder = _untrained(files, folder, Path(temporary))
         else:
             files.files(fetch=True)
-        return SentenceTransformer(
+        made = SentenceTransformer(
             str(folder),
             device="cpu",
             trust_remote_code=bool(files.code),
@@ -268,6 +273,8 @@ def _modules(definition: FolderEncoder, options: LoadOptions) -> Any:
                 **({"attn_implementation": definition.attention} if definition.attention else {}),
             },
         ).to(getattr(torch, definition.torch_dtype or "float32"))
+        end_texts(getattr(made, "tokenizer", None), folder, definition.name)
+        return made
 
 
 def _require_positions(definition: FolderEncoder, folder: Path) -> None:

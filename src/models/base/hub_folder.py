@@ -136,6 +136,12 @@ class HubFolder:
             raise WeightsError(f"{self.name}: {folder} has no config.json; it should be as save_pretrained writes it")
         return content
 
+    def adds_end(self) -> bool:
+        """Whether its tokenizer should end each text with the end token, by ``add_eos_token``."""
+        folder = self.folder(weights=False)
+        assert folder is not None
+        return any(adds_end(part) for part in parts(folder))
+
     def _require_all_within(self, folder: Path) -> None:
         """Refuses folders that load parts from elsewhere, which the identity would miss."""
         for module in _modules(folder):
@@ -243,6 +249,15 @@ def missing_weights(folder: Path) -> str:
             if not (part / shard).is_file():
                 return str((part / shard).relative_to(folder))
     return ""
+
+
+def adds_end(folder: Path) -> bool:
+    """Whether a folder's tokenizer should end each text with the end token, by ``add_eos_token``."""
+    try:
+        content = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and content.get("add_eos_token") is True
 
 
 def code_references(folder: Path) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,7 @@ class ImageClassifier(nn.Module):
         options: Device and precision.
         class_sublist: Classes to which the logits are restricted, in this order.
         adversarial_attack: The setting's attack, for a ``classify`` that asks for it.
+        columns: The output for each class, if the network's order is another one than the setting's.
     """
 
     def __init__(
@@ -66,11 +68,13 @@ class ImageClassifier(nn.Module):
         options: LoadOptions,
         class_sublist: Sequence[int] | None = None,
         adversarial_attack: Mapping[str, Any] | None = None,
+        columns: Sequence[int] | None = None,
     ) -> None:
         super().__init__()
         self.definition = definition
         self.base_model = network
         self.options = options
+        self.columns = list(columns) if columns is not None else None
         self.class_sublist = list(class_sublist) if class_sublist is not None else None
         self.adversarial_attack = adversarial_attack
 
@@ -80,6 +84,8 @@ class ImageClassifier(nn.Module):
         images = _normalized(model, images, self.options)
         with autocast(self.options):
             logits = self._classify(images)
+        if self.columns is not None:
+            logits = logits[:, self.columns]
         if self.class_sublist is not None and not model.handles_class_sublist:
             logits = logits[:, self.class_sublist]
         return logits
@@ -109,12 +115,22 @@ class LoadedClassifier:
         self.definition = definition
         self.network = settle(network, options)
         self.options = options
+        self.columns: Sequence[int] | None = None
+
+    def in_order(self, columns: Sequence[int] | None) -> LoadedClassifier:
+        """The same classifier with these outputs for the classes 0, 1, …; None for its own order."""
+        other = copy.copy(self)
+        other.columns = columns
+        return other
 
     def classifier(
         self, class_sublist: Sequence[int] | None = None, adversarial_attack: Mapping[str, Any] | None = None
     ) -> ImageClassifier:
         """The classifier as a module, for some classes and under some attack."""
-        return ImageClassifier(self.definition, self.network, self.options, class_sublist, adversarial_attack).eval()
+        made = ImageClassifier(
+            self.definition, self.network, self.options, class_sublist, adversarial_attack, self.columns
+        )
+        return made.eval()
 
     def logits(self, images: torch.Tensor) -> torch.Tensor:
         """Images [B, 3, H, W] in [0, 1] to logits [B, C]."""

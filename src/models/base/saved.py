@@ -1,7 +1,8 @@
-"""What training scripts save beside the weights: how images were prepared, and how many classes there are.
+"""What training scripts save beside the weights: how images were prepared, and in which order the classes are.
 
 Read are timm's ``config.json`` in the checkpoint's folder, and in the checkpoint itself the entries ``pretrained_cfg``
-(timm's configuration), ``config`` and ``args`` (the arguments of timm's and torchvision's training scripts).
+(timm's configuration), ``config`` and ``args`` (the arguments of timm's and torchvision's training scripts),
+``hyper_parameters`` (Lightning's), and lists of class names.
 """
 
 from __future__ import annotations
@@ -16,12 +17,24 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import WeightsError
+from testbed.errors import DataError, WeightsError
 from testbed.inputs import Preprocessing
+from testbed.models.base.checkpoint_file import FoundState, found_in, open_checkpoint
+from testbed.models.base.class_order import (
+    NATURAL,
+    OPTION,
+    SETTING,
+    SORTED,
+    ClassOrder,
+    class_names_in,
+    listed,
+)
 from testbed.models.base.transform import INTERPOLATIONS
 
 CONFIG = "config.json"
-ENTRIES = ("pretrained_cfg", "config", "args")
+ENTRIES = ("pretrained_cfg", "config", "args", "hyper_parameters")
+NAMES = ("class_to_idx", "idx_to_class", "class_names", "classes", "label_names", "id2label")
+OF_FOLDERS = ("torch/image_folder", "torch/folder")  # timm's names of torchvision's reader
 LARGEST_SIDE = 1 << 20  # pixels
 CROP_PCT = 0.875  # timm's, where a configuration has none
 
@@ -56,25 +69,88 @@ def saved_preprocessing(path: Path, architecture: str) -> Saved | None:
     return None
 
 
-def shapes(path: Path) -> dict[str, Any]:
-    """The state dict of a checkpoint as tensors without content; empty if the file is missing or not readable."""
+def shapes(path: Path) -> FoundState | None:
+    """The state dict of a checkpoint as tensors without content; None if the file is missing or not readable."""
     try:
         stamp = os.stat(path)
         return _opened(path, stamp.st_mtime_ns, stamp.st_size)[0]
     except (OSError, WeightsError):
-        return {}
+        return None
 
 
-def _options(path: Path, architecture: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """Where options may be, the nearest to the weights first."""
+def saved_class_order(path: Path, architecture: str, classes: int | None) -> ClassOrder | None:
+    """The order of a checkpoint's outputs as it was saved with it; None if it was not.
+
+    A list of class names comes first; else the arguments of timm's training script say how its reader sorted them.
+
+    Args:
+        path: The checkpoint.
+        architecture: As in `saved_preprocessing`.
+        classes: The number of outputs, if known.
+
+    Raises:
+        DataError: If what was saved cannot be used; says why.
+    """
+    for where, options in _options(path, architecture, whole=True):
+        for name in NAMES:
+            value = options.get(name)
+            if isinstance(value, Mapping | list | tuple) and value and any(map(_is_name, _flat(value))):
+                place = f"{name} in {where.removeprefix('entries in ')}"
+                if where.startswith("pretrained_cfg") and len(value) != classes:
+                    continue  # of the weights that it was fine-tuned from
+                return listed(dict(value) if isinstance(value, Mapping) else value, place, classes)
+    for where, options in _options(path, architecture):
+        if "class_map" in options:
+            return _readers_order(options, where, path, classes)
+    return None
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and not value.isdigit()
+
+
+def _flat(value: Any) -> list[Any]:
+    return [*value, *value.values()] if isinstance(value, Mapping) else list(value)
+
+
+def _readers_order(options: Mapping[str, Any], where: str, path: Path, classes: int | None) -> ClassOrder | None:
+    """The order of timm's readers: of its own one for folders, unless the script was given a map or another reader."""
+    given, reader = options["class_map"], str(options.get("dataset") or "").lower()
+    if given:
+        root = str(options.get("data_dir") or options.get("data") or "")
+        places = [Path(str(given)), Path(root) / str(given), path.parent / Path(str(given)).name]
+        file = next((each for each in places if each.is_file() and each.suffix == ".txt"), None)
+        if file is None:
+            raise DataError(
+                f"{where} says that it was trained with the class map {given}, a file which is not here or not text;"
+                f" put it beside {path.name}, or give {OPTION} FILE with a class name per line"
+            )
+        return listed(class_names_in(file), f"{file}, the class_map of {where}", classes)
+    if "/" not in reader or reader.partition("/")[0] not in ("torch", "hfds", "hfids", "tfds", "wds"):
+        return ClassOrder(NATURAL, where)
+    return ClassOrder(SORTED if reader in OF_FOLDERS else SETTING, where)
+
+
+def trained_from_scratch(path: Path) -> bool:
+    """Whether the arguments of torchvision's training script say that it began without published weights."""
+    return any(
+        "weights" in options and not options["weights"] and not options.get("pretrained")
+        for where, options in _options(path, "")
+        if where.startswith("args")
+    )
+
+
+def _options(path: Path, architecture: str, whole: bool = False) -> list[tuple[str, Mapping[str, Any]]]:
+    """Where options may be, the nearest to the weights first; with ``whole``, first of all the file's own entries."""
     try:
         stamp = os.stat(path)
-        entries = _opened(path, stamp.st_mtime_ns, stamp.st_size)[1]
+        _, entries, names = _opened(path, stamp.st_mtime_ns, stamp.st_size)
     except (OSError, WeightsError):
         return []
     found = [(f"{name} in {path.name}", entries[name]) for name in ENTRIES if name in entries]
     config = _config_file(path.parent / CONFIG, architecture)
-    return [*found, (f"{CONFIG} beside {path.name}", config)] if config else found
+    beside = [(f"{CONFIG} beside {path.name}", config)] if config else []
+    return [*([(f"entries in {path.name}", names)] if whole else []), *found, *beside]
 
 
 def _config_file(path: Path, architecture: str) -> Mapping[str, Any] | None:
@@ -86,14 +162,13 @@ def _config_file(path: Path, architecture: str) -> Mapping[str, Any] | None:
     if not isinstance(config, dict) or config.get("architecture", architecture) != architecture:
         return None
     inner = config.get("pretrained_cfg", config)
-    return inner if isinstance(inner, dict) else None
+    labels = {"label_names": config["label_names"]} if "label_names" in config else {}
+    return {**inner, **labels} if isinstance(inner, dict) else None
 
 
 @lru_cache(maxsize=64)
-def _opened(path: Path, modified: int, size: int) -> tuple[dict[str, Any], dict[str, Mapping[str, Any]]]:
-    """The state dict without content, and the entries that hold options."""
-    from testbed.models.base.weights import open_checkpoint, state_in
-
+def _opened(path: Path, modified: int, size: int) -> tuple[FoundState, dict[str, Mapping[str, Any]], dict[str, Any]]:
+    """The state dict without content, the entries that hold options, and those that hold class names."""
     loaded = open_checkpoint(path, content=False)
     entries = {}
     for name in ENTRIES if isinstance(loaded, Mapping) else ():
@@ -101,7 +176,8 @@ def _opened(path: Path, modified: int, size: int) -> tuple[dict[str, Any], dict[
         entry = vars(entry) if isinstance(entry, argparse.Namespace) else entry
         if isinstance(entry, Mapping):
             entries[name] = entry
-    return state_in(loaded, path), entries
+    names = {name: loaded[name] for name in NAMES if isinstance(loaded, Mapping) and name in loaded}
+    return found_in(loaded, path), entries, names
 
 
 def _preprocessing(options: Mapping[str, Any], what: str) -> Preprocessing:

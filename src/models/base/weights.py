@@ -19,7 +19,9 @@ from typing import Any, Protocol
 from testbed.errors import TestbedError, WeightsError
 
 PROBE_SECONDS = 5.0
-WRAPPERS = ("module.", "_orig_mod.")
+_REFUSED = re.compile(
+    r"(?:Unsupported global: GLOBAL|unsupported GLOBAL) (\S+)|allowlisted .* but got <class '([^']+)'>"
+)
 
 
 @dataclass(frozen=True)
@@ -138,10 +140,25 @@ class _Tee(io.StringIO):
 
 def plain(error: BaseException) -> str:
     """The first line of an error message, without terminal colours and torch's advice on unsafe loading."""
-    if "weights_only" in str(error) and type(error).__name__ == "UnpicklingError":
-        return "it contains more than tensors and is not opened, because that could run code"
+    if (refused := object_refused(error)) is not None:
+        return (
+            f"it holds the object {refused}, which is neither a tensor nor a plain value; it is not opened, because"
+            " that could run code"
+        )
+    if _is_of_weights_only(error):
+        return "it is not a file that torch.save writes, or it is damaged"
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip()
     return (text.splitlines() or ["no reason given"])[0]
+
+
+def object_refused(error: BaseException) -> str | None:
+    """The name of the object in a file that ``torch.load(…, weights_only=True)`` refused; None if it was not that."""
+    named = _REFUSED.search(str(error)) if _is_of_weights_only(error) else None
+    return None if named is None else named[1] or named[2]
+
+
+def _is_of_weights_only(error: BaseException) -> bool:
+    return type(error).__name__ == "UnpicklingError" and "weights_only" in str(error)
 
 
 @contextlib.contextmanager
@@ -247,103 +264,3 @@ def _unreachable(host: str, port: int) -> str | None:
     thread.start()
     thread.join(PROBE_SECONDS)
     return answers[0] if answers else f"no answer within {PROBE_SECONDS:.0f} s"
-
-
-def load_state_dict(path: Path) -> dict[str, Any]:
-    """The state dict in a checkpoint file (safetensors, or torch's format read with weights_only=True).
-
-    Unwraps the containers of training scripts: ``state_dict``, ``model_ema``, ``model`` and the like; the prefixes that
-    DataParallel and torch.compile put before every name.
-
-    Raises:
-        WeightsError: If the file is missing or has none.
-    """
-    return state_in(open_checkpoint(path), path)
-
-
-def open_checkpoint(path: Path, content: bool = True) -> Any:
-    """What a checkpoint file holds: a state dict, or what a training script put around it.
-
-    Args:
-        path: The file.
-        content: False: tensors have a shape and a type but no content, and almost nothing is read.
-
-    Raises:
-        WeightsError: If it is missing, or holds more than tensors and plain values.
-    """
-    import argparse
-
-    import torch
-
-    if not os.path.isfile(path):
-        raise WeightsError(f"the checkpoint {path} does not exist")
-    place = "cpu" if content else "meta"
-    try:
-        if path.suffix == ".safetensors":
-            return _safetensors(path, content)
-        # training scripts save their arguments, which are plain values
-        with torch.serialization.safe_globals([argparse.Namespace]):
-            try:
-                return torch.load(path, map_location=place, weights_only=True, mmap=not content)
-            except RuntimeError:
-                if content:
-                    raise
-                return torch.load(path, map_location=place, weights_only=True)  # an old format, which cannot be mapped
-    except Exception as error:
-        raise WeightsError(
-            f"the checkpoint {path} cannot be read as weights: {type(error).__name__}: {plain(error)}"
-        ) from error
-
-
-def _safetensors(path: Path, content: bool) -> dict[str, Any]:
-    import torch
-    from safetensors import safe_open
-    from safetensors.torch import load_file
-
-    if content:
-        return load_file(path)
-    with safe_open(path, framework="pt") as file:
-        return {name: torch.empty(file.get_slice(name).get_shape(), device="meta") for name in [*file.keys()]}
-
-
-def state_in(loaded: Any, path: Path) -> dict[str, Any]:
-    """The state dict in what `open_checkpoint` returned.
-
-    Raises:
-        WeightsError: If there is none.
-    """
-    import torch
-
-    for key in ("state_dict_ema", "state_dict", "model_state_dict", "model_ema", "model"):
-        if isinstance(loaded, Mapping) and isinstance(loaded.get(key), Mapping):
-            loaded = loaded[key]
-            break
-    tensors = isinstance(loaded, Mapping) and any(isinstance(value, torch.Tensor) for value in loaded.values())
-    if not tensors:
-        raise WeightsError(f"the checkpoint {path} has no state dict (a mapping of names to tensors)")
-    state = dict(loaded)
-    while prefix := next((each for each in WRAPPERS if all(name.startswith(each) for name in state)), None):
-        state = {name.removeprefix(prefix): value for name, value in state.items()}
-    return state
-
-
-def fit_state_dict(network: Any, state: Mapping[str, Any], what: str) -> None:
-    """Loads a state dict into a network; all names and shapes must match.
-
-    Raises:
-        WeightsError: If some do not; lists the first.
-    """
-    import torch
-
-    own = network.state_dict()
-    faults = [f"missing {name}" for name in own if name not in state]
-    faults += [f"unexpected {name}" for name in state if name not in own]
-    faults += [
-        f"{name} is {tuple(state[name].shape)}, not {tuple(own[name].shape)}"
-        for name in own
-        if name in state and isinstance(own[name], torch.Tensor) and state[name].shape != own[name].shape
-    ]
-    if faults:
-        more = f" and {len(faults) - 3} more" if len(faults) > 3 else ""
-        raise WeightsError(f"{what} does not fit the architecture: {'; '.join(faults[:3])}{more}")
-    network.load_state_dict(state)

@@ -64,9 +64,10 @@ def in_patches(images: torch.Tensor, side: int) -> tuple[torch.Tensor, tuple[int
 class Texts:
     """A tokenizer of transformers, called as the model was trained.
 
-    SigLIP was trained on lower-case texts that are padded to their full length, without a mask, and gives other
-    embeddings for anything else. Other models have a mask; their tokens are padded to the full length where that is
-    short, so that embeddings do not depend on the other texts of a batch.
+    SigLIP and SigLIP 2 were trained on lower-case texts without punctuation, which are padded to their full length,
+    without a mask; they give other embeddings for anything else. Texts are cleaned by open_clip's function, so that a
+    model is given the same by both libraries. Other models have a mask; their tokens are padded to the full length
+    where that is short, so that embeddings do not depend on the other texts of a batch.
 
     Args:
         tokenizer: transformers'.
@@ -80,12 +81,11 @@ class Texts:
         self.tokenizer = tokenizer
         self.length = length
         self.siglip = siglip
-        self.lower = siglip and getattr(tokenizer, "do_lower_case", True)
 
     def __call__(self, texts: Sequence[str]) -> Any:
         """Texts to a mapping of tensors, with a method ``to(device)``."""
         tokens = self.tokenizer(
-            [text.lower() for text in texts] if self.lower else list(texts),
+            _canonical(texts) if self.siglip else list(texts),
             padding="max_length" if self.siglip or self.length <= self.SHORT else "longest",
             truncation=True,
             max_length=self.length,
@@ -95,3 +95,11 @@ class Texts:
             for name in [name for name in tokens if name != "input_ids"]:
                 del tokens[name]
         return tokens
+
+
+def _canonical(texts: Sequence[str]) -> list[str]:
+    """Texts in lower case without punctuation, as big_vision and open_clip clean them for SigLIP."""
+    from open_clip.tokenizer import get_clean_fn
+
+    clean = get_clean_fn("canonicalize")
+    return [clean(text) for text in texts]

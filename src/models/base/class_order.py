@@ -1,0 +1,211 @@
+"""Which class each output of a classifier stands for, where that is not the setting's own order.
+
+Settings number their classes in one order, of a folder by the sorted names of its folders. A network was trained in the
+order of the program that trained it: timm's reader sorts names in natural order, without regard to case.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.errors import DataError
+
+if TYPE_CHECKING:
+    from testbed.eval_settings.base.setting import EvalSetting
+    from testbed.models.base.definition import ModelDefinition
+
+SETTING = "setting"
+SORTED = "sorted"
+NATURAL = "natural"
+LISTED = "listed"
+OPTION = "--class-order"
+SHOWN = 3
+
+
+def natural_key(name: str) -> list[int | str]:
+    """timm's order of names: numbers in them by their value, letters without regard to case."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name.lower())]
+
+
+RULES: dict[str, Callable[[str], Any]] = {SORTED: str, NATURAL: natural_key}
+
+
+@dataclass(frozen=True)
+class ClassOrder:
+    """The order of a classifier's outputs.
+
+    Attributes:
+        rule: `SETTING`, `SORTED`, `NATURAL`, or `LISTED`.
+        where: Who says so, such as ``args in w.pth``; empty if nobody does and it is assumed.
+        names: The class of each output, for `LISTED`.
+    """
+
+    rule: str = SETTING
+    where: str = ""
+    names: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        rules = {
+            SETTING: "the setting's order",
+            SORTED: "the order of their sorted names",
+            NATURAL: "timm's natural order of their names",
+            LISTED: "the order that is listed",
+        }
+        return f"classes in {rules[self.rule]} ({f'from {self.where}' if self.where else 'assumed'})"
+
+    def is_known(self, of_folders: bool) -> bool:
+        """Whether the order is more than an assumption; a rule for folders says nothing of classes that are none."""
+        return bool(self.where) and (of_folders or self.rule in (SETTING, LISTED) or self.where.startswith(OPTION))
+
+    def columns(
+        self, model: str, setting: str, folders: Sequence[str] | None, class_names: Sequence[str] | None, whole: bool
+    ) -> list[int] | None:
+        """The output for each class of a setting.
+
+        Args:
+            model: Its name, for messages.
+            setting: Its name, for messages.
+            folders: The names of the folders that hold the classes, in the setting's order; None if none do.
+            class_names: The setting's class names, in its order; None if it has none.
+            whole: Whether they name all classes that the model may choose from.
+
+        Returns:
+            A list, or None where the order is the setting's.
+
+        Raises:
+            DataError: If the listed names are not the setting's.
+        """
+        if self.rule == SETTING:
+            return None
+        candidates = [_plain(names) for names in (folders, class_names) if names]
+        if self.rule == LISTED:
+            listed = _plain(self.names)
+            labels = next((each for each in candidates if sorted(each) == sorted(listed)), None)
+            if labels is None:
+                if (folders and whole) or listed != sorted(listed):
+                    raise DataError(self._unmatched(model, setting, candidates[0] if candidates else None))
+                return None
+        else:
+            # A rule for folders that a file implies says nothing of class names that are none.
+            asked = candidates[0] if candidates and self.where.startswith(OPTION) else None
+            labels = _plain(folders) if folders else asked
+            if labels is None or len(set(labels)) < len(labels):
+                return None
+            listed = sorted(labels, key=lambda name: (RULES[self.rule](name), name))
+        place = {name: index for index, name in enumerate(listed)}
+        found = [place[label] for label in labels]
+        return None if found == list(range(len(found))) else found
+
+    def _unmatched(self, model: str, setting: str, labels: Sequence[str] | None) -> str:
+        lacking = [name for name in labels or () if name not in _plain(self.names)]
+        has = f"{setting} has {_some(labels)}" if labels else f"{setting} has no names for its classes"
+        missing = f" ({lacking[0]!r} is not among the former)" if lacking else ""
+        return (
+            f"{model}: the classes of its outputs are {_some(self.names)}, from {self.where}; {has}{missing}. Rename"
+            f" the folders, or say the order of the outputs: {OPTION} FILE, or {OPTION} {SETTING} for the setting's"
+        )
+
+
+def class_columns(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None) -> list[int] | None:
+    """The output of a classifier for each class of a setting; None where both have one order.
+
+    Raises:
+        DataError: If the classifier's classes have other names than the setting's.
+    """
+    order = model.class_order
+    if order is None:
+        return None
+    whole = setting.class_sublist is None and setting.class_groups is None
+    return order.columns(model.name, setting.name, folders_of(setting), class_names, whole)
+
+
+def folders_of(setting: EvalSetting) -> list[str] | None:
+    """The names of the folders that hold a setting's classes, in its order; None where none do."""
+    folders = getattr(setting.dataset, "folders", None)
+    return folders() if callable(folders) else None
+
+
+def asked(option: str) -> ClassOrder:
+    """The order that ``--class-order`` names: a rule, or a file of class names.
+
+    Raises:
+        DataError: If the file cannot be read.
+    """
+    if option in (SETTING, *RULES):
+        return ClassOrder(option, OPTION)
+    return listed(class_names_in(Path(option)), f"{OPTION} {option}", None)
+
+
+def class_names_in(file: Path) -> Any:
+    """Class names from a file: one in each line, or JSON: a list, or a mapping such as ``class_to_idx``.
+
+    Raises:
+        DataError: If it cannot be read.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+        return (
+            json.loads(text) if file.suffix == ".json" else [line.strip() for line in text.splitlines() if line.strip()]
+        )
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"the class names in {file} cannot be read: {error}") from error
+
+
+def listed(names: Any, where: str, classes: int | None) -> ClassOrder:
+    """An order that is written down: a list of names, a mapping from names to numbers, or one from numbers to names.
+
+    Args:
+        names: What is written.
+        where: Where.
+        classes: How many outputs there are, if known.
+
+    Raises:
+        DataError: If it does not give each output one name.
+    """
+    found = _in_order(names)
+    if not found or len(set(found)) < len(found) or not all(isinstance(each, str) and each for each in found):
+        raise DataError(
+            f"{where} should have a name for each class, in the order of the outputs or with their numbers from 0;"
+            f" found {str(names)[:60]!r}"
+        )
+    if classes is not None and len(found) != classes:
+        raise DataError(f"{where} names {len(found):,} classes, but the network has {classes:,} outputs")
+    return ClassOrder(LISTED, where, tuple(found))
+
+
+def _in_order(names: Any) -> list[Any]:
+    if isinstance(names, list | tuple):
+        return list(names)
+    if not isinstance(names, dict):
+        return []
+    pairs = [
+        (value, key) if isinstance(key, str) and not key.isdigit() else (key, value) for key, value in names.items()
+    ]
+    if all(isinstance(value, str) for _, value in pairs) and all(_is_number(number) for number, _ in pairs):
+        ordered = sorted((int(number), name) for number, name in pairs)
+        if [number for number, _ in ordered] == list(range(len(ordered))):
+            return [name for _, name in ordered]
+    swapped = sorted((value, key) for key, value in names.items() if type(value) is int)
+    return [key for _, key in swapped] if [number for number, _ in swapped] == list(range(len(names))) else []
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int or (isinstance(value, str) and value.isdecimal())
+
+
+def _plain(names: Sequence[str]) -> list[str]:
+    """Names as they compare equal: a letter with an accent may be one character or two."""
+    return [unicodedata.normalize("NFC", str(name)) for name in names]
+
+
+def _some(names: Sequence[str] | None) -> str:
+    shown = ", ".join(repr(name) for name in list(names or ())[:SHOWN])
+    return f"{shown} … ({len(names or ()):,})" if len(names or ()) > SHOWN else shown

@@ -1,0 +1,148 @@
+"""Loads a state dict into a network: under the names that training scripts and older libraries gave its tensors."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from testbed.errors import WeightsError
+from testbed.models.base.weights import plain
+
+COUNTER = "n_averaged"  # of torch.optim.swa_utils.AveragedModel, beside the network
+# torchvision's first DenseNets; its builders and timm's rename them in this way.
+OLD_NAMES = ((re.compile(r"(denselayer\d+\.(?:norm|relu|conv))\.([12])\."), r"\1\2."),)
+SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Named:
+    """A state dict under a network's own names.
+
+    Attributes:
+        state: Name → tensor.
+        prefix: What stood before each name, such as ``module.`` (DataParallel) or ``model.`` (Lightning).
+        beside: Names outside the prefix, which belong to other modules than the network.
+    """
+
+    state: dict[str, Any]
+    prefix: str = ""
+    beside: tuple[str, ...] = ()
+
+
+def under_own_names(own: Iterable[str], state: Mapping[str, Any], what: str) -> Named:
+    """A state dict under a network's own names.
+
+    The prefix of its names is the one under which most of the network's own names are found.
+
+    Args:
+        own: The names in the network's state dict.
+        state: What was saved.
+        what: The file, for messages.
+
+    Raises:
+        WeightsError: If the network is there several times under different prefixes.
+    """
+    names = list(own)
+    renamed = _renamed(set(names), state)
+    counts = {prefix: sum(prefix + name in renamed for name in names) for prefix in _prefixes(names, renamed)}
+    most = max(counts.values(), default=0)
+    best = [prefix for prefix, count in counts.items() if count == most]
+    if not most or "" in best:
+        return Named(renamed)
+    if len(best) > 1:
+        raise WeightsError(
+            f"{what} holds the network several times, under the names {', '.join(f'{each}*' for each in sorted(best))};"
+            " save the state dict of the one that is meant"
+        )
+    prefix = best[0]
+    averages = {f"{prefix.removesuffix('module.')}{COUNTER}"}
+    beside = [name for name in renamed if not name.startswith(prefix) and name not in averages]
+    inner: Any = OrderedDict(
+        (name.removeprefix(prefix), value) for name, value in renamed.items() if name.startswith(prefix)
+    )
+    if hasattr(renamed, "_metadata"):
+        inner._metadata = OrderedDict(
+            (name.removeprefix(prefix) if name.startswith(prefix) else "", versions)
+            for name, versions in renamed._metadata.items()
+            if f"{name}.".startswith(prefix)
+        )
+    return Named(inner, prefix, tuple(beside))
+
+
+def _prefixes(own: list[str], state: Mapping[str, Any]) -> set[str]:
+    """What may stand before the network's own names: nothing, or what stands before one of them."""
+    found = {""}
+    for name in own[:1] + own[-1:]:
+        found.update(each.removesuffix(name) for each in state if each.endswith(f".{name}"))
+    return found
+
+
+def _renamed(own: set[str], state: Mapping[str, Any]) -> Any:
+    """A state dict whose names of an older library are today's, if it has any."""
+    renames = {}
+    for name in [each for each in state if each not in own]:
+        for pattern, today in OLD_NAMES:
+            if (changed := pattern.sub(today, name)) != name:
+                renames[name] = changed
+    if not renames:
+        return state
+    found: Any = OrderedDict((renames.get(name, name), value) for name, value in state.items())
+    if hasattr(state, "_metadata"):
+        found._metadata = state._metadata
+    return found
+
+
+def fit_state_dict(network: Any, state: Mapping[str, Any], what: str) -> Named:
+    """Loads a state dict into a network, as strictly as torch does.
+
+    What torch's modules accept of older versions is accepted: batch norms without ``num_batches_tracked``, for example.
+
+    Args:
+        network: The network; if the state dict does not fit, its weights are undefined.
+        state: The state dict, under the network's names or with a common prefix.
+        what: The file, for messages.
+
+    Returns:
+        What was loaded.
+
+    Raises:
+        WeightsError: If it does not fit; lists the first faults.
+    """
+    own = network.state_dict()
+    named = under_own_names(own, state, what)
+    try:
+        try:
+            network.load_state_dict(named.state, strict=True)
+        except ValueError:  # of a module that wants to know its version, which safetensors does not keep
+            versioned: Any = OrderedDict(named.state)
+            versioned._metadata = own._metadata
+            network.load_state_dict(versioned, strict=True)
+    except (RuntimeError, ValueError) as error:
+        found = faults(own, named.state)
+        raise misfit(what, found or [plain(error)]) from error
+    return named
+
+
+def faults(own: Mapping[str, Any], state: Mapping[str, Any]) -> list[str]:
+    """How a state dict differs from a network's, the most telling first."""
+    shapes = [
+        f"{name} is {tuple(state[name].shape)}, not {tuple(own[name].shape)}"
+        for name in own
+        if name in state and hasattr(own[name], "shape") and _shape(state[name]) != _shape(own[name])
+    ]
+    missing = [f"missing {name}" for name in own if name not in state]
+    counted = [each for each in missing if not each.endswith("num_batches_tracked")]
+    return [*(counted or missing), *(f"unexpected {name}" for name in state if name not in own), *shapes]
+
+
+def misfit(what: str, found: list[str]) -> WeightsError:
+    """The error for weights that do not fit."""
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return WeightsError(f"{what} does not fit the architecture: {'; '.join(found[:SHOWN])}{more}")
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return tuple(getattr(value, "shape", ()))
