@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from testbed.answers.published.choice import FAILURE, REFUSALS
+from testbed.models.base.thoughts import final_part
 
 # Full-width letters, digits and punctuation; quotes and brackets of other languages.
 _ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
@@ -14,7 +15,7 @@ _ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
 _STYLE = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mathsf|rm|bf)\s*\{([^{}]*)\}")
 
 _TAG = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.DOTALL | re.IGNORECASE)
-_BOX = re.compile(r"\\f?boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
+_BOX = re.compile(r"\\f?boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}|<\|begin_of_box\|>(.*?)(?:<\|end_of_box\|>|$)", re.DOTALL)
 _FIELD = re.compile(
     r"""["'](?:final[ _]?)?(?:answer|option|choice)["']\s*:\s*(?:"((?:[^"\\]|\\.)*)"|'([^'\n]*)'|([^\s,}"']+))""",
     re.IGNORECASE,
@@ -37,14 +38,14 @@ EDGES = " \t\r\n\"'`*_.,;:!?()[]{}<>$|/\\"
 
 
 def final_text(text: str) -> tuple[str | None, str]:
-    """What follows the last ``</think>``, with ASCII punctuation and without styles of LaTeX.
+    """The final part of an answer, with ASCII punctuation and without styles of LaTeX.
 
     Returns:
-        The text, or None; and why it is None: ``"cut off"`` if the thinking does not end, ``"failure"`` if the text is
+        The text, or None; and why it is None: ``"cut off"`` if there are only thoughts, ``"failure"`` if the text is
         VLMEvalKit's message of a failed request, ``"refusal"`` if it is a refusal.
     """
-    final = text.rpartition("</think>")[2]
-    if "<think>" in final:
+    final = final_part(text)
+    if final is None:
         return None, "cut off"
     if FAILURE in final:
         return None, "failure"

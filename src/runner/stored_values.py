@@ -41,7 +41,7 @@ class LateValues(Values):
             self._outputs = self._read()
         return self._outputs
 
-    def answers(self, role: str, messages: Sequence[Message]) -> list[dict[str, Any] | None]:
+    def replies(self, role: str, messages: Sequence[Message]) -> list[dict[str, Any] | None]:
         """None as yet.
 
         Raises:
@@ -79,8 +79,8 @@ class EvaluationValues(LateValues):
             class_names=dataset.class_names,
         )
 
-    def answers(self, role: str, messages: Sequence[Message]) -> list[dict[str, Any] | None]:
-        """See `Values.answers`."""
+    def replies(self, role: str, messages: Sequence[Message]) -> list[dict[str, Any] | None]:
+        """See `Values.replies`."""
         if role not in self._nodes:
             return [None] * len(messages)
         return self.store.read_answers(self._nodes[role], [request_text(each) for each in messages])

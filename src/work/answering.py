@@ -15,9 +15,9 @@ from testbed.errors import RunError, UnreachedError
 from testbed.graph.passes import ROUNDS
 from testbed.inputs import active, use_in_this_thread
 from testbed.memory import DeviceError, is_device_error, is_out_of_memory
-from testbed.models.base.capability import FAILED, NETWORK, Generation, GenerationConfig, Message
+from testbed.models.base.capability import FAILED, NETWORK, Generation, GenerationConfig, Message, is_answer
 from testbed.models.base.generator import drawn_by
-from testbed.tasks.parts.generation import failure, is_answer, output_of
+from testbed.tasks.parts.generation import failure, output_of
 from testbed.work.unreached import WORDS, is_passing
 
 log = logging.getLogger("testbed")

@@ -15,7 +15,6 @@ from testbed.entities import Metric
 from testbed.errors import unknown_name
 
 VERSION = 1  # of all reports; raised when numbers change
-CUT_OFF = "length"  # the finish reason of an answer that reached the longest allowed
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def report(
     answered: Answered,
     scorer: str,
     *,
-    finish_reasons: Sequence[str | None] | None = None,
+    cut_off: Sequence[bool | None] | None = None,
     other_verdicts: Sequence[Verdict | None] | None = None,
     expected: Array | None = None,
 ) -> list[Metric]:
@@ -104,7 +103,7 @@ def report(
         name: A key of `REPORTS`.
         answered: The answered questions.
         scorer: What computed the metrics, with its version.
-        finish_reasons: See `extras`, as for the rest.
+        cut_off: See `extras`, as for the rest.
         other_verdicts: See there.
         expected: See there.
 
@@ -114,7 +113,7 @@ def report(
     """
     if name not in REPORTS:
         raise unknown_name("report", name, sorted(REPORTS), "testbed.answers.reports", f"{__name__}.REPORTS")
-    more = extras(answered, scorer, finish_reasons=finish_reasons, other_verdicts=other_verdicts, expected=expected)
+    more = extras(answered, scorer, cut_off=cut_off, other_verdicts=other_verdicts, expected=expected)
     return REPORTS[name].compute(answered, scorer) + more
 
 
@@ -122,7 +121,7 @@ def extras(
     answered: Answered,
     scorer: str,
     *,
-    finish_reasons: Sequence[str | None] | None = None,
+    cut_off: Sequence[bool | None] | None = None,
     other_verdicts: Sequence[Verdict | None] | None = None,
     expected: Array | None = None,
 ) -> list[Metric]:
@@ -130,14 +129,14 @@ def extras(
 
     - ``coverage``: the share of the rows with an answer; the others count nowhere.
     - ``unparsed``: the share of the answers in which nothing could be read.
-    - ``cut_off``: the share of the answers that reached the longest length allowed.
+    - ``cut_off``: the share of the answers that reached the longest length allowed, or have thoughts and nothing else.
     - ``rules_differ``: the share of the answers that other rules score differently.
     - ``expected_of_draw``: the mean score if an option is drawn at random where nothing could be read.
 
     Args:
         answered: The n answered questions.
         scorer: What computed the metrics.
-        finish_reasons: For each row why the answer ended; None where it is not known. Without it there is no
+        cut_off: For each row whether the answer was cut off; None where there is none. Without it there is no
             ``cut_off``.
         other_verdicts: What other rules say of each answer. Without it there is no ``rules_differ``.
         expected: Float array [n]: the score to expect of each answer with a draw; NaN for none. Without it there is no
@@ -147,11 +146,8 @@ def extras(
     there = [each is not None for each in verdicts]
     unparsed = [np.nan if each is None else float(each.extracted is None) for each in verdicts]
     found: dict[str, Sequence[float] | Array] = {"coverage": [float(each) for each in there], "unparsed": unparsed}
-    if finish_reasons is not None:
-        found["cut_off"] = [
-            float(reason == CUT_OFF) if has and reason is not None else np.nan
-            for has, reason in zip(there, finish_reasons, strict=True)
-        ]
+    if cut_off is not None:
+        found["cut_off"] = [np.nan if each is None else float(each) for each in cut_off]
     if other_verdicts is not None:
         found["rules_differ"] = [
             np.nan
