@@ -61,6 +61,7 @@ class JudgedAnswers(Task):
     name = "judged_answers"
     options = QuestionAnswering.options | {"judging"}
     scorer = SCORER
+    leaves_out_unreadable = True
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
         """As question answering: what the model under test must be able to do."""

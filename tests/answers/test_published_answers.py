@@ -48,7 +48,9 @@ def test_every_score_is_the_published_one(answers, kind):
         if name != kind:
             continue
         verdict = SCORINGS[kind](columns, text, "vlmevalkit")
-        left = SCORINGS[kind].judged and read is None and bool(final_part(text))  # to a judge, where VLMEvalKit asks one
+        left = (
+            SCORINGS[kind].judged and read is None and bool(final_part(text))
+        )  # to a judge, where VLMEvalKit asks one
         assert verdict.score == pytest.approx(float("nan") if left else score, abs=1e-12, nan_ok=True), (columns, text)
         if kind in SETTLES:
             assert (verdict.extracted is None) == (read is None), (columns, text)

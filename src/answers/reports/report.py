@@ -147,7 +147,9 @@ def extras(
     unparsed = [np.nan if each is None else float(each.extracted is None) for each in verdicts]
     found: dict[str, Sequence[float] | Array] = {"coverage": [float(each) for each in there], "unparsed": unparsed}
     if cut_off is not None:
-        found["cut_off"] = [np.nan if each is None else float(each) for each in cut_off]
+        found["cut_off"] = [
+            np.nan if each is None or not has else float(each) for has, each in zip(there, cut_off, strict=True)
+        ]
     if other_verdicts is not None:
         found["rules_differ"] = [
             np.nan

@@ -162,7 +162,7 @@ def said(error: Any) -> str:
 
 
 def _without_choices(reply: Mapping[str, Any]) -> TestbedError:
-    """What a reply without an answer stands for: a server that could not give one just now, unless it says otherwise."""
+    """What a reply without an answer stands for: a server that has none just now, unless it says otherwise."""
     kind = RefusedError if _status(reply) in REFUSALS else UnreachedError
     code = reply.get("code") or reply.get("error_code")
     told = [f"code {code}"] if code else []

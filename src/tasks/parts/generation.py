@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 class TextTask(Task):
     """A model answers in text."""
 
+    leaves_out_unreadable = True
+
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
         """``"generate"``.
 
