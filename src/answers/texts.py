@@ -29,6 +29,7 @@ _ANSWER_IS = re.compile(ANSWER_IS, re.IGNORECASE)
 # What statements begin with. Looking for these words first is several times quicker than the patterns alone.
 _BEGINNINGS = re.compile(
     "answer|antwort|respuesta|réponse|resposta|risposta|ответ|option|choice|selection|choose|select|pick|go"
+    "|say|guess|lean|must|has|leav|so|thus|therefore|hence|consequently|\\?"
     "|答案|正解|答え|回答|정답|답|故选|应选|选择|选项|选"
 )
 _NEXT_SENTENCE = re.compile(r"[.!?。]\s+(?=[A-Z\u4e00-\u9fff])")
