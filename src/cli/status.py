@@ -94,7 +94,7 @@ def _print_cells(title: str, cells: Sequence[Evaluation]) -> None:
 
 def _print_silent(found: Sequence[dict[str, Any]]) -> None:
     if found:
-        click.echo("complete, but questions got no verdict of a judge:")
+        click.echo("complete, but a judge gave no verdict on some answers:")
     for each in found[-ENDED:]:
         click.echo(f"  {silence_in_words(each)}")
     if len(found) > ENDED:

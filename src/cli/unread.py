@@ -28,12 +28,12 @@ def unreadable_in_words(number: int, scorers: Iterable[str | None]) -> str:
 
 
 def silences(results: Iterable[Any]) -> list[dict[str, Any]]:
-    """Of which judges questions got no verdict, and why: from the slices of the metric `unread`."""
+    """On which answers judges gave no verdict, and why: from the slices of the metric `unread`."""
     return [
         {
             "model": each.model,
             "eval_setting": each.eval_setting,
-            "questions": each.n,
+            "answers": each.n,
             "without_verdict": round(each.value * each.n),
             "reason": each.slice.removeprefix(f"{JUDGE_SLICE}/"),
         }
@@ -45,4 +45,4 @@ def silences(results: Iterable[Any]) -> list[dict[str, Any]]:
 def silence_in_words(found: dict[str, Any]) -> str:
     """Such an entry as a line: the judge and its reason are last."""
     where = f"{found['model']} on {found['eval_setting']}"
-    return f"{where}: {found['without_verdict']:,} of {count(found['questions'], 'question')}; {found['reason']}"
+    return f"{where}: {found['without_verdict']:,} of {count(found['answers'], 'answer')}; {found['reason']}"

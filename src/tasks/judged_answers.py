@@ -211,7 +211,7 @@ def _trust(asked: Asked, final: Sequence[Verdict | None], each: Array) -> list[M
 
 
 def _silences(asked: Asked, judges: Sequence[str]) -> list[Metric]:
-    """Slices of ``unread``: for each judge and reason the share of its questions that got no verdict for it."""
+    """Slices of ``unread``: for each judge and reason the share of the answers on which it gave no verdict for it."""
     shares: dict[tuple[str, int], int] = {}
     for number, judge in enumerate(judges):
         said = list(asked.said_by(number, judge))
