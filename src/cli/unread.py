@@ -24,7 +24,8 @@ def unreadable_in_words(number: int, scorers: Iterable[str | None]) -> str:
     told = f"{count(number, 'sample')} could not be read"
     if task is None:
         return told
-    return f"{told} and {'not scored' if task.leaves_out_unreadable else 'counted as wrong'}"
+    left_out = f"{'is' if number == 1 else 'are'} not scored"
+    return f"{told} and {left_out if task.leaves_out_unreadable else 'counted as wrong'}"
 
 
 def silences(results: Iterable[Any]) -> list[dict[str, Any]]:

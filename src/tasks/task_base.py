@@ -94,12 +94,12 @@ def get_task(name: str) -> Task:
 
 
 def task_with(scorer: str) -> Task | None:
-    """The task whose metrics name this scorer; None if none does."""
+    """The task whose metrics name this scorer, of whatever version; None if none does."""
     import testbed.tasks
 
     own = [each.name for each in pkgutil.iter_modules(testbed.tasks.__path__) if not each.ispkg]
     tasks = [*_added.values(), *(get_task(name) for name in own if name not in _NO_TASKS)]
-    return next((each for each in tasks if each.scorer == scorer), None)
+    return next((each for each in tasks if each.scorer.partition("@")[0] == scorer.partition("@")[0]), None)
 
 
 def require(model: ModelDefinition, needed: set[str], setting: EvalSetting) -> None:

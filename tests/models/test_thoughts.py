@@ -7,6 +7,7 @@ import time
 import pytest
 from answered_world import FORMS
 
+from testbed.models.base.capability import GenerationConfig
 from testbed.models.base.thoughts import decoded, final_part, opens_thoughts
 
 THOUGHTS = "Is it A? It is not C."
@@ -78,6 +79,20 @@ class Tokenizer:
 def test_marks_that_are_special_tokens_are_kept_and_no_others() -> None:
     assert decoded(Tokenizer(3), [0, 4, 1, 3, 2]) == "[THINK]A[/THINK]B"
     assert decoded(Tokenizer(1), [0, 4, 1, 3, 2]) == "[THINK]A[/THINK]B"
+
+
+def test_a_model_of_transformers_says_whether_its_prompt_opened_the_thoughts() -> None:
+    from testbed.models.networks.vlm import Chat
+
+    class Words(Tokenizer):
+        WORDS = ("<think>", "</think>", "</s>", "B", "A")
+
+    chat = object.__new__(Chat)
+    chat.tokenizer, chat.ends = Words(1), [2]
+    begun, plain = (chat._answer([4, 1, 3, 2], prompt, GenerationConfig()) for prompt in ([3, 0], [3, 0, 4, 1]))
+    assert (begun.text, begun.finish_reason, begun.extra["thinking_begun"]) == ("A</think>B", "stop", True)
+    assert "thinking_begun" not in plain.extra
+    assert begun.extra["prompt_tokens"] == 2
 
 
 def test_odd_texts_take_no_time() -> None:
