@@ -16,6 +16,7 @@ Better = Literal["higher", "lower", "neither"]
 
 OVERALL = "overall"
 FRACTION = "fraction"
+JUDGE_SLICE = "judge"  # what slices of the metric `unread` begin with that say why a judge gave no verdict
 # The metric that says for which share of the outputs a model gave no finite numbers; absent where all are finite.
 NOT_FINITE = "not_finite"
 TEXTS = "texts"  # its slice for the embeddings of texts

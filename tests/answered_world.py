@@ -194,3 +194,21 @@ def math_vista() -> Answered:
 
 _ALL = (accuracy, circular, mme, pope, hallusion, mmvp, cv_bench_2d, hr_bench, ocrbench, vqa, mme_realworld, we_math)
 WORLDS: Mapping[str, Callable[[], Answered]] = {each.__name__: each for each in (*_ALL, video_mme, math_vista)}
+
+# How servers and chat templates write thoughts and an answer.
+FORMS: Mapping[str, str] = {
+    "think": "<think>{}</think>{}",
+    "lines": "<think>\n{}\n</think>\n\n{}",
+    "thinking": "<thinking>{}</thinking>\n{}",
+    "capitals": "<THINK>{}</THINK>{}",
+    "thought": "<thought>{}</thought>{}",
+    "reasoning": "<reasoning>{}</reasoning>{}",
+    "brackets": "[THINK]{}[/THINK]{}",
+    "triangles": "◁think▷{}◁/think▷{}",
+    "seed": "<seed:think>{}</seed:think>{}",
+    "tokens": "<|begin_of_thought|>{}<|end_of_thought|>{}",
+    "cohere": "<|START_THINKING|>{}<|END_THINKING|><|START_RESPONSE|>{}<|END_RESPONSE|>",
+    "channels": "<|channel|>analysis<|message|>{}<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
+    "joined channels": "analysisWe ask: {}assistantfinal{}",
+    "opened in the prompt": "{}</think>{}",
+}

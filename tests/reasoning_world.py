@@ -28,7 +28,8 @@ class Model:
 
     def generate(self, messages: Any, config: Any) -> list[Generation]:
         self.seen += messages
-        return [Generation(self.says(message)) for message in messages]
+        said = [self.says(message) for message in messages]
+        return [each if isinstance(each, Generation) else Generation(each) for each in said]
 
 
 class World:
@@ -45,7 +46,7 @@ class World:
         self.url = str(folder / "store.db")
         self.catalog = Catalog(rooms=(), entry_points=False)
         self.catalog.add_eval_setting_family(QuestionTables())
-        self.answers: dict[str, str] = {}
+        self.answers: dict[str, str | Generation] = {}
         self.model = self._add("model", lambda message: self.answers[message.sample])
 
     def _add(self, name: str, says: Any) -> Model:
@@ -53,7 +54,7 @@ class World:
         self.catalog.add_model(Generator(name, lambda: made, 2, weights="1", architecture={"toy": name}))
         return made
 
-    def table(self, name: str, rows: Sequence[Mapping[str, str]], answers: Sequence[str]) -> None:
+    def table(self, name: str, rows: Sequence[Mapping[str, str]], answers: Sequence[str | Generation]) -> None:
         """A table ``NAME.tsv``, each row with a picture, and the model's answers to its rows."""
         header = ["index", "image", *dict.fromkeys(column for row in rows for column in row)]
         lines = [[str(n), encoded("coffee"), *(row.get(each, "") for each in header[2:])] for n, row in enumerate(rows)]
@@ -74,20 +75,20 @@ class World:
 
         return self._add(name, says)
 
-    def run(self, *settings: str) -> dict[str, dict[tuple[str, str], Any]]:
+    def run(self, *settings: str, model: str = "model") -> dict[str, dict[tuple[str, str], Any]]:
         """Runs settings; of each (metric, slice) → value."""
         options = RunOptions(db_url=self.url, executor="inline", data_workers=0)
-        report = run(self.catalog, options, ["model"], settings)
+        report = run(self.catalog, options, [model], settings)
         assert report.ok, report
         with Store.open(self.url) as store:
             return {
-                name: {(each.metric, each.slice): each.value for each in store.results(["model"], [name])}
+                name: {(each.metric, each.slice): each.value for each in store.results([model], [name])}
                 for name in settings
             }
 
-    def scores(self, setting: str) -> list[float]:
-        """The stored score of each answer; NaN for none."""
+    def scores(self, setting: str, model: str = "model", what: str = "score") -> list[float]:
+        """A stored score of each answer; NaN for none."""
         with Store.open(self.url) as store:
-            (evaluation,) = store.evaluations(["model"], [setting])
-            (found,) = (values for (_, name), values in store.scores(evaluation.id).items() if name == "score")
+            (evaluation,) = store.evaluations([model], [setting])
+            (found,) = (values for (_, name), values in store.scores(evaluation.id).items() if name == what)
             return [float(each) for each in found]

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import TestbedError
+from testbed.models.base.capability import is_answer
 from testbed.plotting.explorer.evaluated import TEXT, SettingSamples
 from testbed.tasks.judged_answers import JudgedAnswers
-from testbed.tasks.parts.generation import is_answer
+from testbed.tasks.parts.generation import replies_of
 from testbed.tasks.question_answering import QuestionAnswering, named, verdicts_of
 from testbed.tasks.task_base import get_task
 
@@ -55,10 +56,10 @@ def _described(value: Any, target: Any, setting: EvalSetting | None) -> dict[str
     found: dict[str, Any] = {"text": text}
     if value["finish_reason"] not in ("stop", "eos", None, ""):
         found["finish"] = str(value["finish_reason"])
-    return {**found, **_verdict(text, target, setting)}
+    return {**found, **_verdict(value, target, setting)}
 
 
-def _verdict(text: str, target: Any, setting: EvalSetting | None) -> dict[str, Any]:
+def _verdict(value: Mapping[str, Any], target: Any, setting: EvalSetting | None) -> dict[str, Any]:
     """What the setting's rules read in an answer; nothing for other tasks."""
     if setting is None or not isinstance(target, dict):
         return {}
@@ -66,7 +67,7 @@ def _verdict(text: str, target: Any, setting: EvalSetting | None) -> dict[str, A
         if not isinstance(get_task(setting.task), QuestionAnswering | JudgedAnswers):
             return {}
         scoring, _, rules = named(setting)
-        verdict = verdicts_of(scoring, [target], [text.strip()], rules)[0]
+        verdict = verdicts_of(scoring, [target], replies_of([value]), rules)[0]
     except (TestbedError, KeyError, ValueError):
         return {}
     if verdict is None:

@@ -1,7 +1,8 @@
 """Multiple choice, as the rules `default` read it.
 
-In order: the whole answer; what is marked as the answer; the last "answer is"; a line that is a letter; the only
-letter; the only option whose text is in a short answer. Whatever names two options is unparsed.
+In order: the whole answer; what is marked as the answer; the last "answer is", or "I would say"; a line that is a
+letter; the only letter; the only option whose text is in a short answer; the only option that is not ruled out. A list
+of all options that an answer repeats is no part of it. Whatever names two options is unparsed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 
 from testbed.answers.columns import listed, options, references, truth
-from testbed.answers.numbers import as_number, sole_number
+from testbed.answers.decisions import decided, without_list
+from testbed.answers.numbers import as_number, sole_number, with_plain_numbers
 from testbed.answers.texts import ANSWER_IS, EDGES, comparable, final_text, marked, open_answer, places, statements
 from testbed.answers.verdict import Verdict
 
@@ -19,13 +21,19 @@ Found = tuple[str | None, str]
 
 _SEVERAL = "several"  # read where an answer names two options
 
+_BARE = r"(?=[\"'`*_(\[]*(?:option\s+)?(?-i:[A-Z])(?![\w'])(?!\s+(?!because|since|as|is|\()[a-z]))"  # a letter follows
 _STATED = re.compile(
     rf"{ANSWER_IS}"
     r"|\b(?:option|choice|selection)[*_`\"']*(?:\s+(?:is|would\s+be|should\s+be|must\s+be)\b|\s*[*_`]*[:=])\s*[*_`]*[:=]?\s*"
-    r"|\b(?:choose|select|pick|go\s+with)\s+|(?:故选|应选|选择|选项|选)\s*(?:是|为)?[:]?\s*",
+    r"|\b(?:choose|select|pick|go\s+with)\s+"
+    r"|\b(?:say|guess|lean(?:ing)?\s+(?:to|towards?)|must\s+be|has\s+to\s+be|leaving|(?<=[sht]\s)leaves)\s+"
+    r"(?:(?:that|it(?:'s|\s+is)|only|just|us\s+with|me\s+with|with)\s+)*"
+    rf"|\b(?:so|thus|therefore|hence|consequently)\b[,:]?\s+(?:it(?:'s|\s+is|\s+would\s+be)\s+)?{_BARE}"
+    rf"|\?\s+{_BARE}(?=\S{{1,6}}\s*$)"
+    r"|(?:故选|应选|选择|选项|选)\s*(?:是|为)?[:]?\s*",
     re.IGNORECASE,
 )
-_REFUSED = re.compile(r"(?:\bnot|n't|\bnever|\bto)\s+$", re.IGNORECASE)
+_REFUSED = re.compile(r"(?:not|n't|\bnever|\bto)\s+$", re.IGNORECASE)
 # "B is the correct answer"
 _REVERSED = re.compile(
     r"(?<![\w'])([A-Z])[\"'*)\]]*\s+(?:is|would be|must be|seems|appears to be)\s+(?:the\s+)?(?:most\s+|only\s+)?"
@@ -37,7 +45,7 @@ _AND = re.compile(
     r"[\s\"'`*_)}\]>$]*(?:\s|,|/|&|\bor\b|\band\b|或|和)\s*(?:option\s+)?[\"'`*_({\[<$]*([A-Z])(?![A-Za-z0-9_'])"
 )
 _LOWER_END = re.compile(r"[\"'`*_\]}>$]*(?:[).,;:!]|\s*$|\s*\n)")
-_LETTER = re.compile(r"(?<![\w.&+-])(?<!\w')([A-Z])(?![\w&+#]|-\w|\.\w|'\w)")
+_LETTER = re.compile(r"(?<![\w.&+-])(?<!\w['/])([A-Z])(?![\w&+#]|-\w|\.\w|'\w|/\w)")
 _ITEM = re.compile(r"([A-Za-z])[\s.:)\]*\-–—,]+(.*)", re.DOTALL)
 _LEADING = re.compile(r"[^\w\n]*([A-Z])\s*[.):](?=[^\x21-\x7e])")
 _LISTED = re.compile(r"(?:^|[\s(*])([A-Z])[.):](?=[^\x21-\x7e])")
@@ -106,12 +114,14 @@ def read_choice(text: str, choices: Mapping[str, str]) -> Found:
     if final is None:
         return None, why
     named = Options(choices)
+    rest = without_list(final, choices)
     found = (
         named.whole(final)
         or _first_of(named, marked(final), "marked")
-        or _stated(named, final)
-        or _line(named, final)
-        or named.only(final)
+        or named.whole(rest)
+        or _stated(named, rest)
+        or _line(named, rest)
+        or named.only(rest)
     )
     return found if found and found[0] != _SEVERAL else (None, "none")
 
@@ -158,7 +168,7 @@ class Options:
 
     def __init__(self, choices: Mapping[str, str]) -> None:
         self.texts = choices
-        self._comparable = {letter: comparable(text) for letter, text in choices.items()}
+        self._comparable = {letter: comparable(with_plain_numbers(text)) for letter, text in choices.items()}
 
     def whole(self, text: str) -> Found | None:
         """If the text is nothing but a letter, a letter with its option, or an option."""
@@ -166,8 +176,9 @@ class Options:
         if len(core) == 1 and core in self.texts:
             return core, "letter"
         same = [letter for letter, option in self.texts.items() if option and option in (text, core)]
-        plain = comparable(text)
+        plain = comparable(with_plain_numbers(text))
         same = same or [letter for letter, option in self._comparable.items() if option and option == plain]
+        same = same or self._equal(text)
         if len(same) == 1:
             return same[0], "option text"
         lead = _LEAD.match(core)
@@ -175,9 +186,14 @@ class Options:
         if len(name) == 1 and name in self.texts:
             return name, "letter"
         item = _ITEM.match(core) if len(core) < 1000 else None
-        if item and comparable(item.group(2)) == self._comparable.get(item.group(1).upper(), ""):
+        if item and comparable(with_plain_numbers(item.group(2))) == self._comparable.get(item.group(1).upper(), ""):
             return item.group(1).upper(), "letter"
         return None
+
+    def _equal(self, text: str) -> list[str]:
+        """The options that are the same number as a text, such as ``ten`` and 10."""
+        value = as_number(text)
+        return [] if value is None else [each for each, option in self.texts.items() if as_number(option) == value]
 
     def head(self, text: str) -> Found | None:
         """If the text begins with a letter: ``B``, ``(B) because``, ``option B``, ``b)``; but not ``a dog``."""
@@ -197,23 +213,27 @@ class Options:
 
     def by_text(self, text: str, longest: int) -> Found | None:
         """If the text of exactly one option is in a text of so many words at most."""
-        flat = " ".join(text.split())
+        flat = with_plain_numbers(" ".join(text.split()))
         found = {letter for letter, _, _ in self._mentions(flat)} if flat.count(" ") < longest else set()
         return (found.pop(), "option text") if len(found) == 1 else None
 
     def only(self, text: str) -> Found | None:
         """If one letter stands where an answer may stand, or one option is in a short text, and they do not differ."""
-        flat = " ".join(text.split())
+        if len(text) > 2 * _LONGEST_TEXT:
+            return None
+        flat = with_plain_numbers(" ".join(text.split()))
         if len(flat) > _LONGEST_TEXT:
             return None
         mentions = self._mentions(flat)
-        rest = flat
+        rest, out = decided(flat)
         for _, start, end in mentions:
             rest = f"{rest[:start]}{'x' * (end - start)}{rest[end:]}"
         letters = {match.group(1): match for match in _LETTER.finditer(rest) if self._counts(match, rest)}
         if len(letters) > 1:
             return None
         named = {letter for letter, _, _ in mentions} if flat.count(" ") < _LONGEST_ANSWER else set()
+        if not letters and not named and len(self.texts) > 2 and len(left := set(self.texts) - out) == 1:
+            return left.pop(), "elimination"
         if not letters:
             return (named.pop(), "option text") if len(named) == 1 else None
         letter, match = letters.popitem()

@@ -6,15 +6,15 @@ nor drawn at random.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from testbed.answers import judging_pairs as pairs
 from testbed.answers import judging_reasoning as own
-from testbed.answers.columns import options, references
-from testbed.answers.scorings import SCORINGS
+from testbed.answers.choice import Options
+from testbed.answers.columns import options, references, truth
+from testbed.answers.judging_replies import score_in, stated, unlabelled, word_in
 from testbed.answers.texts import final_text
 from testbed.answers.verdict import Verdict
 
@@ -23,9 +23,6 @@ When = Literal["unparsed", "wrong", "always"]
 
 NONE_OF_THEM = "Z"
 METHOD = own.METHOD
-_WORDS = re.compile(r"\b(incorrect|correct)\b", re.IGNORECASE)
-_YES_NO = re.compile(r"\b(yes|no|unclear)\b", re.IGNORECASE)
-_GRADE = re.compile(r"(?<![\d.])(?:0(?:\.\d+)?|1(?:\.0+)?)(?![\d.]*\d)")
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,7 @@ class Judging:
     swapped: Callable[[Columns, str], str] | None = None
 
     def verdict(self, columns: Columns, reply: str) -> Verdict | None:
-        """The verdict that a reply gives after its thinking, if it has any; None if it cannot be read."""
+        """The verdict that a reply gives in its final part; None if it cannot be read."""
         final, _ = final_text(reply)
         return None if final is None else self.read(columns, final)
 
@@ -75,10 +72,14 @@ def match_question(columns: Columns, text: str) -> str:
 
 def read_match(columns: Columns, reply: str) -> Verdict | None:
     """The option that a judge names; its Z is an answer that chooses none, which is wrong."""
-    if reply.strip().strip(".\"'()*") == NONE_OF_THEM and NONE_OF_THEM not in columns:
-        return Verdict(NONE_OF_THEM, 0.0, METHOD)
-    found = SCORINGS["multiple_choice"](columns, reply)
-    return None if found.extracted is None else Verdict(found.extracted, found.score, METHOD)
+    choices = {**options(columns), NONE_OF_THEM: columns.get(NONE_OF_THEM, "")}
+
+    def read(line: str) -> str | None:
+        found = Options(choices).whole(unlabelled(line))
+        return None if found is None else found[0]
+
+    letter = stated(reply, read)
+    return None if letter is None else Verdict(letter, float(letter == truth(columns).strip().upper()), METHOD)
 
 
 def yes_no_question(columns: Columns, text: str) -> str:
@@ -92,11 +93,10 @@ def yes_no_question(columns: Columns, text: str) -> str:
 
 def read_yes_no(columns: Columns, reply: str) -> Verdict | None:
     """Yes or no as a judge says; what it calls unclear is wrong."""
-    found = {each.capitalize() for each in _YES_NO.findall(reply)}
-    if len(found) != 1:
+    word = word_in(reply, ("yes", "no", "unclear"))
+    if word is None:
         return None
-    word = found.pop()
-    return Verdict(word, float(word.lower() == columns.get("answer", "").strip().lower()), METHOD)
+    return Verdict(word.capitalize(), float(word == columns.get("answer", "").strip().lower()), METHOD)
 
 
 def correctness_question(columns: Columns, text: str) -> str:
@@ -111,12 +111,9 @@ def correctness_question(columns: Columns, text: str) -> str:
 
 
 def read_correctness(columns: Columns, reply: str) -> Verdict | None:
-    """Whether a judge calls an answer correct: the last time that it says one or the other."""
-    found = _WORDS.findall(reply)
-    if not found:
-        return None
-    word = found[-1].lower()
-    return Verdict(word, float(word == "correct"), METHOD)
+    """Whether a judge calls an answer correct."""
+    word = word_in(reply, ("correct", "incorrect"))
+    return None if word is None else Verdict(word, float(word == "correct"), METHOD)
 
 
 def grade_question(columns: Columns, text: str) -> str:
@@ -130,12 +127,9 @@ def grade_question(columns: Columns, text: str) -> str:
 
 
 def read_grade(columns: Columns, reply: str) -> Verdict | None:
-    """The only number from 0 to 1 in a reply."""
-    found = {float(each) for each in _GRADE.findall(reply)}
-    if len(found) != 1:
-        return None
-    grade = found.pop()
-    return Verdict(f"{grade:g}", grade, METHOD)
+    """The number from 0 to 1 that a judge gives."""
+    grade = score_in(reply)
+    return None if grade is None else Verdict(f"{grade:g}", grade, METHOD)
 
 
 JUDGINGS: Mapping[str, Judging] = {
@@ -165,7 +159,7 @@ _OF_SCORINGS: Mapping[str, str] = {
     "mmvet": "grade",
     "simple_vqa": "attempt",
 }
-VERSION = 1  # of all of the above; raised when a judge would be asked otherwise, or read otherwise
+VERSION = 2  # of all of the above; raised when a judge would be asked otherwise, or read otherwise
 
 
 def judging_of(scoring: str) -> str:

@@ -6,28 +6,33 @@ orders, therefore.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from testbed.answers.columns import truth
+from testbed.answers.judging_replies import word_in
 from testbed.answers.verdict import Verdict
+from testbed.models.base.thoughts import final_part
 
 Columns = Mapping[str, str]
 
 METHOD = "judge"
 _OUTCOMES = {1.0: "win", 0.5: "tie", 0.0: "loss"}
-_SAID = re.compile(r"better[\s*_]{0,3}:[\s*_]{0,3}(1|2|tie)\b", re.IGNORECASE)
-_ALONE = re.compile(r"\W*(1|2|tie)\W*", re.IGNORECASE)
+_SAID = {"1": 1.0, "answer 1": 1.0, "2": 0.0, "answer 2": 0.0, "tie": 0.5, "a tie": 0.5}
 
 
 def question(columns: Columns, text: str) -> str:
     """Asks which answer is better; the one under test is the first."""
-    return _question(columns, text, truth(columns))
+    return _question(columns, text, _opponent(columns))
 
 
 def swapped_question(columns: Columns, text: str) -> str:
     """The same with the one under test as the second."""
-    return _question(columns, truth(columns), text)
+    return _question(columns, _opponent(columns), text)
+
+
+def _opponent(columns: Columns) -> str:
+    """The other answer, without thoughts."""
+    return final_part(truth(columns)) or ""
 
 
 def _question(columns: Columns, first: str, second: str) -> str:
@@ -40,12 +45,9 @@ def _question(columns: Columns, first: str, second: str) -> str:
 
 
 def read(columns: Columns, reply: str) -> Verdict | None:
-    """What a judge says last: the first answer wins, loses, or neither."""
-    alone = _ALONE.fullmatch(reply)
-    said = [alone[1]] if alone else _SAID.findall(reply)
-    if not said:
-        return None
-    return _verdict({"1": 1.0, "2": 0.0, "tie": 0.5}[said[-1].lower()])
+    """What a judge says: the first answer wins, loses, or neither."""
+    said = word_in(reply, tuple(_SAID))
+    return None if said is None else _verdict(_SAID[said])
 
 
 def together(first: Verdict | None, swapped: Verdict | None) -> Verdict | None:

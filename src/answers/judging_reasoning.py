@@ -10,9 +10,12 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 
-from testbed.answers.columns import references, truth
-from testbed.answers.reasoning import letters_of, listed_options, same
+from testbed.answers.choice import Options
+from testbed.answers.columns import listed, references, truth
+from testbed.answers.judging_replies import score_in, stated, unlabelled, without_remark, word_in
+from testbed.answers.reasoning import letters_of, listed_options, same, value_without_sign
 from testbed.answers.scorings import SCORINGS
 from testbed.answers.verdict import Verdict
 
@@ -21,9 +24,10 @@ Columns = Mapping[str, str]
 METHOD = "judge"
 NO_ANSWER, NO_LETTER = "NONE", "Z"
 _PREDICTION = "{PREDICTION}"  # stands for the answer in CharXiv's column grading_query
-_EXTRACTED = re.compile(r"extracted[ \t*_]{0,5}:[ \t*]*(.*)$", re.IGNORECASE | re.MULTILINE)
-_ZERO_OR_ONE = re.compile(r"(?<![\w.])[01](?![\w]|\.\d)")
-_ATTEMPTED = re.compile(r"\b(not[ _]attempted|incorrect|correct)\b", re.IGNORECASE)
+_EXTRACTED = re.compile(r"[\s*_#>]*extracted[ \t*_]{0,5}:[ \t*]*(.*)", re.IGNORECASE)
+_NUMBER_REMARK = re.compile(r"(?<=\d)\s*(?:[;,]\s+[A-Za-z(]|\s[–—-]\s).*$")
+_DECIMAL_COMMA = re.compile(r"(?<![\d.,])(-?\d*),(\d{1,2}|\d{4,})(?![\d.,])")
+_DIGIT = re.compile(r"\d")
 _FORMS = {
     "integer": "an integer, such as 7",
     "float": "a decimal number, such as 1.25",
@@ -42,7 +46,7 @@ def extraction_question(columns: Columns, text: str) -> str:
         "Which final answer does this response give to the question? Do not solve the question and do not correct the"
         " response.\n\n"
         f"Question: {_asked(columns)}\n{f'Options:{chr(10)}{choices}{chr(10)}' if choices else ''}\n"
-        f"Response: {_said(text)}\n\n"
+        f"Response: {text}\n\n"
         f"Reply with one line and nothing else:\nExtracted: the final answer as {form}, or {NO_ANSWER} if the response"
         " gives none"
     )
@@ -51,7 +55,7 @@ def extraction_question(columns: Columns, text: str) -> str:
 def extraction_read(scoring: str, again: bool = False) -> Callable[[Columns, str], Verdict | None]:
     """Reads the extracted answer and compares it by the default rules of a scoring; what these leave open, as texts.
 
-    A reply in another form is read if the rules can read it as a whole.
+    Of a reply in another form a line that is nothing but an answer is read.
 
     Args:
         scoring: A name in `SCORINGS`.
@@ -59,19 +63,49 @@ def extraction_read(scoring: str, again: bool = False) -> Callable[[Columns, str
     """
 
     def read(columns: Columns, reply: str) -> Verdict | None:
-        answers = _EXTRACTED.findall(reply)
-        answer = (answers[-1] if answers else reply).strip("\"'`* \r\t")
-        if answer.rstrip(".").upper() == NO_ANSWER:
-            return Verdict(NO_ANSWER, 0.0, METHOD)
-        found = SCORINGS[scoring](columns, answer)
-        if found.extracted is not None:
-            return Verdict(found.extracted, found.score, METHOD)
-        if not answers or not answer or _asks_for_letter(columns):
-            return None
-        equal = same(truth(columns), answer)
-        return Verdict(answer, math.nan if again and not equal else float(equal), METHOD)
+        return stated(reply, partial(_extracted, columns, scoring, again))
 
     return read
+
+
+def _extracted(columns: Columns, scoring: str, again: bool, line: str) -> Verdict | None:
+    """What a line of a reply says that the answer is."""
+    labelled = _EXTRACTED.fullmatch(line)
+    answer = (labelled[1] if labelled else unlabelled(line)).strip("\"'`* \r\t")
+    if answer.rstrip(".").upper() == NO_ANSWER:
+        return Verdict(NO_ANSWER, 0.0, METHOD)
+    if not answer or not (labelled or _is_answer(columns, answer)):
+        return None
+    core = _core(columns, answer)
+    for each in dict.fromkeys((core, answer)):
+        found = SCORINGS[scoring](columns, each)
+        if found.extracted is not None:
+            return Verdict(found.extracted, found.score, METHOD)
+    if not labelled or _asks_for_letter(columns):
+        return None
+    equal = any(same(truth(columns), each) for each in (core, answer))
+    if not equal and _DIGIT.search(core) and value_without_sign(truth(columns)) is not None and not again:
+        return None  # a number, but in a form that cannot be compared
+    return Verdict(core, math.nan if again and not equal else float(equal), METHOD)
+
+
+def _core(columns: Columns, answer: str) -> str:
+    """An extracted answer without remarks; of a number with a decimal comma, with a point."""
+    core = without_remark(answer)
+    if value_without_sign(truth(columns)) is None:
+        return core
+    return _DECIMAL_COMMA.sub(r"\1.\2", _NUMBER_REMARK.sub("", core))
+
+
+def _is_answer(columns: Columns, line: str) -> bool:
+    """Whether a line is nothing but an answer: a number, a list, letters or an option."""
+    choices = listed_options(columns) or dict.fromkeys("ABCDE", "")
+    return (
+        value_without_sign(line) is not None
+        or listed(line) is not None
+        or bool(letters_of(line))
+        or Options(choices).whole(line) is not None
+    )
 
 
 def _asks_for_letter(columns: Columns) -> bool:
@@ -95,12 +129,9 @@ def agreement_question(columns: Columns, text: str) -> str:
 
 
 def agreement_read(columns: Columns, reply: str) -> Verdict | None:
-    """The only 0 or 1 in a reply."""
-    found = set(_ZERO_OR_ONE.findall(reply))
-    if len(found) != 1:
-        return None
-    digit = found.pop()
-    return Verdict(digit, float(digit), METHOD)
+    """0 or 1."""
+    score = score_in(reply)
+    return Verdict(f"{score:g}", score, METHOD) if score in (0, 1) else None
 
 
 def _asked(columns: Columns) -> str:
@@ -112,7 +143,7 @@ def letters_question(columns: Columns, text: str) -> str:
     return (
         "Which options does this answer to a multiple-choice question choose? The options may be in a picture that you"
         " do not see; do not solve the question.\n\n"
-        f"Question: {columns.get('question', '')}\n\nAnswer: {_said(text)}\n\n"
+        f"Question: {columns.get('question', '')}\n\nAnswer: {text}\n\n"
         "Reply with the letter of the option, or with all letters if the answer chooses several, such as ACD, and with"
         f" nothing else. If it chooses none, reply with {NO_LETTER}."
     )
@@ -120,7 +151,8 @@ def letters_question(columns: Columns, text: str) -> str:
 
 def letters_read(columns: Columns, reply: str) -> Verdict | None:
     """The letters that a judge names; its Z is an answer that chooses none, which is wrong."""
-    found, right = letters_of(reply), letters_of(truth(columns))
+    found = stated(reply, lambda line: letters_of(unlabelled(line)) or None)
+    right = letters_of(truth(columns))
     if not found or (NO_LETTER in found and found != NO_LETTER):
         return None
     return Verdict(found, float(found == right), METHOD)
@@ -130,11 +162,11 @@ def charxiv_question(columns: Columns, text: str) -> str:
     """The table's own prompt for the judge (CharXiv, arXiv 2406.18521), with the answer in its place."""
     given = columns.get("grading_query", "")
     if _PREDICTION in given:
-        return given.replace(_PREDICTION, _said(text))
+        return given.replace(_PREDICTION, text)
     return (
         "Does this answer to a question about a chart agree with the reference answer? Numbers must be the same; of"
         " words the meaning counts.\n\n"
-        f"Question: {columns.get('question', '')}\n\nReference answer: {truth(columns)}\n\nAnswer: {_said(text)}\n\n"
+        f"Question: {columns.get('question', '')}\n\nReference answer: {truth(columns)}\n\nAnswer: {text}\n\n"
         'Reply with JSON and nothing else: {"extracted_answer": "the final answer", "score": 1 if it agrees, else 0}'
     )
 
@@ -164,20 +196,12 @@ def attempt_question(columns: Columns, text: str) -> str:
         " contradicts the reference, even with reservations. It is NOT ATTEMPTED if it neither holds what the reference"
         " says nor contradicts it, such as 'I do not know'.\n\n"
         f"Question: {columns.get('question', '')}\n\nReference answer: {' / '.join(references(columns))}\n\n"
-        f"Answer: {_said(text)}\n\n"
+        f"Answer: {text}\n\n"
         "Reply with CORRECT, INCORRECT or NOT ATTEMPTED and nothing else."
     )
 
 
 def attempt_read(columns: Columns, reply: str) -> Verdict | None:
-    """The last of the three grades that a reply names."""
-    found = _ATTEMPTED.findall(reply)
-    if not found:
-        return None
-    grade = found[-1].lower().replace("_", " ")
-    return Verdict(grade, float(grade == "correct"), METHOD)
-
-
-def _said(text: str) -> str:
-    """An answer without the model's thoughts, if it says anything after them."""
-    return text.rpartition("</think>")[2].strip() or text
+    """Which of the three grades a judge gives."""
+    grade = word_in(reply, ("correct", "incorrect", "not attempted"))
+    return None if grade is None else Verdict(grade, float(grade == "correct"), METHOD)

@@ -16,6 +16,7 @@ import numpy as np
 from testbed.answers.verdict import Verdict
 from testbed.errors import DataError
 from testbed.metrics.judges import majority
+from testbed.models.base.thoughts import final_part
 
 ID, LABEL, MODEL, ANNOTATOR, ANSWER = "id", "label", "model", "annotator", "answer"
 METHOD = "label"  # of a verdict that a file gives
@@ -30,8 +31,9 @@ class Label(NamedTuple):
     answer: str = ""
 
     def is_of(self, text: str | None) -> bool:
-        """Whether it is of this answer, but for white space, which spreadsheets change."""
-        return not self.answer.strip() or (text is not None and self.answer.split() == text.split())
+        """Whether it is of this final part of an answer, but for white space, which spreadsheets change."""
+        said = final_part(self.answer) or ""
+        return not self.answer.strip() or (text is not None and said.split() == text.split())
 
 
 def read_labels(path: Path) -> dict[str, dict[str, list[Label]]]:

@@ -20,6 +20,9 @@ _WORDS = {
         [*NUMBER_WORDS, *"eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty".split()]
     )
 }
+_WRITTEN = re.compile(
+    r"(?<![\w.,])(?:(?:\d{1,3}(?:,\d{3})+|\d+)?\.\d+|\d{1,3}(?:,\d{3})+)(?!\w|[.,]\d)"
+)  # numbers that may be written otherwise
 _TOLERANCE = 0.05  # of relaxed accuracy
 
 
@@ -46,6 +49,17 @@ def sole_number(text: str) -> float | None:
         return found.pop()
     _, equals, result = text.rpartition("=")
     return sole_number(result) if equals else None
+
+
+def with_plain_numbers(text: str) -> str:
+    """A text with its numbers written in one way: ``10.0`` is ``10``, ``2.50`` is ``2.5``, ``1,000`` is ``1000``."""
+
+    def plain(match: re.Match[str]) -> str:
+        whole, point, decimals = match.group().replace(",", "").partition(".")
+        decimals = decimals.rstrip("0")
+        return f"{whole or '0'}{point if decimals else ''}{decimals}"
+
+    return _WRITTEN.sub(plain, text)
 
 
 def number(columns: Mapping[str, str], text: str) -> Verdict:

@@ -14,9 +14,10 @@ from testbed.answers.published import reasoning as published_reasoning
 from testbed.answers.published import words as published_words
 from testbed.answers.verdict import Verdict
 from testbed.errors import unknown_name
+from testbed.models.base.thoughts import final_part
 
 # The names of the sets of rules → their versions. A version is raised when numbers change.
-RULES: Mapping[str, str] = {"default": "default@1", "vlmevalkit": "vlmevalkit@1"}
+RULES: Mapping[str, str] = {"default": "default@2", "vlmevalkit": "vlmevalkit@1"}
 
 Reading = Callable[[Mapping[str, str], str], Verdict]
 
@@ -39,7 +40,7 @@ class Scoring:
     judged: bool = False
 
     def __call__(self, columns: Mapping[str, str], text: str, rules: str = "default") -> Verdict:
-        """Reads and scores an answer.
+        """Reads and scores an answer: `default` its final part (see `final_part`), published rules all of it.
 
         Args:
             columns: The columns of the row: ``answer``, the options ``A`` to ``Z``, ``category``, …; an empty cell is
@@ -54,10 +55,23 @@ class Scoring:
         if rules not in RULES:
             raise unknown_name("rules", rules, tuple(RULES), "testbed.answers", "docs/reading-answers.md")
         truth(columns)
-        reading: Reading = self.vlmevalkit if rules == "vlmevalkit" else self.default
-        verdict = reading(columns, text)
-        left = self.judged and verdict.extracted is None and verdict.method == "none" and bool(text.strip())
+        final = final_part(text)
+        if rules == "vlmevalkit":
+            verdict = self.vlmevalkit(columns, text)
+        else:
+            verdict = _CUT_OFF if final is None else self.default(columns, final)
+        if final is None:
+            return unsaid(verdict)
+        left = self.judged and verdict.extracted is None and verdict.method == "none" and bool(final)
         return replace(verdict, score=math.nan) if left else verdict
+
+
+_CUT_OFF = Verdict(None, 0.0, "cut off")
+
+
+def unsaid(verdict: Verdict) -> Verdict:
+    """What rules say of an answer that is blank, or has no final part: what they cannot read in it is wrong."""
+    return replace(verdict, score=0.0, method="cut off") if math.isnan(verdict.score) else verdict
 
 
 _LEFT = Scoring(reasoning.left_to_judge, reasoning.left_to_judge, judged=True)

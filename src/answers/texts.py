@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from testbed.answers.published.choice import FAILURE, REFUSALS
+from testbed.models.base.thoughts import final_part
 
 # Full-width letters, digits and punctuation; quotes and brackets of other languages.
 _ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
@@ -14,7 +15,7 @@ _ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
 _STYLE = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mathsf|rm|bf)\s*\{([^{}]*)\}")
 
 _TAG = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.DOTALL | re.IGNORECASE)
-_BOX = re.compile(r"\\f?boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
+_BOX = re.compile(r"\\f?boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}|<\|begin_of_box\|>(.*?)(?:<\|end_of_box\|>|$)", re.DOTALL)
 _FIELD = re.compile(
     r"""["'](?:final[ _]?)?(?:answer|option|choice)["']\s*:\s*(?:"((?:[^"\\]|\\.)*)"|'([^'\n]*)'|([^\s,}"']+))""",
     re.IGNORECASE,
@@ -28,6 +29,7 @@ _ANSWER_IS = re.compile(ANSWER_IS, re.IGNORECASE)
 # What statements begin with. Looking for these words first is several times quicker than the patterns alone.
 _BEGINNINGS = re.compile(
     "answer|antwort|respuesta|réponse|resposta|risposta|ответ|option|choice|selection|choose|select|pick|go"
+    "|say|guess|lean|must|has|leav|so|thus|therefore|hence|consequently|\\?"
     "|答案|正解|答え|回答|정답|답|故选|应选|选择|选项|选"
 )
 _NEXT_SENTENCE = re.compile(r"[.!?。]\s+(?=[A-Z\u4e00-\u9fff])")
@@ -37,14 +39,14 @@ EDGES = " \t\r\n\"'`*_.,;:!?()[]{}<>$|/\\"
 
 
 def final_text(text: str) -> tuple[str | None, str]:
-    """What follows the last ``</think>``, with ASCII punctuation and without styles of LaTeX.
+    """The final part of an answer, with ASCII punctuation and without styles of LaTeX.
 
     Returns:
-        The text, or None; and why it is None: ``"cut off"`` if the thinking does not end, ``"failure"`` if the text is
+        The text, or None; and why it is None: ``"cut off"`` if there are only thoughts, ``"failure"`` if the text is
         VLMEvalKit's message of a failed request, ``"refusal"`` if it is a refusal.
     """
-    final = text.rpartition("</think>")[2]
-    if "<think>" in final:
+    final = final_part(text)
+    if final is None:
         return None, "cut off"
     if FAILURE in final:
         return None, "failure"

@@ -11,6 +11,7 @@ import click
 
 from testbed.cli.checks import print_checks
 from testbed.cli.times import print_times
+from testbed.cli.unread import silence_in_words, silences, unreadable_in_words
 from testbed.console.called import as_called
 from testbed.console.model_lines import print_chance, print_class_orders, print_models
 from testbed.console.output import count, grid, metric_value, percent
@@ -53,7 +54,8 @@ def print_report(
     print_class_orders(report)
     print_chance(report, results)
     _print_left_out(report.left_out)
-    _print_unreadable(report, unreadable)
+    _print_unreadable(report, results, unreadable)
+    _print_silences(results)
     _print_not_finite(results)
     _print_uncovered(results)
     _print_disagreements(report)
@@ -118,15 +120,26 @@ def unexpected(found: LeftOuts) -> bool:
     return any(not each.expected for parts in found.values() for each in parts)
 
 
-def _print_unreadable(report: Report, unreadable: Mapping[int, int]) -> None:
-    """Prints which cells have unreadable samples, since these lower the numbers without being the model's fault."""
+def _print_unreadable(report: Report, results: Sequence[Any], unreadable: Mapping[int, int]) -> None:
+    """Prints which cells have unreadable samples, which change the numbers without being the model's fault."""
     cells = [each for each in report.outcomes if each.evaluation_id in unreadable]
     for each in cells[:SHOWN_REASONS]:
-        samples = count(unreadable[each.evaluation_id or 0], "sample")
-        click.echo(f"Unreadable: {each.model} on {each.setting}: {samples} could not be read and counted as wrong")
+        scorers = [result.scorer for result in results if result.evaluation_id == each.evaluation_id]
+        told = unreadable_in_words(unreadable[each.evaluation_id or 0], scorers)
+        click.echo(f"Unreadable: {each.model} on {each.setting}: {told}")
     if len(cells) > SHOWN_REASONS:
         more = len(cells) - SHOWN_REASONS
         click.echo(f"Unreadable: samples of {more} more cells; {as_called('db.py')} --print-eval shows them")
+
+
+def _print_silences(results: Sequence[Any]) -> None:
+    """Prints on which answers judges gave no verdict, and why: these are not scored."""
+    found = silences(results)
+    for each in found[:SHOWN_REASONS]:
+        click.echo(f"No verdict: {silence_in_words(each)}")
+    if len(found) > SHOWN_REASONS:
+        more = len(found) - SHOWN_REASONS
+        click.echo(f"No verdict: {more} more reasons; {as_called('db.py')} --print-eval --slices shows them")
 
 
 def not_finite(results: Sequence[Any]) -> list[Any]:

@@ -8,6 +8,7 @@ import click
 
 from testbed.cli.checks import certificate_as_object, describe_certificate
 from testbed.cli.run_report import describe_not_finite
+from testbed.cli.unread import unreadable_in_words
 from testbed.console.output import count, metric_value, print_json, table
 from testbed.data.left_out import LeftOut
 from testbed.db import lookup
@@ -142,7 +143,7 @@ def _headline(cell: StoredCell, label: str) -> str:
     if evaluation.random_weights:
         parts.append("RANDOM WEIGHTS")
     if errors:
-        parts.append(f"{count(errors, 'sample')} could not be read and counted as wrong")
+        parts.append(unreadable_in_words(errors, [each.scorer for each in cell.metrics]))
     parts += [describe_not_finite(each) for each in cell.metrics if each.name == NOT_FINITE]
     if evaluation.completed_at:
         parts.append(f"{evaluation.completed_at:%Y-%m-%d %H:%M} UTC")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from testbed.cli.unread import UNREAD, silence_in_words, silences
 from testbed.console.output import count, print_json, table
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def status(given: dict[str, Any]) -> int:
         runs = store.runs()
         open_ones = store.evaluations(statuses=("running", "failed"))
         complete = store.count_complete()
+        silent = silences(store.stream_results(metrics=[UNREAD]))
     alive = {run.id for run in runs if run.outcome is None}
     failed = [each for each in open_ones if each.status == "failed"]
     running = [each for each in open_ones if each.status == "running" and each.run_id in alive]
@@ -35,7 +37,7 @@ def status(given: dict[str, Any]) -> int:
         cells = {"complete": complete, "running": len(running), "stopped": len(stopped), "failed": len(failed)}
         parts = {"stopped": stopped, "failed": failed, "running": running}
         told = {name: [_as_json(each) for each in chosen] for name, chosen in parts.items()}
-        print_json({"runs": [_run_as_json(run) for run in runs], "cells": cells, **told})
+        print_json({"runs": [_run_as_json(run) for run in runs], "cells": cells, **told, "no_verdict": silent})
         return 0
     _print_runs(runs)
     counts = [
@@ -47,6 +49,7 @@ def status(given: dict[str, Any]) -> int:
     click.echo(f"{count(complete + len(open_ones), 'cell')}: {', '.join(counts)}")
     _print_cells("stopped; the same command resumes them", stopped)
     _print_cells("failed; the same command tries them again", failed)
+    _print_silent(silent)
     return 0
 
 
@@ -87,6 +90,15 @@ def _print_cells(title: str, cells: Sequence[Evaluation]) -> None:
         click.echo(f"  {each.model} on {each.eval_setting}{run}{f': {each.error}' if each.error else ''}")
     if len(cells) > ENDED:
         click.echo(f"  and {len(cells) - ENDED:,} more")
+
+
+def _print_silent(found: Sequence[dict[str, Any]]) -> None:
+    if found:
+        click.echo("complete, but a judge gave no verdict on some answers:")
+    for each in found[-ENDED:]:
+        click.echo(f"  {silence_in_words(each)}")
+    if len(found) > ENDED:
+        click.echo(f"  and {len(found) - ENDED:,} more")
 
 
 def _state(run: RunInfo) -> str:

@@ -278,7 +278,7 @@ class ClassFolders:
 
         classes = self.folders()
         source = ImageFolder(self.get_root(), f"{FOLDER_PREFIX}{self.name}", classes)
-        file = place(self.name) / prompts.CLASS_NAMES_FILE
+        file = place(self.name) / CLASS_NAMES_FILE
         if file.is_file():
             names = prompts.read_lines(file)
             if len(names) != len(classes):
@@ -324,7 +324,7 @@ def folder_benchmark(name: str) -> BenchmarkDataset:
     """
     own = name.removeprefix(FOLDER_PREFIX)
     folders = ClassFolders(own, SPLITS[0])
-    count = len(folders.classes()) if data_root() is not None and place(own).is_dir() else None
+    count = len(folders.folders()) if data_root() is not None and place(own).is_dir() else None
     if count == 0:
         folders.open()  # says what is there instead
     return declare(

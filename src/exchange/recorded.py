@@ -18,8 +18,8 @@ from testbed.entities import Evaluation, Metric, current
 from testbed.errors import StoreError
 from testbed.exchange.vlmevalkit_scores import Cell, cells_of, forms, numbers_of
 from testbed.models.replay import PREFIX, ReplayFamily, path_of
-from testbed.tasks.parts.generation import texts_and_status
-from testbed.tasks.question_answering import columns_of, verdicts_of
+from testbed.tasks.parts.generation import Replies, replies_of
+from testbed.tasks.question_answering import columns_of, texts_for, verdicts_of
 
 if TYPE_CHECKING:
     from testbed.entities import DatasetInfo
@@ -138,8 +138,8 @@ def compare_recorded(store: Store, model: str, eval_setting: str) -> Compared:
         raise StoreError(f"{eval_setting} asks no questions of a table, so it has no such scores")
     scoring, chosen = str(identity["scoring"][0]), str(identity["report"][0])
     dataset = store.dataset(evaluation.dataset_id)
-    texts, _ = texts_and_status(store.read_outputs(evaluation.id, "text"))
-    answered = {each: _answered(dataset, texts, scoring, each, eval_setting) for each in RULES}
+    replies = replies_of(store.read_outputs(evaluation.id, "text"))
+    answered = {each: _answered(dataset, replies, scoring, each, eval_setting) for each in RULES}
     rows, unasked = _rows(recorded, answered, chosen == "circular")
     return Compared(path, _numbers(recorded, answered, chosen, scoring), rows, unasked)
 
@@ -157,16 +157,14 @@ def _evaluation(store: Store, model: str, eval_setting: str) -> Evaluation:
     return found[0]
 
 
-def _answered(
-    dataset: DatasetInfo, texts: Sequence[str | None], scoring: str, rules: str, eval_setting: str
-) -> Answered:
+def _answered(dataset: DatasetInfo, replies: Replies, scoring: str, rules: str, eval_setting: str) -> Answered:
     columns = [columns_of(sample.target, eval_setting) for sample in dataset.samples]
     groups = [sample.group for sample in dataset.samples]
     return Answered(
         [sample.id for sample in dataset.samples],
         columns,
-        verdicts_of(scoring, columns, texts, rules),
-        texts,
+        verdicts_of(scoring, columns, replies, rules),
+        texts_for(replies, rules),
         groups if any(groups) else None,
     )
 

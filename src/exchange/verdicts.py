@@ -24,6 +24,7 @@ from testbed.tasks.question_answering import columns_of
 
 COLUMNS = (MODEL, ID, LABEL, ANNOTATOR, ANSWER)
 VERDICT_COLUMNS = [*COLUMNS, "served_model", "finish_reason", "question_sha256", "question", "reply", "second_reply"]
+VERDICT_COLUMNS += ["no_verdict"]
 LABEL_COLUMNS = [*COLUMNS, "score", "question", "right_answer"]
 QUESTIONS = ("question_answering@", "judged_answers@")
 
@@ -34,7 +35,7 @@ def export_verdicts(
     """Writes what judges said: a row for each judge and answer that it was asked about.
 
     The file is one of labels, with the judges as annotators: ``X@labels:FILE`` scores by it without asking anybody. The
-    column ``label`` is empty where the reply cannot be read.
+    column ``label`` is empty where the reply cannot be read; ``no_verdict`` then says why.
 
     Args:
         store: The results store.
@@ -60,7 +61,7 @@ def export_verdicts(
             said, second = each.reply or {}, each.second or {}
             label = "" if np.isnan(score) else f"{score:.6g}"
             served = [said.get("extra", {}).get("model", ""), said.get("finish_reason", "")]
-            texts = [key, each.question, said.get("text", ""), second.get("text", "")]
+            texts = [key, each.question, said.get("text") or "", second.get("text") or "", each.silence]
             rows.append([evaluation.model, ids[each.place], label, each.judge, each.answer, *served, *texts])
     if not rows:
         raise StoreError("the store has no verdicts of judges on these settings; --eval-settings takes names X@JUDGE")

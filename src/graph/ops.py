@@ -46,6 +46,14 @@ class TextEmbeddings(ItemOp):
         return digest([model_identity, text_language(definition, self.language), TEXT_REVISION])
 
 
+def refusals_of(node: str) -> str:
+    """Where the refusals of a model are stored that has answered, or not, the requests of a node of `Answers`.
+
+    They are apart from answers: another evaluation with the same request asks once more.
+    """
+    return digest([node, "refusals"])
+
+
 @dataclass(frozen=True)
 class Answers(ItemOp):
     """Answers to messages.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import LackingEmbeddingsError
+from testbed.models.base.capability import is_answer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,4 +86,8 @@ class Values:
             role: The role of the answers in `Built.inputs`.
             messages: As the task lists them.
         """
+        return [each if each is not None and is_answer(each) else None for each in self.replies(role, messages)]
+
+    def replies(self, role: str, messages: Sequence[Message]) -> list[dict[str, Any] | None]:
+        """As `answers`, with refusals: their ``text`` is None, and their ``finish_reason`` says why."""
         return [None] * len(messages)

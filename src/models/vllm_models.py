@@ -15,11 +15,12 @@ from typing import Any
 
 from testbed.errors import DefinitionError, MissingExtraError, UnreachedError, UnsupportedError, WeightsError
 from testbed.identity import digest_bytes
-from testbed.models.base.capability import Generation, GenerationConfig, Message
+from testbed.models.base.capability import CUT_OFF, Generation, GenerationConfig, Message
 from testbed.models.base.chat import request_of
 from testbed.models.base.definition import LoadOptions
 from testbed.models.base.generator import Generator, drawn_by
 from testbed.models.base.hub_folder import HubFolder
+from testbed.models.base.thoughts import begun_by, hidden_tokens
 from testbed.models.base.weights import Weights, loading, plain
 from testbed.models.transformers_vlm import canonical, described
 from testbed.registry import registry
@@ -202,9 +203,13 @@ class Engine:
         import vllm
 
         try:
-            return vllm.SamplingParams(**sampling(message, config))
+            return vllm.SamplingParams(**sampling(message, config), **self._marks())
         except (ValueError, TypeError) as error:
             raise UnsupportedError(f"{self.name}: vLLM does not take this generation: {plain(error)}") from error
+
+    def _marks(self) -> dict[str, bool]:
+        """Has vLLM write special tokens where thoughts are marked by such."""
+        return {} if hidden_tokens(self.engine.get_tokenizer()) is None else {"skip_special_tokens": False}
 
     def _answers(self, chats: list[list[dict[str, Any]]], drawn: list[Any]) -> list[Generation | Exception]:
         if not chats:
@@ -220,7 +225,16 @@ class Engine:
                 *self._answers(chats[:middle], drawn[:middle]),
                 *self._answers(chats[middle:], drawn[middle:]),
             ]
-        return [_answer(output) for output in outputs]
+        return [self._answer(output) for output in outputs]
+
+    def _answer(self, output: Any) -> Generation | Exception:
+        """What vLLM answered; an answer that it broke off is asked for again."""
+        said = output.outputs[0]
+        if said.finish_reason not in ("stop", CUT_OFF):
+            return UnreachedError(f"vLLM ended the answer with {said.finish_reason!r}")
+        prompt = list(output.prompt_token_ids or ())
+        counts = {"prompt_tokens": len(prompt), "output_tokens": len(said.token_ids)}
+        return Generation(said.text.strip(), said.finish_reason, counts | begun_by(self.engine.get_tokenizer(), prompt))
 
 
 def sampling(message: Message, config: GenerationConfig) -> dict[str, Any]:
@@ -245,15 +259,6 @@ def _pictures(chat: list[dict[str, Any]]) -> list[str]:
     """Digests of the pictures of a chat, in order."""
     parts = [part for turn in chat if not isinstance(turn["content"], str) for part in turn["content"]]
     return [digest_bytes(part["image_url"]["url"].encode()) for part in parts if part["type"] == "image_url"]
-
-
-def _answer(output: Any) -> Generation | Exception:
-    """What vLLM answered; an answer that it broke off is asked for again."""
-    said = output.outputs[0]
-    if said.finish_reason not in ("stop", "length"):
-        return UnreachedError(f"vLLM ended the answer with {said.finish_reason!r}")
-    counts = {"prompt_tokens": len(output.prompt_token_ids or ()), "output_tokens": len(said.token_ids)}
-    return Generation(said.text.strip(), said.finish_reason, counts)
 
 
 def batch_invariant() -> bool:

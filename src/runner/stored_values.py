@@ -9,7 +9,7 @@ from testbed.db.store import Store
 from testbed.entities import NOT_FINITE, OVERALL, TEXTS, Evaluation, Metric, SampleInfo
 from testbed.errors import LackingEmbeddingsError, StoreError
 from testbed.fingerprints import model_identity
-from testbed.graph.ops import TEXT_REVISION
+from testbed.graph.ops import TEXT_REVISION, refusals_of
 from testbed.graph.requests import request_text
 from testbed.graph.values import RowValues, Values
 from testbed.identity import digest
@@ -44,7 +44,7 @@ class LateValues(Values):
             self._outputs = self._read()
         return self._outputs
 
-    def answers(self, role: str, messages: Sequence[Message]) -> list[dict[str, Any] | None]:
+    def replies(self, role: str, messages: Sequence[Message]) -> list[dict[str, Any] | None]:
         """None as yet.
 
         Raises:
@@ -82,11 +82,16 @@ class EvaluationValues(LateValues):
             class_names=dataset.class_names,
         )
 
-    def answers(self, role: str, messages: Sequence[Message]) -> list[dict[str, Any] | None]:
-        """See `Values.answers`."""
+    def replies(self, role: str, messages: Sequence[Message]) -> list[dict[str, Any] | None]:
+        """See `Values.replies`."""
         if role not in self._nodes:
             return [None] * len(messages)
-        return self.store.read_answers(self._nodes[role], [request_text(each) for each in messages])
+        node, requests = self._nodes[role], [request_text(each) for each in messages]
+        answers = self.store.read_answers(node, requests)
+        if all(each is not None for each in answers):
+            return answers
+        refusals = self.store.read_answers(refusals_of(node), requests)
+        return [refusal if answer is None else answer for answer, refusal in zip(answers, refusals, strict=True)]
 
     def texts(self, texts: Sequence[str]) -> Any:
         """See `Values.texts`."""

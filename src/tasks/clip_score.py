@@ -30,6 +30,7 @@ class ClipScore(TextTask):
     name = "clip_score"
     options = frozenset({"prefix"})
     scorer = SCORER
+    leaves_out_unreadable = True
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
         """As every task on texts, and what goes in front of captions."""

@@ -53,6 +53,7 @@ class ImageEmbedding(Task):
 
     name = "image_embedding"
     scorer = "image_embedding@1"
+    leaves_out_unreadable = True
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
         """``"embed_image"``."""

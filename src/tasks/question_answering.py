@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from testbed.answers.reports.report import REPORTS, VERSION, report
-from testbed.answers.scorings import RULES, SCORINGS, drawn
+from testbed.answers.scorings import RULES, SCORINGS, drawn, unsaid
 from testbed.answers.verdict import Answered, Verdict
 from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError, UnsupportedError
@@ -20,7 +20,7 @@ from testbed.metrics.caption_status import STATUS, shares
 from testbed.metrics.statistics import mean_and_stderr
 from testbed.models.base.capability import GenerationConfig
 from testbed.tasks.captioning import require_some
-from testbed.tasks.parts.generation import TextTask, texts_and_status
+from testbed.tasks.parts.generation import Replies, TextTask, replies_of
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -100,22 +100,23 @@ class QuestionAnswering(TextTask):
             `testbed.answers.reports.report.extras`, and ``empty`` (the share of blank answers).
         """
         scoring, chosen, rules = named(setting)
-        texts, status = texts_and_status(values.outputs)
-        require_some(status, values, setting)
+        replies = replies_of(values.outputs)
+        require_some(replies.status, values, setting)
         columns = [columns_of(sample.target, setting.name) for sample in values.samples]
-        verdicts, others = (verdicts_of(scoring, columns, texts, each) for each in (rules, _others(rules)))
-        answered = answered_of(values, columns, verdicts, texts)
+        verdicts, others = (verdicts_of(scoring, columns, replies, each) for each in (rules, _others(rules)))
+        answered = answered_of(values, columns, verdicts, texts_for(replies, rules))
         metrics = report(
             chosen,
             answered,
             SCORER,
-            finish_reasons=[None if value is None else value["finish_reason"] for value in values.outputs],
+            cut_off=replies.cut_off,
             other_verdicts=others,
             expected=_expected(columns, verdicts) if SCORINGS[scoring].draws else None,
         )
         if SCORINGS[scoring].judged:
             metrics += left_open(verdicts, setting.name)
-        return [STATUS.score(status, SCORER), *_scores(verdicts)], [*metrics, blank(status, SCORER)]
+        status = STATUS.score(replies.status, SCORER)
+        return [status, *_scores(verdicts)], [*metrics, blank(replies.status, SCORER)]
 
 
 def left_open(verdicts: Sequence[Verdict | None], name: str) -> list[Metric]:
@@ -199,12 +200,19 @@ def named(setting: EvalSetting) -> tuple[str, str, str]:
     return found
 
 
+def texts_for(replies: Replies, rules: str) -> list[str | None]:
+    """What rules read: the final part of answers; published rules read them whole, as VLMEvalKit does."""
+    return replies.whole if rules == PUBLISHED else replies.texts
+
+
 def verdicts_of(
-    scoring: str, columns: Sequence[Mapping[str, str]], texts: Sequence[str | None], rules: str
+    scoring: str, columns: Sequence[Mapping[str, str]], replies: Replies, rules: str
 ) -> list[Verdict | None]:
     """What rules say of each answer; None where there is none."""
     read = SCORINGS[scoring]
-    return [None if text is None else read(row, text, rules) for row, text in zip(columns, texts, strict=True)]
+    given = zip(columns, texts_for(replies, rules), replies.texts, strict=True)
+    found = [None if text is None else (read(row, text, rules), final) for row, text, final in given]
+    return [None if each is None else each[0] if each[1] else unsaid(each[0]) for each in found]
 
 
 def _others(rules: str) -> str:

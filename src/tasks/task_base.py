@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_NO_TASKS = ("task_base",)  # modules of `testbed.tasks` that are no tasks
 _added: dict[str, Task] = {}
 
 
@@ -31,11 +33,13 @@ class Task(ABC):
         name: What a setting's ``task`` names: a module of `testbed.tasks`, or a task that was added with `add_task`.
         options: The task options that its settings may have.
         scorer: What computes the metrics, with its version, such as ``"retrieval@1"``; raised when numbers change.
+        leaves_out_unreadable: Whether samples that could not be read are not scored, rather than wrong.
     """
 
     name: ClassVar[str]
     scorer: ClassVar[str]
     options: ClassVar[frozenset[str]] = frozenset()
+    leaves_out_unreadable: ClassVar[bool] = False
 
     @abstractmethod
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
@@ -87,6 +91,15 @@ def get_task(name: str) -> Task:
             f"there is no task {name!r} in testbed.tasks, and no plug-in added one: {error}"
         ) from error
     return task
+
+
+def task_with(scorer: str) -> Task | None:
+    """The task whose metrics name this scorer, of whatever version; None if none does."""
+    import testbed.tasks
+
+    own = [each.name for each in pkgutil.iter_modules(testbed.tasks.__path__) if not each.ispkg]
+    tasks = [*_added.values(), *(get_task(name) for name in own if name not in _NO_TASKS)]
+    return next((each for each in tasks if each.scorer.partition("@")[0] == scorer.partition("@")[0]), None)
 
 
 def require(model: ModelDefinition, needed: set[str], setting: EvalSetting) -> None:

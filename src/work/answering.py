@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from queue import SimpleQueue
 from typing import Any, TypeGuard
 
 from testbed import reading
@@ -15,16 +16,34 @@ from testbed.errors import RunError, UnreachedError
 from testbed.graph.passes import ROUNDS
 from testbed.inputs import active, use_in_this_thread
 from testbed.memory import DeviceError, is_device_error, is_out_of_memory
-from testbed.models.base.capability import FAILED, NETWORK, Generation, GenerationConfig, Message
+from testbed.models.base.capability import FAILED, NETWORK, Generation, GenerationConfig, Message, is_answer
 from testbed.models.base.generator import drawn_by
-from testbed.tasks.parts.generation import failure, is_answer, output_of
+from testbed.tasks.parts.generation import failure, output_of
 from testbed.work.unreached import WORDS, is_passing
 
 log = logging.getLogger("testbed")
 
 HOPELESS = 8  # failed messages after which a model that has never answered is given up
 Output = dict[str, Any] | UnreachedError
-Keep = Callable[[Message, Output], None]
+Keep = Callable[[Iterable[tuple[Message, Output]]], None]
+
+
+Asking = Future[Generation | Exception]
+
+
+def _as_they_come(futures: Iterable[Asking]) -> Iterator[list[Asking]]:
+    """Futures in the order in which they are done; those together that are done when the next ones are asked for."""
+    done: SimpleQueue[Asking] = SimpleQueue()
+    left = 0
+    for future in futures:
+        left += 1
+        future.add_done_callback(done.put)
+    while left:
+        found = [done.get()]
+        while not done.empty():
+            found.append(done.get())
+        left -= len(found)
+        yield found
 
 
 def whole_ranges(loaded: Any) -> bool:
@@ -72,39 +91,47 @@ class Answerer:
         Args:
             loaded: The model.
             messages: The messages.
-            keep: Gets each output of a served model as soon as it is there.
+            keep: Gets outputs as soon as they are there, with their messages: those of a batch, or, of a served model,
+                those that came in since it was last called.
         """
+        keep = keep or (lambda outputs: None)
         if loaded.definition.resource == NETWORK:
-            return self._ask_together(loaded, messages, keep or (lambda message, output: None))
-        if self.config.temperature > 0 and not whole_ranges(loaded):
-            # One by one, so that sampling for one message does not depend on the others.
-            return [self._sampled(loaded, message) for message in messages]
-        parts = [messages[start : start + self.size] for start in range(0, len(messages), self.size)]
-        return [output for part in parts for output in self._batch(loaded, part)]
+            return self._ask_together(loaded, messages, keep)
+        found: list[Output] = []
+        # Sampling is one by one, so that the answer to one message does not depend on the others.
+        sampled = self.config.temperature > 0 and not whole_ranges(loaded)
+        size = 1 if sampled else self.size
+        for part in [messages[start : start + size] for start in range(0, len(messages), size)]:
+            outputs = self._sampled(loaded, part) if sampled else self._batch(loaded, part)
+            keep(zip(part, outputs, strict=True))
+            found += outputs
+        return found
 
     def _ask_together(self, loaded: Any, messages: Sequence[Message], keep: Keep) -> list[Output]:
         outputs: dict[int, Output] = {}
 
-        def take(future: Future[Generation | Exception]) -> None:
-            place = asked[future]
-            outputs[place] = self._output(messages[place], future.result())
-            keep(messages[place], outputs[place])
+        def take(futures: Sequence[Asking]) -> None:
+            new = {asked[future]: future.result() for future in futures}
+            outputs.update({place: self._output(messages[place], answer) for place, answer in new.items()})
+            keep([(messages[place], outputs[place]) for place in new])
 
         with ThreadPoolExecutor(self.threads, "asking", use_in_this_thread, (active(),)) as threads:
             asked = {threads.submit(self._ask_one, loaded, message): place for place, message in enumerate(messages)}
-            for future in as_completed(asked):
-                take(future)
+            for futures in _as_they_come(asked):
+                take(futures)
                 if not self.answered and self._failed >= HOPELESS:
                     threads.shutdown(wait=False, cancel_futures=True)
                     break
-        for future, place in asked.items():
-            if place not in outputs and not future.cancelled():  # it was under way
-                take(future)
+        # Those that were under way when it was given up.
+        take([future for future, place in asked.items() if place not in outputs and not future.cancelled()])
         return [outputs.get(place) or UnreachedError(self._reason) for place in range(len(messages))]
 
-    def _sampled(self, loaded: Any, message: Message) -> Output:
-        seed_everything(drawn_by(message, self._seed))
-        return self._output(message, self._ask_one(loaded, message))
+    def _sampled(self, loaded: Any, messages: Sequence[Message]) -> list[Output]:
+        found = []
+        for message in messages:
+            seed_everything(drawn_by(message, self._seed))
+            found.append(self._output(message, self._ask_one(loaded, message)))
+        return found
 
     @property
     def _seed(self) -> int:

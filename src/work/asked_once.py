@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +12,6 @@ from testbed.graph.requests import message_text
 from testbed.models.base.capability import NETWORK, Message
 from testbed.work.answering import Answerer, Output, answered
 from testbed.work.context import Context
-
-STORE_SECONDS = 1.0  # between writes of answers that came in; what a run that is killed may lose
 
 
 class AskedOnce:
@@ -37,8 +34,6 @@ class AskedOnce:
         self.served = definition.resource == NETWORK
         self.by_content = getattr(definition, "by_content", False)
         self.anew = cell.model in context.job.anew
-        self._new: dict[str, dict[str, Any]] = {}
-        self._stored_at = time.monotonic()
         self.node = Answers(answerer.config).node(cell.model_identity, definition, context.options.seed)
 
     def answer(self, loaded: Any, messages: Sequence[Message]) -> list[Output]:
@@ -49,12 +44,11 @@ class AskedOnce:
         answers: dict[str, Output] = self._stored(texts)
         asked = {text: message for text, message in zip(texts, messages, strict=True) if text not in answers}
         names = {id(message): text for text, message in asked.items()}
-        try:
-            outputs = self.answerer.answer(
-                loaded, list(asked.values()), lambda message, output: self._keep(names[id(message)], output)
-            )
-        finally:
-            self._store()
+        outputs = self.answerer.answer(
+            loaded,
+            list(asked.values()),
+            lambda came: self._store({names[id(message)]: each for message, each in came if answered(each)}),
+        )
         answers.update(zip(asked, outputs, strict=True))
         return [answers[text] for text in texts]
 
@@ -73,16 +67,7 @@ class AskedOnce:
         self.answerer.answered |= bool(answers)
         return answers
 
-    def _keep(self, text: str, output: Output) -> None:
-        """Stores an answer soon; of a failure there is nothing to keep."""
-        if answered(output):
-            self._new[text] = output
-        if time.monotonic() - self._stored_at >= STORE_SECONDS:
-            self._store()
-
-    def _store(self) -> None:
-        new, self._new = self._new, {}
+    def _store(self, new: Mapping[str, dict[str, Any]]) -> None:
         if new:
             self.context.store.put_texts(self.node, list(new), list(new.values()), replace=self.anew)
             self.context.asked.update((self.node, text) for text in new)
-        self._stored_at = time.monotonic()

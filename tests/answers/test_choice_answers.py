@@ -165,6 +165,69 @@ def test_what_is_read(options, text, default, published):
     )
 
 
+LISTED = "A. cat\nB. dog\nC. bird\nD. fish"
+CITED = "(A) cat (B) dog (C) bird (D) fish."
+# What an answer decides; by `default` alone.
+DECIDED = [
+    (ANIMALS, f"{LISTED}\n\nB", "B"),
+    (ANIMALS, f"{LISTED}\n\n**B**", "B"),
+    (ANIMALS, f"{LISTED}\n\nSo it is B.", "B"),
+    (ANIMALS, f"{LISTED}\nB. dog", "B"),
+    (ANIMALS, f"{LISTED}\n\ndog", "B"),
+    (ANIMALS, f"Options:\n{LISTED}\n\nI think it is B", "B"),
+    (ANIMALS, LISTED.replace("\n", "\n- "), NO),
+    (ANIMALS, f"{LISTED}\n\nNone of them", NO),
+    (ANIMALS, f"{LISTED}\n\nA or B", NO),
+    (ANIMALS, f"{CITED} I would say B.", "B"),
+    (ANIMALS, f"{CITED.lower().replace('(a)', '(A)').replace('(b)', '(B)')} B", NO),  # not the list of the options
+    (ANIMALS, "A. Cat; B. Dog; C. Bird; D. Fish. It must be the dog.", "B"),
+    (ANIMALS, "**A.** cat\n**B.** dog\n**C.** bird\n**D.** fish\n\n**B**", "B"),
+    (ANIMALS, "N/A", NO),
+    (ANIMALS, "N/A.", NO),
+    (ANIMALS, "n / a", NO),
+    (ANIMALS, "N / A", NO),
+    (ANIMALS, "The answer is N/A", NO),
+    (ANIMALS, "Answer: N/A", NO),
+    (ANIMALS, "B (not N/A)", "B"),
+    (["yes", "no", "N/A"], "N/A", "C"),
+    (ANIMALS, "either A or B. I would say B", "B"),
+    (ANIMALS, "It is either A or B. I'd say B.", "B"),
+    (ANIMALS, "Between A and B, I lean towards B.", "B"),
+    (ANIMALS, "A or B? B.", "B"),
+    (ANIMALS, "either the cat or the dog. I would say the dog", "B"),
+    (ANIMALS, "Could be A. But B fits better, so B.", "B"),
+    (ANIMALS, "It is hard to say: A or B", NO),
+    (ANIMALS, "I would not say B, and not A either", NO),
+    (ANIMALS, "It is not A, not C, and not D.", "B"),
+    (ANIMALS, "It's neither A nor C nor D", "B"),
+    (ANIMALS, "We can rule out A, C, and D.", "B"),
+    (ANIMALS, "Options A, C and D are wrong, so B.", "B"),
+    (ANIMALS, "A, C and D can be eliminated. B", "B"),
+    (ANIMALS, "Eliminating A, C and D leaves B.", "B"),
+    (ANIMALS, "A and C are out, D is not visible. That leaves B.", "B"),
+    (ANIMALS, "It can't be A, C or D, so it must be B", "B"),
+    (ANIMALS, "We can rule out A and C.", NO),
+    (ANIMALS, "It is not A, B, C or D.", NO),
+    (ANIMALS, "So A dog it is", "B"),
+    (NUMBERS, "10.0", "B"),
+    (NUMBERS, "10.00", "B"),
+    (NUMBERS, "There are 10.0 of them.", "B"),
+    (NUMBERS, "ten", "B"),
+    (NUMBERS, "10.01", NO),
+    (["0.5", "10 cm", "1,000", "2.50"], "0.50", "A"),
+    (["0.5", "10 cm", "1,000", "2.50"], "10.0 cm", "B"),
+    (["0.5", "10 cm", "1,000", "2.50"], "It is 1000", "C"),
+    (["0.5", "10 cm", "1,000", "2.50"], "2.5", "D"),
+    (["10", "10.0"], "10.0", "B"),
+    (["10", "10.0"], "10.00", NO),
+]
+
+
+@pytest.mark.parametrize(("options", "text", "letter"), DECIDED)
+def test_what_an_answer_decides(options, text, letter):
+    assert SCORINGS["multiple_choice"](row(options), text, "default").extracted == letter
+
+
 @pytest.mark.parametrize("rules", ["default", "vlmevalkit"])
 def test_the_score_is_whether_the_right_letter_was_read(rules):
     read = SCORINGS["multiple_choice"]

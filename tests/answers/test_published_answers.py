@@ -16,6 +16,7 @@ import pytest
 from testbed.answers.scorings import SCORINGS
 from testbed.data.rows import Picture, Row
 from testbed.eval_settings.base.questions import BENCHMARKS
+from testbed.models.base.thoughts import final_part
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
 TELLS = ("multiple_choice", "mmmu", "mmmu_pro", "mmmu_pro_cot", "yes_no", "vqa_accuracy", "anls", "relaxed")
@@ -47,7 +48,9 @@ def test_every_score_is_the_published_one(answers, kind):
         if name != kind:
             continue
         verdict = SCORINGS[kind](columns, text, "vlmevalkit")
-        left = SCORINGS[kind].judged and read is None and bool(text)  # to a judge, where VLMEvalKit asks one
+        left = (
+            SCORINGS[kind].judged and read is None and bool(final_part(text))
+        )  # to a judge, where VLMEvalKit asks one
         assert verdict.score == pytest.approx(float("nan") if left else score, abs=1e-12, nan_ok=True), (columns, text)
         if kind in SETTLES:
             assert (verdict.extracted is None) == (read is None), (columns, text)

@@ -438,7 +438,7 @@ class TestExtras:
         assert [(each.name, each.value, each.n) for each in metrics] == [("coverage", 0.8, 5), ("unparsed", 0.25, 4)]
 
     def test_answers_that_were_cut_off(self):
-        metrics = extras(self.ROWS, "t", finish_reasons=["stop", "length", None, "stop", "length"])
+        metrics = extras(self.ROWS, "t", cut_off=[False, True, None, False, True])
         assert (value(metrics, "cut_off"), found(metrics)["cut_off", "overall"].n) == (pytest.approx(1 / 3), 3)
 
     def test_what_other_rules_say(self):

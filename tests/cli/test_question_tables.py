@@ -125,3 +125,15 @@ def test_hostile_indexes_are_an_error_of_the_file(program: Any, tmp_path: Path, 
     table = write_table(tmp_path / "lmu" / "Hostile.tsv", ["index", "question", "A", "B", "answer"], rows)
     words = ("--models", "digits-reader", "--eval-settings", f"tsv:{table}", "--executor", "inline")
     assert message in program("eval.py", *words, code=1).stdout
+
+
+def test_a_picture_that_cannot_be_read_is_not_scored_and_not_said_to_be_wrong(program: Any, tables: Path) -> None:
+    pictures = [encoded("coffee"), encoded("coffee"), base64.b64encode(b"no picture").decode()]
+    rows = [[str(number), each, "What?", "cat", "dog", "A"] for number, each in enumerate(pictures)]
+    write_table(tables / "mine.tsv", ["index", "image", "question", "A", "B", "answer"], rows)
+    words = ("--models", "digits-reader", "--eval-settings", "mine", "--lmu-data", str(tables), "--executor", "inline")
+    told = "1 sample could not be read and is not scored"
+    assert f"Unreadable: digits-reader on mine: {told}" in program("eval.py", *words).stdout
+    shown = program("db.py", "--print-eval", "digits-reader", "mine").stdout
+    assert told in shown
+    assert "counted as wrong" not in shown

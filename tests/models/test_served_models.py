@@ -129,6 +129,26 @@ def test_what_is_kept_of_an_answer(server: ChatServer) -> None:
     assert ask(server) == Generation("a d", "length", extra)
 
 
+@pytest.mark.parametrize("reason", ["stop", "length"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": None, "reasoning": "Hm."},
+        {"content": None, "reasoning_content": "Hm."},
+        {"content": "", "reasoning": "Hm."},
+        {"content": [], "reasoning": "Hm."},
+        {"content": [{"type": "thinking", "thinking": "Hm."}]},
+        {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}]},
+        {"content": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]}]},
+        {"content": None, "reasoning_details": [{"type": "reasoning.text", "text": "Hm."}]},
+    ],
+)
+def test_thoughts_alone_are_an_answer_without_a_text(server: ChatServer, message: dict[str, Any], reason: str) -> None:
+    server.behave = lambda asked: Reply(completion(None, reason, **message))
+    answer = ask(server)
+    assert (answer.text, answer.finish_reason, answer.extra["thinking"]) == ("", reason, "Hm.")
+
+
 def test_an_answer_in_parts_is_one_text(server: ChatServer) -> None:
     parts = [{"type": "thinking", "text": "Hm."}, {"type": "text", "text": "a "}, {"type": "text", "text": "dog"}]
     server.behave = lambda asked: Reply(completion(parts))  # type: ignore[arg-type]
@@ -141,9 +161,6 @@ def test_an_answer_in_parts_is_one_text(server: ChatServer) -> None:
         (Reply(completion(None)), "the answer has no text (finish_reason 'stop')"),
         (Reply(completion(None, refusal="I cannot.")), "the model refused: I cannot."),
         (Reply(completion("half", "content_filter")), "the server's content filter kept the answer back"),
-        (Reply({"choices": []}), "the reply of the server has no choices"),
-        (Reply({"choices": [{}]}), "the reply of the server has no choices"),
-        (Reply({"object": "else"}), "the reply of the server has no choices"),
         (failure("too  long\nby 7 tokens", 400, code="context_length_exceeded"), "HTTP 400: too long by 7 tokens"),
         (failure("rate limit of images: 503 a message", 422), "HTTP 422: rate limit of images: 503 a message"),
         (Reply({"error": {"message": "bad image", "code": 400}}), "HTTP 400: bad image"),
@@ -168,6 +185,30 @@ def test_a_refusal_is_final_and_asked_once(server: ChatServer, reply: Reply, sai
         (Reply('{"choices": [', 200), "the reply of the server is not a JSON object: '{\"choices\": ['", 4),
         (Reply("null", 200), "the reply of the server is not a JSON object: 'null'", 4),
         (Reply({"error": {"message": "overloaded", "code": 503}}), "HTTP 503: overloaded", 4),
+        (Reply({"choices": []}), "the reply of the server has no choices", 4),
+        (Reply({"choices": [{}]}), "the reply of the server has no choices", 4),
+        (Reply({"object": "else"}), "the reply of the server has no choices", 4),
+        (Reply({"detail": "warming up"}), "the reply of the server has no choices: warming up", 4),
+        (
+            Reply({"code": 50505, "message": "Model service overloaded.", "data": None}),
+            "the reply of the server has no choices: code 50505: Model service overloaded.",
+            4,
+        ),
+        (
+            Reply({"error_code": 18, "error_msg": "qps limit"}),
+            "the reply of the server has no choices: code 18: qps limit",
+            4,
+        ),
+        *(
+            (Reply(completion("half", reason)), f"the server broke the answer off (finish_reason {reason!r})", 4)
+            for reason in ("error", "abort", "network_error", "insufficient_system_resource", "Cancelled", "timeout")
+        ),
+        (
+            Reply({"choices": [{"finish_reason": "error", "error": {"code": 502, "message": "upstream is gone"}}]}),
+            "HTTP 502: upstream is gone",
+            4,
+        ),
+        (Reply({**completion("half"), "error": {"message": "stream lost"}}), "HTTP 500: stream lost", 4),
         (failure("pay first", 429, code="insufficient_quota"), "HTTP 429: pay first", 1),
         (failure("no such model", 404), "HTTP 404: no such model", 1),
         (failure("who?", 401), "HTTP 401: who? (the key in $OPENAI_API_KEY is not accepted)", 1),

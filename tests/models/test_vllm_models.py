@@ -200,3 +200,17 @@ def test_our_arguments_are_those_of_vllm_itself() -> None:
     assert given <= set(inspect.signature(vllm.LLM.chat).parameters)
     named = {"model", "trust_remote_code", "dtype", "gpu_memory_utilization", "tensor_parallel_size", "quantization"}
     assert named <= set(inspect.signature(vllm.LLM.__init__).parameters)
+
+
+def test_thoughts_that_the_prompt_opens_are_known_and_their_marks_are_written(
+    folder: Path, log: Callable[[str], list[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = VllmModel("m", str(folder)).load(CPU)
+    (plain,) = loaded.generate(messages()[:1], SHORT)
+    assert "thinking_begun" not in plain.extra
+    monkeypatch.setenv("VLLM_PROMPT", "assistant: <think>\n")
+    (begun,) = loaded.generate(messages()[:1], SHORT)
+    assert begun.extra["thinking_begun"] is True
+    monkeypatch.setenv("VLLM_SPECIAL", "</s> [THINK] [/THINK]")
+    loaded.generate(messages()[:1], SHORT)
+    assert [each[0]["skip_special_tokens"] for each in log("sampling")] == [True, True, False]

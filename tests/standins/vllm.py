@@ -36,6 +36,7 @@ class SamplingParams:
     ignore_eos: bool = False
     max_tokens: int | None = 16
     min_tokens: int = 0
+    skip_special_tokens: bool = True
 
     def __post_init__(self):
         if not -2 <= self.presence_penalty <= 2:
@@ -63,6 +64,22 @@ class RequestOutput:
     finished: bool = True
 
 
+class Tokenizer:
+    """Tokens are characters; $VLLM_SPECIAL are special tokens, and $VLLM_PROMPT is how each prompt ends."""
+
+    @property
+    def added_tokens_decoder(self):
+        words = os.environ.get("VLLM_SPECIAL", "").split()
+        return {1000 + place: SpecialToken(word) for place, word in enumerate(words)}
+
+    def decode(self, tokens, skip_special_tokens=False):
+        return os.environ.get("VLLM_PROMPT", "assistant: ") if tokens else ""
+
+
+class SpecialToken(str):
+    special = True
+
+
 class LLM:
     def __init__(
         self,
@@ -87,6 +104,9 @@ class LLM:
             },
             environment={name: os.environ.get(name) for name in WATCHED},
         )  # fmt: skip
+
+    def get_tokenizer(self):
+        return Tokenizer()
 
     def chat(
         self,

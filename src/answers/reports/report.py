@@ -17,7 +17,6 @@ from testbed.metric_specs import LOWER, NEITHER, NEVER, MetricSpec, rate
 from testbed.metrics.caption_status import COVERAGE
 
 VERSION = 1  # of all reports; raised when numbers change
-CUT_OFF = "length"  # the finish reason of an answer that reached the longest allowed
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ def report(
     answered: Answered,
     scorer: str,
     *,
-    finish_reasons: Sequence[str | None] | None = None,
+    cut_off: Sequence[bool | None] | None = None,
     other_verdicts: Sequence[Verdict | None] | None = None,
     expected: Array | None = None,
 ) -> list[Metric]:
@@ -106,7 +105,7 @@ def report(
         name: A key of `REPORTS`.
         answered: The answered questions.
         scorer: What computed the metrics, with its version.
-        finish_reasons: See `extras`, as for the rest.
+        cut_off: See `extras`, as for the rest.
         other_verdicts: See there.
         expected: See there.
 
@@ -116,7 +115,7 @@ def report(
     """
     if name not in REPORTS:
         raise unknown_name("report", name, sorted(REPORTS), "testbed.answers.reports", f"{__name__}.REPORTS")
-    more = extras(answered, scorer, finish_reasons=finish_reasons, other_verdicts=other_verdicts, expected=expected)
+    more = extras(answered, scorer, cut_off=cut_off, other_verdicts=other_verdicts, expected=expected)
     return REPORTS[name].compute(answered, scorer) + more
 
 
@@ -124,7 +123,7 @@ def extras(
     answered: Answered,
     scorer: str,
     *,
-    finish_reasons: Sequence[str | None] | None = None,
+    cut_off: Sequence[bool | None] | None = None,
     other_verdicts: Sequence[Verdict | None] | None = None,
     expected: Array | None = None,
 ) -> list[Metric]:
@@ -132,14 +131,14 @@ def extras(
 
     - ``coverage``: the share of the rows with an answer; the others count nowhere.
     - ``unparsed``: the share of the answers in which nothing could be read.
-    - ``cut_off``: the share of the answers that reached the longest length allowed.
+    - ``cut_off``: the share of the answers that reached the longest length allowed, or have thoughts and nothing else.
     - ``rules_differ``: the share of the answers that other rules score differently.
     - ``expected_of_draw``: the mean score if an option is drawn at random where nothing could be read.
 
     Args:
         answered: The n answered questions.
         scorer: What computed the metrics.
-        finish_reasons: For each row why the answer ended; None where it is not known. Without it there is no
+        cut_off: For each row whether the answer was cut off; None where there is none. Without it there is no
             ``cut_off``.
         other_verdicts: What other rules say of each answer. Without it there is no ``rules_differ``.
         expected: Float array [n]: the score to expect of each answer with a draw; NaN for none. Without it there is no
@@ -152,10 +151,9 @@ def extras(
         COVERAGE: [float(each) for each in there],
         rate("unparsed", LOWER, NEVER): unparsed,
     }
-    if finish_reasons is not None:
+    if cut_off is not None:
         found[rate("cut_off", LOWER, NEVER)] = [
-            float(reason == CUT_OFF) if has and reason is not None else np.nan
-            for has, reason in zip(there, finish_reasons, strict=True)
+            np.nan if each is None or not has else float(each) for has, each in zip(there, cut_off, strict=True)
         ]
     if other_verdicts is not None:
         found[rate("rules_differ", NEITHER, NEVER)] = [

@@ -6,7 +6,7 @@ unless stated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -84,6 +84,7 @@ class GenerationConfig:
 
 NO_ANSWER = "missing"  # a finish reason
 FAILED = "error"  # the prefix of the finish reason of a failed answer
+CUT_OFF = "length"  # the finish reason of an answer that reached the longest length allowed
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,11 @@ class Generation:
     text: str
     finish_reason: str = "stop"
     extra: dict[str, Any] = field(default_factory=dict)
+
+
+def is_answer(output: Mapping[str, Any]) -> bool:
+    """Whether a stored output is an answer, not a failure."""
+    return output["text"] is not None and not str(output["finish_reason"]).startswith(FAILED)
 
 
 @runtime_checkable

@@ -5,19 +5,30 @@ from __future__ import annotations
 import base64
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from testbed.data.rows import Picture
 from testbed.errors import RefusedError, TestbedError, UnreachedError, UnsupportedError, shortened
-from testbed.models.base.capability import Generation, GenerationConfig, Message
+from testbed.models.base.capability import CUT_OFF, Generation, GenerationConfig, Message
+from testbed.models.base.thoughts import THINKING
 
 # HTTP statuses that are about the question. Others, such as 401 for a wrong key, say nothing about it.
 REFUSALS = frozenset({400, 413, 422})
 OPTIONAL = ("top_p", "top_k", "presence_penalty", "repetition_penalty")  # sent where they are given
-CUT = ("length", "max_tokens")  # the finish reasons of answers that are cut off
+# The finish reasons of answers that are cut off, and of those that a server broke off, in lower case.
+CUT = frozenset(
+    "length max_tokens max_new_tokens max_output_tokens max_length model_length model_context_window_exceeded".split()
+)
+BROKEN = re.compile(r"error|abort|cancel|interrupt|fail|time_?d?_?out|network|overload|insufficient|unavailable")
 SEEDS = 2**31  # some servers take no larger ones
 LONGEST = 300  # characters of an error of a server that are kept
+HIDDEN = "(thoughts that the server does not show)"
+_TOLD = ("message", "detail", "error", "msg", "error_msg", "error_message", "errors")  # where servers give reasons
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking", "thoughts", "reasoning_details")  # fields of messages
+_THOUGHT = re.compile("think|thought|reason")  # in the type of a part of a message
+_IN_THOUGHTS, _TEXTS = ("thinking", "reasoning", "text", "summary", "content"), ("text", "output_text")
 
 
 def request_of(
@@ -106,24 +117,28 @@ def generation_of(reply: Mapping[str, Any], request_id: str | None) -> Generatio
 
     Raises:
         RefusedError: If it holds no answer: a refusal, a content filter, no text.
-        UnreachedError: If it is an error of the server that may pass.
+        UnreachedError: If it is an error of the server that may pass, or the server broke the answer off.
     """
-    if "error" in reply and not reply.get("choices"):  # some servers send errors with status 200
-        raise fault(_status(reply["error"]), said(reply["error"]))
     choices = reply.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
+    for holder in (reply, choice):  # some servers send errors with status 200
+        if isinstance(holder, dict) and holder.get("error"):
+            raise fault(_status(holder["error"]), said(holder["error"]))
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise RefusedError("the reply of the server has no choices")
+        raise _without_choices(reply)
     reason = choice.get("finish_reason")
     if reason == "content_filter":
         raise RefusedError("the server's content filter kept the answer back")
-    text = _text(message.get("content"))
-    if text is None:
-        refusal = message.get("refusal")
-        why = f"the model refused: {said(refusal)}" if refusal else f"the answer has no text (finish_reason {reason!r})"
-        raise RefusedError(why)
-    return Generation(text, "length" if reason in CUT else "stop", _extra(reply, message, request_id))
+    if BROKEN.search(str(reason).lower()):
+        raise UnreachedError(f"the server broke the answer off (finish_reason {reason!r})")
+    ended = CUT_OFF if str(reason).lower() in CUT else "stop"
+    text, thoughts = text_and_thoughts(message)
+    if text is None and message.get("refusal"):
+        raise RefusedError(f"the model refused: {said(message['refusal'])}")
+    if text is None and not thoughts and ended != CUT_OFF:
+        raise RefusedError(f"the answer has no text (finish_reason {reason!r})")
+    return Generation(text or "", ended, _extra(reply, thoughts, request_id))
 
 
 def tokens(reply: Mapping[str, Any]) -> tuple[int, int]:
@@ -143,8 +158,17 @@ def fault(status: int, text: str) -> TestbedError:
 def said(error: Any) -> str:
     """The message in an error of a server, in one line."""
     if isinstance(error, dict):
-        error = error.get("message") or error.get("detail") or error.get("error") or error
+        error = next((error[name] for name in _TOLD if error.get(name)), error)
     return " ".join(str(error).split())[:LONGEST] or "no reason given"
+
+
+def _without_choices(reply: Mapping[str, Any]) -> TestbedError:
+    """What a reply without an answer stands for: a server that has none just now, unless it says otherwise."""
+    kind = RefusedError if _status(reply) in REFUSALS else UnreachedError
+    code = reply.get("code") or reply.get("error_code")
+    told = [f"code {code}"] if code else []
+    told += [said(reply)] if any(reply.get(name) for name in _TOLD) else []
+    return kind(": ".join(["the reply of the server has no choices", *told]))
 
 
 def _status(error: Any) -> int:
@@ -153,15 +177,33 @@ def _status(error: Any) -> int:
     return int(code) if len(code) == 3 and code.isdecimal() and 400 <= int(code) < 600 else 500
 
 
-def _text(content: Any) -> str | None:
-    """The text of an answer, which some servers give in parts."""
-    if isinstance(content, list):
-        parts = [each.get("text") for each in content if isinstance(each, dict) and each.get("type") == "text"]
-        content = "".join(map(str, parts)) if parts else None
-    return content if isinstance(content, str) else None
+def text_and_thoughts(message: Mapping[str, Any]) -> tuple[str | None, str]:
+    """The text of an answer, which some servers give in parts, and the thoughts that stand apart from it.
+
+    Returns:
+        The text; None if there is none. And the thoughts; empty if there are none, and `HIDDEN` if they are not shown.
+    """
+    content = message.get("content")
+    texts, thoughts = [], []
+    for part in content if isinstance(content, list) else [content]:
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict) and (_THOUGHT.search(str(part.get("type"))) or part.get("thought") is True):
+            thoughts.append(_flat(part) or HIDDEN)
+        elif isinstance(part, dict) and part.get("type", "text") in _TEXTS and isinstance(part.get("text"), str):
+            texts.append(part["text"])
+    given = [_flat(message[name]) or HIDDEN for name in _THOUGHTS if message.get(name)]
+    return "".join(texts) if texts else None, "".join(thoughts) or next((each for each in given if each.strip()), "")
 
 
-def _extra(reply: Mapping[str, Any], message: Mapping[str, Any], request_id: str | None) -> dict[str, Any]:
+def _flat(part: Any) -> str:
+    """The texts in thoughts, which servers give as texts, as objects or as lists of these."""
+    if isinstance(part, dict):
+        part = [part[name] for name in _IN_THOUGHTS if part.get(name)]
+    return "".join(map(_flat, part)) if isinstance(part, list) else part if isinstance(part, str) else ""
+
+
+def _extra(reply: Mapping[str, Any], thoughts: str, request_id: str | None) -> dict[str, Any]:
     read, written = tokens(reply)
     found = {
         "prompt_tokens": read,
@@ -170,6 +212,6 @@ def _extra(reply: Mapping[str, Any], message: Mapping[str, Any], request_id: str
         "system_fingerprint": reply.get("system_fingerprint"),
         "request_id": request_id or reply.get("id"),
         "created": reply.get("created"),
-        "thinking": message.get("reasoning_content") or message.get("reasoning"),
+        THINKING: thoughts,
     }
     return {name: value for name, value in found.items() if value and isinstance(value, str | int)}

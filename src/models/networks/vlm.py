@@ -12,8 +12,9 @@ import torch
 
 from testbed.data.rows import Picture
 from testbed.errors import UnsupportedError, WeightsError
-from testbed.models.base.capability import Generation, GenerationConfig, Message
+from testbed.models.base.capability import CUT_OFF, Generation, GenerationConfig, Message
 from testbed.models.base.generator import ended
+from testbed.models.base.thoughts import begun_by, decoded
 from testbed.models.base.weights import plain
 from testbed.models.networks.batch_invariant import make_batch_invariant
 
@@ -157,7 +158,7 @@ class Chat:
         rows = self.network.generate(
             **inputs, generation_config=settings, logits_processor=_penalties(length, config.presence_penalty)
         )
-        prompts = [each["input_ids"].shape[1] for each in batch]
+        prompts = [each["input_ids"][0].tolist() for each in batch]
         return [self._answer(*pair, config) for pair in zip(rows[:, length:].tolist(), prompts, strict=True)]
 
     def _settings(self, config: GenerationConfig) -> Any:
@@ -187,13 +188,13 @@ class Chat:
             joined[key] = torch.cat(values)
         return joined
 
-    def _answer(self, tokens: list[int], prompt: int, config: GenerationConfig) -> Generation:
+    def _answer(self, tokens: list[int], prompt: list[int], config: GenerationConfig) -> Generation:
         end = next((place for place, token in enumerate(tokens) if token in self.ends), None)
         said = tokens if end is None else tokens[:end]
-        text, stopped = ended(self.tokenizer.decode(said, skip_special_tokens=True), config.stop)
-        reason = "length" if end is None and not stopped else "stop"
-        counts = {"prompt_tokens": prompt, "output_tokens": len(said) + (end is not None)}
-        return Generation(text.strip(), reason, counts)
+        text, stopped = ended(decoded(self.tokenizer, said), config.stop)
+        reason = CUT_OFF if end is None and not stopped else "stop"
+        counts = {"prompt_tokens": len(prompt), "output_tokens": len(said) + (end is not None)}
+        return Generation(text.strip(), reason, counts | begun_by(self.tokenizer, prompt))
 
 
 def _is_sequence(key: str, inputs: Inputs) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,17 @@ import numpy as np
 from testbed.errors import UnsupportedError
 from testbed.graph.nodes import Built
 from testbed.metrics.caption_status import EMPTY, ERROR, MISSING, SCORED
-from testbed.models.base.capability import FAILED, GENERATE, NO_ANSWER, Generation, GenerationConfig, Message
+from testbed.models.base.capability import (
+    CUT_OFF,
+    FAILED,
+    GENERATE,
+    NO_ANSWER,
+    Generation,
+    GenerationConfig,
+    Message,
+    is_answer,
+)
+from testbed.models.base.thoughts import BEGUN, THINKING, final_part
 from testbed.tasks.task_base import Task, options_as, require
 
 if TYPE_CHECKING:
@@ -24,6 +35,8 @@ if TYPE_CHECKING:
 
 class TextTask(Task):
     """A model answers in text."""
+
+    leaves_out_unreadable = True
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
         """``"generate"``.
@@ -70,33 +83,62 @@ def failure(reason: str) -> dict[str, Any]:
     return {"text": None, "finish_reason": f"{FAILED}: {reason}"}
 
 
-def is_answer(output: Mapping[str, Any]) -> bool:
-    """Whether a stored output is an answer, not a failure."""
-    return output["text"] is not None and not str(output["finish_reason"]).startswith(FAILED)
+def final_of(output: Mapping[str, Any]) -> str | None:
+    """What a model says finally in a stored answer, see `final_part`; None if there are only thoughts."""
+    extra = output.get("extra") or {}
+    final = final_part(output["text"], bool(extra.get(BEGUN)))
+    return None if not final and extra.get(THINKING) else final
 
 
-def texts_and_status(values: Iterable[Any]) -> tuple[list[str | None], Array]:
-    """The text and the status of each sample.
+def is_cut_off(output: Mapping[str, Any]) -> bool:
+    """Whether a stored answer reached the longest length allowed, or ended before its final part."""
+    return output["finish_reason"] == CUT_OFF or final_of(output) is None
+
+
+@dataclass(frozen=True)
+class Replies:
+    """Stored outputs of a model that answers in text. All parts have the same length n.
+
+    Attributes:
+        texts: What each says finally, without thoughts: None where there is no answer, ``""`` where it is blank, or
+            consists of thoughts.
+        whole: The texts as the model gave them, for rules that are published so.
+        status: uint8 array [n]: `SCORED`, `MISSING`, `EMPTY` or `ERROR`.
+        cut_off: See `is_cut_off`; None where there is no answer.
+    """
+
+    texts: list[str | None]
+    whole: list[str | None]
+    status: Array
+    cut_off: list[bool | None]
+
+
+def replies_of(values: Iterable[Any]) -> Replies:
+    """What is in stored outputs.
 
     Args:
         values: The stored outputs; None for a sample that could not be read.
-
-    Returns:
-        The texts without white space at their ends: None where there is no answer, ``""`` where it is blank. And the
-        status of each sample, uint8 array [n]: `SCORED`, `MISSING`, `EMPTY` or `ERROR`.
     """
     given = list(values)
-    texts: list[str | None] = []
-    status = np.zeros(len(given), dtype=np.uint8)
+    found = Replies([None] * len(given), [None] * len(given), np.zeros(len(given), dtype=np.uint8), [None] * len(given))
     for place, value in enumerate(given):
-        reason = FAILED if value is None else str(value["finish_reason"])
-        text = None if value is None else value["text"]
-        if reason == NO_ANSWER:
-            status[place] = MISSING
-        elif reason.startswith(FAILED) or not isinstance(text, str):
-            status[place] = ERROR
-        elif not text.strip():
-            status[place] = EMPTY
-        known = status[place] in (SCORED, EMPTY)
-        texts.append(str(text).strip() if known else None)
-    return texts, status
+        if value is not None and value["finish_reason"] == NO_ANSWER:
+            found.status[place] = MISSING
+        elif value is None or not is_answer(value) or not isinstance(value["text"], str):
+            found.status[place] = ERROR
+        else:
+            final = final_of(value) or ""
+            found.status[place] = SCORED if final else EMPTY
+            found.texts[place], found.whole[place] = final, value["text"].strip()
+            found.cut_off[place] = is_cut_off(value)
+    return found
+
+
+def texts_and_status(values: Iterable[Any]) -> tuple[list[str | None], Array]:
+    """The final texts and the status of each sample; see `Replies`.
+
+    Args:
+        values: The stored outputs; None for a sample that could not be read.
+    """
+    found = replies_of(values)
+    return found.texts, found.status

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 class ScorerTask(Task):
     """Stored captions, scored with a judge's embeddings of texts."""
 
+    leaves_out_unreadable = True
+
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
         """As captioning: what the captioner must be able to do."""
         return captioning.route(model, setting)

@@ -1,0 +1,49 @@
+"""In words: samples that could not be read, and answers on which judges gave no verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from testbed.console.output import count
+from testbed.entities import JUDGE_SLICE
+
+UNREAD = "unread"
+
+
+def unreadable_in_words(number: int, scorers: Iterable[str | None]) -> str:
+    """How many samples could not be read, and what that means for the metrics.
+
+    Args:
+        number: How many.
+        scorers: What computed the metrics.
+    """
+    from testbed.tasks.task_base import task_with
+
+    task = next((found for each in dict.fromkeys(scorers) if (found := task_with(each or "")) is not None), None)
+    told = f"{count(number, 'sample')} could not be read"
+    if task is None:
+        return told
+    left_out = f"{'is' if number == 1 else 'are'} not scored"
+    return f"{told} and {left_out if task.leaves_out_unreadable else 'counted as wrong'}"
+
+
+def silences(results: Iterable[Any]) -> list[dict[str, Any]]:
+    """On which answers judges gave no verdict, and why: from the slices of the metric `unread`."""
+    return [
+        {
+            "model": each.model,
+            "eval_setting": each.eval_setting,
+            "answers": each.n,
+            "without_verdict": round(each.value * each.n),
+            "reason": each.slice.removeprefix(f"{JUDGE_SLICE}/"),
+        }
+        for each in results
+        if each.metric == UNREAD and each.slice.startswith(f"{JUDGE_SLICE}/")
+    ]
+
+
+def silence_in_words(found: dict[str, Any]) -> str:
+    """Such an entry as a line: the judge and its reason are last."""
+    where = f"{found['model']} on {found['eval_setting']}"
+    return f"{where}: {found['without_verdict']:,} of {count(found['answers'], 'answer')}; {found['reason']}"
