@@ -16,7 +16,8 @@ from testbed.data.tables.scores import RecordedScores, recorded_scores
 from testbed.db.store import Store
 from testbed.entities import Evaluation, Metric, current
 from testbed.errors import StoreError
-from testbed.exchange.vlmevalkit_scores import Cell, cells_of, forms, numbers_of
+from testbed.exchange.vlmevalkit import set_name_of
+from testbed.exchange.vlmevalkit_scores import Cell, cells_of, forms, is_circular_there, numbers_of, primary_of
 from testbed.models.replay import PREFIX, ReplayFamily, path_of
 from testbed.tasks.parts.generation import texts_and_status
 from testbed.tasks.question_answering import columns_of, verdicts_of
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from testbed.entities import DatasetInfo
 
 PUBLISHED, DEFAULT = "vlmevalkit", "default"
+LEAST_SIMILARITY = 0.5  # of ANLS; less is 0
 SAME = 1e-6  # scores of an answer that differ by less are the same: files hold rounded numbers
 _VANILLA = "_vanilla_"  # in the names of tables whose rotations are rows of their own
 
@@ -140,8 +142,10 @@ def compare_recorded(store: Store, model: str, eval_setting: str) -> Compared:
     dataset = store.dataset(evaluation.dataset_id)
     texts, _ = texts_and_status(store.read_outputs(evaluation.id, "text"))
     answered = {each: _answered(dataset, texts, scoring, each, eval_setting) for each in RULES}
-    rows, unasked = _rows(recorded, answered, chosen == "circular")
-    return Compared(path, _numbers(recorded, answered, chosen, scoring), rows, unasked)
+    set_name = set_name_of(eval_setting)
+    together = primary_of(chosen, numbers_by_name(answered[DEFAULT], chosen)) == "circular"
+    rows, unasked = _rows(recorded, answered, together and is_circular_there(set_name), scoring)
+    return Compared(path, _numbers(recorded, answered, chosen, scoring, set_name), rows, unasked)
 
 
 def _evaluation(store: Store, model: str, eval_setting: str) -> Evaluation:
@@ -168,15 +172,20 @@ def _answered(
         verdicts_of(scoring, columns, texts, rules),
         texts,
         groups if any(groups) else None,
+        rules == PUBLISHED,
     )
 
 
-def _numbers(recorded: RecordedScores, answered: Mapping[str, Answered], chosen: str, scoring: str) -> list[Number]:
-    metrics: dict[str, dict[tuple[str, str], Metric]] = {
-        rules: {(each.name, each.slice): each for each in report(chosen, own, "recorded")}
-        for rules, own in answered.items()
-    }
-    known = forms(chosen, scoring, list(metrics[DEFAULT]))
+def numbers_by_name(answered: Answered, chosen: str) -> dict[tuple[str, str], Metric]:
+    """The metrics of a report by name and slice."""
+    return {(each.name, each.slice): each for each in report(chosen, answered, "recorded")}
+
+
+def _numbers(
+    recorded: RecordedScores, answered: Mapping[str, Answered], chosen: str, scoring: str, set_name: str = ""
+) -> list[Number]:
+    metrics = {rules: numbers_by_name(own, chosen) for rules, own in answered.items()}
+    known = forms(chosen, scoring, list(metrics[DEFAULT]), set_name)
     found = []
     for file, value in recorded.reports.items():
         kind = file.rpartition(".")[0]
@@ -193,7 +202,7 @@ def _numbers(recorded: RecordedScores, answered: Mapping[str, Answered], chosen:
 
 
 def _rows(
-    recorded: RecordedScores, answered: Mapping[str, Answered], circular: bool
+    recorded: RecordedScores, answered: Mapping[str, Answered], circular: bool, scoring: str
 ) -> tuple[list[Row], dict[str, int]]:
     own = answered[DEFAULT]
     places = {index: place for place, index in enumerate(own.ids)}
@@ -203,7 +212,9 @@ def _rows(
     unasked: dict[str, int] = {}
     for file, scores in recorded.answers.items():
         ours = single if _VANILLA in file else together
-        for index, score in scores.items():
+        matches = recorded.matches.get(file, {})
+        for index, mean in scores.items():
+            score = _from_matches(scoring, matches[index]) if index in matches else mean
             place = places.get(index)
             if place is None:
                 unasked[file] = unasked.get(file, 0) + 1
@@ -211,6 +222,18 @@ def _rows(
             said = {rules: every[place] for rules, every in ours.items()}
             rows.append(Row(file, index, own.columns[place].get("answer", ""), own.texts[place], score, said))
     return rows, unasked
+
+
+def _from_matches(scoring: str, matches: Sequence[float]) -> float:
+    """The score that VLMEvalKit's report is made of, from how an answer matches each reference.
+
+    That is the smallest distance of ANLS, as a similarity, the best match of what may equal any reference, and the mean
+    of others.
+    """
+    if scoring == "anls":
+        similarity = 1 - min(matches)
+        return similarity if similarity >= LEAST_SIMILARITY else 0.0
+    return max(matches) if scoring in ("relaxed", "exact") else sum(matches) / len(matches)
 
 
 def _rotations(answered: Answered) -> list[Ours]:

@@ -100,7 +100,7 @@ class QuestionAnswering(TextTask):
         require_some(status, values, setting)
         columns = [columns_of(sample.target, setting.name) for sample in values.samples]
         verdicts, others = (verdicts_of(scoring, columns, texts, each) for each in (rules, _others(rules)))
-        answered = answered_of(values, columns, verdicts, texts)
+        answered = answered_of(values, columns, verdicts, texts, rules == PUBLISHED)
         metrics = report(
             chosen,
             answered,
@@ -146,11 +146,12 @@ def answered_of(
     columns: Sequence[Mapping[str, str]],
     verdicts: Sequence[Verdict | None],
     texts: Sequence[str | None],
+    published: bool = False,
 ) -> Answered:
     """What a report is made from. Samples of a group share a picture."""
     groups = [sample.group for sample in values.samples]
     shared = groups if any(group is not None for group in groups) else None
-    return Answered([sample.id for sample in values.samples], columns, verdicts, texts, shared)
+    return Answered([sample.id for sample in values.samples], columns, verdicts, texts, shared, published)
 
 
 def generation_config(setting: EvalSetting, model: ModelDefinition) -> GenerationConfig:
