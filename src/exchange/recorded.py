@@ -17,7 +17,15 @@ from testbed.db.store import Store
 from testbed.entities import Evaluation, Metric, current
 from testbed.errors import StoreError
 from testbed.exchange.vlmevalkit import set_name_of
-from testbed.exchange.vlmevalkit_scores import Cell, cells_of, forms, is_circular_there, numbers_of, primary_of
+from testbed.exchange.vlmevalkit_scores import (
+    Cell,
+    Form,
+    cells_of,
+    forms,
+    is_circular_there,
+    numbers_of,
+    primary_of,
+)
 from testbed.models.replay import PREFIX, ReplayFamily, path_of
 from testbed.tasks.parts.generation import texts_and_status
 from testbed.tasks.question_answering import columns_of, verdicts_of
@@ -142,10 +150,29 @@ def compare_recorded(store: Store, model: str, eval_setting: str) -> Compared:
     dataset = store.dataset(evaluation.dataset_id)
     texts, _ = texts_and_status(store.read_outputs(evaluation.id, "text"))
     answered = {each: _answered(dataset, texts, scoring, each, eval_setting) for each in RULES}
-    set_name = set_name_of(eval_setting)
-    together = primary_of(chosen, numbers_by_name(answered[DEFAULT], chosen)) == "circular"
-    rows, unasked = _rows(recorded, answered, together and is_circular_there(set_name), scoring)
-    return Compared(path, _numbers(recorded, answered, chosen, scoring, set_name), rows, unasked)
+    return compared(recorded, answered, chosen, scoring, set_name_of(eval_setting))
+
+
+def compared(
+    recorded: RecordedScores, answered: Mapping[str, Answered], chosen: str, scoring: str, set_name: str
+) -> Compared:
+    """Compares what was recorded with what rules make of the same answers.
+
+    Args:
+        recorded: What lies beside the file of answers.
+        answered: The answers as each set of rules reads them.
+        chosen: What is reported; a name in `testbed.answers.reports.report.REPORTS`.
+        scoring: How answers are scored; a name in `testbed.answers.scorings.SCORINGS`.
+        set_name: VLMEvalKit's name of the set.
+    """
+    metrics = {
+        rules: {(each.name, each.slice): each for each in report(chosen, own, "recorded")}
+        for rules, own in answered.items()
+    }
+    together = primary_of(chosen, metrics[DEFAULT]) == "circular" and is_circular_there(set_name)
+    rows, unasked = _rows(recorded, answered, together, scoring)
+    known = forms(chosen, scoring, list(metrics[DEFAULT]), set_name)
+    return Compared(recorded.predictions, _numbers(recorded, metrics, known), rows, unasked)
 
 
 def _evaluation(store: Store, model: str, eval_setting: str) -> Evaluation:
@@ -176,16 +203,9 @@ def _answered(
     )
 
 
-def numbers_by_name(answered: Answered, chosen: str) -> dict[tuple[str, str], Metric]:
-    """The metrics of a report by name and slice."""
-    return {(each.name, each.slice): each for each in report(chosen, answered, "recorded")}
-
-
 def _numbers(
-    recorded: RecordedScores, answered: Mapping[str, Answered], chosen: str, scoring: str, set_name: str = ""
+    recorded: RecordedScores, metrics: Mapping[str, Mapping[tuple[str, str], Metric]], known: Sequence[Form]
 ) -> list[Number]:
-    metrics = {rules: numbers_by_name(own, chosen) for rules, own in answered.items()}
-    known = forms(chosen, scoring, list(metrics[DEFAULT]), set_name)
     found = []
     for file, value in recorded.reports.items():
         kind = file.rpartition(".")[0]

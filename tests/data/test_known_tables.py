@@ -30,7 +30,7 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_list_has_all_names_with_their_files_and_classes() -> None:
     known = known_tables()
-    assert len(known) == 458
+    assert len(known) == 470
     assert all(name == each.name and each.prompt_class and each.score_class for name, each in known.items())
     assert known["MMStar"] == KnownTable(
         name="MMStar",
@@ -42,8 +42,8 @@ def test_the_list_has_all_names_with_their_files_and_classes() -> None:
         score_class="ImageMCQDataset",
     )
     kinds = Counter(each.kind for each in known.values())
-    assert (kinds["VQA"], kinds["MCQ"], kinds["Y/N"], kinds["Caption"]) == (240, 142, 5, 6)
-    assert Counter(each.modality for each in known.values()) == {"IMAGE": 441, "VIDEO": 15, "TEXT": 2}
+    assert (kinds["VQA"], kinds["MCQ"], kinds["Y/N"], kinds["Caption"]) == (240, 154, 5, 6)
+    assert Counter(each.modality for each in known.values()) == {"IMAGE": 453, "VIDEO": 15, "TEXT": 2}
     assert all(each.url == "" or each.url.startswith(("https://", "http://")) for each in known.values())
     assert len(known["MM_NIAH_TEST"].url.split()) == 5  # in parts
     assert all(each.md5 == "" or len(each.md5) == 32 for each in known.values())

@@ -36,7 +36,7 @@ class Report:
 _HALLUSION = {"aacc": "aAcc", "facc_vlmevalkit": "fAcc", "qacc_vlmevalkit": "qAcc"}
 
 REPORTS: Mapping[str, Report] = {
-    "accuracy": Report(choice.choices, "accuracy", {"accuracy": "Overall", "circular": "Overall"}),
+    "accuracy": Report(choice.choices, "accuracy", {"accuracy": "Overall"}),
     "amber": Report(yes_no.amber, "average", {"average": "Avg ACC"}),
     "anls": Report(free_text.anls, "anls", {"anls": "Overall"}),
     "captions": Report(free_text.captions, "CIDEr", {}),
