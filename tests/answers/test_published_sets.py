@@ -16,7 +16,7 @@ import pytest
 from testbed.answers.reports.report import report
 from testbed.answers.scorings import SCORINGS
 from testbed.answers.verdict import Answered
-from testbed.data.rows import Row
+from testbed.data import rows
 from testbed.data.tables.scores import RecordedScores
 from testbed.eval_settings.question_tables import QuestionTables
 from testbed.exchange.recorded import Number, Row, compared
@@ -128,7 +128,7 @@ def test_the_options_of_mme_realworld_lite_are_lines() -> None:
     listed = str(["(A) cat", "(B) it's [red]", "(C) 3", "(D) fish", "(E) none"])
     lines = "(A) cat\n(B) it's [red]\n(C) 3\n(D) fish\n(E) none\n"
     prompts = {name: QuestionTables().build(name).task_options["prompt"] for name in REAL_WORLD}
-    row = Row("0", {"question": "What is it?", "multi-choice options": listed})
+    row = rows.Row("0", {"question": "What is it?", "multi-choice options": listed})
     for name, heading in REAL_WORLD.items():
         ((text,),) = prompts[name](row)
         assert text.startswith(f"What is it? {heading}\n{lines}")
