@@ -132,7 +132,7 @@ def test_the_options_of_mme_realworld_lite_are_lines() -> None:
     for name, heading in REAL_WORLD.items():
         ((text,),) = prompts[name](row)
         assert text.startswith(f"What is it? {heading}\n{lines}")
-        told = Row(
+        told = rows.Row(
             "0", {**row.columns, "multi-choice options": f"{heading}\n{lines.strip()}"}
         )  # VLMEvalKit's own tables
         assert prompts[name](told) == [[text]]

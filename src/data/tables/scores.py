@@ -73,6 +73,21 @@ def recorded_scores(path: Path) -> RecordedScores:
     return RecordedScores(path, reports, answers, matches)
 
 
+def is_table_of_scores(path: Path) -> bool:
+    """Whether a table with a row for each answer is VLMEvalKit's copy with scores; the answers are in a file beside it.
+
+    The copy is called as that file, with a word such as ``_exact_matching_result`` after it.
+    """
+    if not path.name.endswith(TABLES):
+        return False
+    parts = path.stem.split("_")
+    return any(
+        path.with_name(f"{'_'.join(parts[:count])}{suffix}").is_file()
+        for count in range(1, len(parts))
+        for suffix in SUFFIXES
+    )
+
+
 def _beside(folder: Path, stem: str) -> list[Path]:
     """The files of scores that belong to a file of answers, but not to one with a longer name."""
     there = sorted(path for path in folder.iterdir() if path.name.startswith(f"{stem}_") and path.is_file())

@@ -12,6 +12,7 @@ from testbed.errors import UnsupportedError
 from testbed.graph.nodes import Built
 from testbed.metrics.caption_status import EMPTY, ERROR, MISSING, SCORED
 from testbed.models.base.capability import FAILED, GENERATE, NO_ANSWER, Generation, GenerationConfig, Message
+from testbed.tasks.parts.recorded_sets import require_own_set
 from testbed.tasks.task_base import Task, options_as, require
 
 if TYPE_CHECKING:
@@ -29,13 +30,15 @@ class TextTask(Task):
         """``"generate"``.
 
         Raises:
-            UnsupportedError: If the model does not generate text, or the setting's perturbation needs more than images.
+            UnsupportedError: If the model does not generate text, the setting's perturbation needs more than images, or
+                recorded answers belong to another set.
         """
         if setting.perturbation.attacks:
             raise UnsupportedError(f"{setting.name} attacks a classifier; models that generate text are not supported")
         if setting.perturbation.needs_targets:
             raise UnsupportedError(f"the perturbation of {setting.name} needs targets; {self.name} has none")
         require(model, {GENERATE}, setting)
+        require_own_set(model, setting)
         return GENERATE
 
 
