@@ -21,7 +21,7 @@ class Questions:
         prompt: Makes the turns of the user from a row.
         scoring: How an answer is scored; a name in `testbed.answers.scorings.SCORINGS`.
         report: What is reported; a name in `testbed.answers.reports.REPORTS`.
-        table: The name of the table's file, if it is not that of the set.
+        table: The set with the same table, whose file is taken where there is none of this set's name.
         generation: Fields of `GenerationConfig` that the benchmark asks for.
         required: The columns that the table must have.
         lacks: Why answers cannot be scored, if they cannot.
