@@ -109,7 +109,7 @@ def multiple_choice_placed(row: Row, ending: str = _SELECT) -> list[Turn]:
     Raises:
         SampleError: If the text names a picture that the row does not have.
     """
-    return [_placed(row, _choices(row, ending))]
+    return [placed(row, _choices(row, ending))]
 
 
 bare_choice = partial(multiple_choice, ending="")  # We-Math
@@ -255,7 +255,8 @@ def _choices(row: Row, ending: str) -> str:
     return f"{text}Options:\n{lines}{ending}"
 
 
-def _placed(row: Row, text: str) -> Turn:
+def placed(row: Row, text: str) -> Turn:
+    """A text with a row's pictures where it has ``<image 1>``, ``<image 2>``, …; before it, if it names none."""
     parts = re.split(r"<image (\d+)>", text)
     if len(parts) == 1:
         return [*row.pictures, text]
