@@ -27,6 +27,11 @@ def options(columns: Mapping[str, str]) -> dict[str, str]:
     return found or {each[1]: each[2] for each in matches if each is not None}
 
 
+def has_answer(columns: Mapping[str, str]) -> bool:
+    """Whether a row says what is right: hidden test splits do not."""
+    return "answer" in columns or "answers" in columns
+
+
 def truth(columns: Mapping[str, str]) -> str:
     """The cell ``answer``; of a table without that column ``answers``.
 

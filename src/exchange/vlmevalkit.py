@@ -27,6 +27,7 @@ from testbed.paths import write_atomically
 TASKS = ("question_answering", "judged_answers")
 FAILURE = "Failed to obtain answer via API."  # what stands for an answer that there is not
 EXACT_MATCHING = "exact_matching"  # the judge's name where there is none
+_OF_ANSWERS = ("coverage", "empty")  # metrics of a set whose right answers are hidden
 _SCORERS = tuple(f"{task}@" for task in TASKS)
 
 
@@ -160,7 +161,9 @@ def _write(path: Path, rows: Iterable[Sequence[Any]], delimiter: str = ",") -> P
 
 def _scores(each: Exported, stem: Path) -> list[Path]:
     """The scores, in the form that VLMEvalKit has for the report; in JSON with our names where it is not known."""
-    paths = []
+    paths: list[Path] = []
+    if not any(name not in _OF_ANSWERS for name, _ in each.metrics):
+        return paths  # right answers are hidden: the predictions are what there is
     for form in forms(each.report, each.scoring, each.metrics, each.set_name):
         path = stem.with_name(f"{stem.name}{form.suffix}")
         if form.fields is None:

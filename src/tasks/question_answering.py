@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.answers.columns import has_answer
 from testbed.answers.reports.report import REPORTS, VERSION, report
 from testbed.answers.scorings import RULES, SCORINGS, drawn
 from testbed.answers.verdict import Answered, Verdict
@@ -87,8 +88,9 @@ class QuestionAnswering(TextTask):
     ) -> tuple[list[Score], list[Metric]]:
         """What the benchmark reports, and how far it can be trusted.
 
-        Answers that are missing, and errors, are not scored; blank and unparsed answers count as wrong. Where the
-        scoring leaves unparsed answers to a judge, they are not scored; see `left_open`.
+        Answers that are missing, errors, and answers to rows whose right answer is hidden are not scored; blank and
+        unparsed answers count as wrong. Of a table without right answers there is nothing but the share of answers.
+        Where the scoring leaves unparsed answers to a judge, they are not scored; see `left_open`.
 
         Returns:
             The scores ``status`` (0 an answer, 1 none, 2 a blank one, 3 an error), ``score`` (of each answer, in
@@ -99,6 +101,8 @@ class QuestionAnswering(TextTask):
         texts, status = texts_and_status(values.outputs)
         require_some(status, values, setting)
         columns = [columns_of(sample.target, setting.name) for sample in values.samples]
+        if columns and not any(map(has_answer, columns)):
+            return [Score("status", status, SCORER)], shares(status, SCORER)
         verdicts, others = (verdicts_of(scoring, columns, texts, each) for each in (rules, _others(rules)))
         answered = answered_of(values, columns, verdicts, texts, rules == PUBLISHED)
         metrics = report(
@@ -199,9 +203,12 @@ def named(setting: EvalSetting) -> tuple[str, str, str]:
 def verdicts_of(
     scoring: str, columns: Sequence[Mapping[str, str]], texts: Sequence[str | None], rules: str
 ) -> list[Verdict | None]:
-    """What rules say of each answer; None where there is none."""
+    """What rules say of each answer; None where there is none, or no right one to compare it with."""
     read = SCORINGS[scoring]
-    return [None if text is None else read(row, text, rules) for row, text in zip(columns, texts, strict=True)]
+    return [
+        read(row, text, rules) if text is not None and has_answer(row) else None
+        for row, text in zip(columns, texts, strict=True)
+    ]
 
 
 def _others(rules: str) -> str:

@@ -85,6 +85,7 @@ def _video_mme(frames: Frames, subtitles: bool = False) -> Questions:
 # By the names that VLMEvalKit gives them.
 BENCHMARKS: dict[str, Questions] = {
     "MMMU_DEV_VAL": MMMU,
+    "MMMU_TEST": MMMU,
     "MMMU_Pro_10c": _pro(prompts.mmmu_pro, ""),
     "MMMU_Pro_10c_COT": _pro(prompts.mmmu_pro_cot, "MMMU_Pro_10c", cot=True),
     "MMMU_Pro_V": _pro(prompts.question_in_the_image, ""),
@@ -120,6 +121,8 @@ BENCHMARKS: dict[str, Questions] = {
     "ChartQA_TEST": _short("relaxed"),
     "DocVQA_VAL": _short("anls", "anls"),
     "InfoVQA_VAL": _short("anls", "anls"),
+    "DocVQA_TEST": _short("anls", "anls"),
+    "InfoVQA_TEST": _short("anls", "anls"),
     "OCRVQA_TEST": _short("exact"),
     "OCRVQA_TESTCORE": _short("exact"),
     "GQA_TestDev_Balanced": _short("exact_mean"),
