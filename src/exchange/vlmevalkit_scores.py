@@ -70,8 +70,8 @@ def forms(report: str, scoring: str, known: Collection[tuple[str, str]], set_nam
         return [Form("_acc.csv", _by_split(known, "vanilla_all"))]
     if report == "amber":
         kinds = _parts(known, "accuracy", "kind/")
-        cells = [*(Cell("accuracy", f"kind/{each}", 100) for each in kinds), Cell("average", scale=100)]
-        return [Form("_score.csv", [[*kinds, "Avg ACC"], cells])]
+        of_kinds = [*(Cell("accuracy", f"kind/{each}", 100) for each in kinds), Cell("average", scale=100)]
+        return [Form("_score.csv", [[*kinds, "Avg ACC"], of_kinds])]
     if report == "vsr":
         scales = {"precision": 100, "recall": 100, "accuracy": 100, "f1_score": 1}
         return [Form("_score.csv", [["precision", "recall", "acc", "f1_score"], _cells(scales)])]

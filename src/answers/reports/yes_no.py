@@ -117,8 +117,8 @@ def pope(answered: Answered, scorer: str) -> list[Metric]:
     rows = rows.take(repeated)
     metrics = _yes(rows, scorer, OVERALL, answered.published)
     for category in values_of(categories):
-        own = rows.where(categories, category)
-        metrics += _yes(own, scorer, slice_name(CATEGORY, category), answered.published)
+        part = rows.where(categories, category)
+        metrics += _yes(part, scorer, slice_name(CATEGORY, category), answered.published)
     return metrics
 
 

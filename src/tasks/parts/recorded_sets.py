@@ -67,7 +67,8 @@ def pairs_of(catalog: Catalog, models: Sequence[str], settings: Sequence[str]) -
     found: list[tuple[str, str]] = []
     for model in models:
         said = _said(catalog, model)
-        meant = [each for each in settings if {said, _WITH_ANSWERS.get(said or "")} & own[each]]
+        names = {said, _WITH_ANSWERS.get(said)} if said is not None else set()
+        meant = [each for each in settings if names & own[each]]
         found += [(model, each) for each in meant or settings]
     return found
 
@@ -86,9 +87,9 @@ def _said(catalog: Catalog, model: str) -> str | None:
     return None if path is None else set_in_name(path)
 
 
-def _sets_by_name(catalog: Catalog, setting: str) -> set[str | None]:
+def _sets_by_name(catalog: Catalog, setting: str) -> set[str]:
     try:
-        return set(_sets_of(catalog.get_eval_setting(setting))) - {None}
+        return set(_sets_of(catalog.get_eval_setting(setting)))
     except (TestbedError, OSError):
         return set()
 
