@@ -157,3 +157,18 @@ def test_a_table_as_a_data_set(tables: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"{captions.name} has no column 'question'"):
         QuestionTable("COCO_VAL").open()
     assert QuestionTable("COCO_VAL", required=()).open().ids == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "shared"),
+    [("WeMath_COT", "WeMath"), ("MMMU_Pro_10c_COT", "MMMU_Pro_10c"), ("DynaMath_noprompt", "DynaMath")],
+)
+def test_a_set_with_the_table_of_another_has_a_file_of_its_own_or_that(tables: Path, name: str, shared: str) -> None:
+    source = QuestionTable(name, shared=shared)
+    other = world.questions(tables / f"{shared}.tsv", 2)
+    assert source.open().path == other
+    own = world.questions(tables / f"{name}.tsv", 3)
+    assert source.open().path == own  # as VLMEvalKit calls it
+    other.unlink()
+    assert len(source.open().ids) == 3
+    assert source.spec() == QuestionTable(shared).spec()  # the same questions, whatever the file is called

@@ -286,3 +286,50 @@ def test_what_is_no_benchmark_is_refused() -> None:
 
     with pytest.raises(SampleError, match=r"10: Broken\.build_prompt fails: KeyError: 'hint'"):
         prompts(Broken)
+
+
+class Named:
+    """Notes how it was made."""
+
+    data = ()
+
+    def build_prompt(self, line: Any) -> Any:
+        return []
+
+    def evaluate(self, eval_file: str, **judge_kwargs: Any) -> Any:
+        return {}
+
+
+class OnlyNames(Named):
+    def __init__(self, **kwargs: Any) -> None:
+        self.told = kwargs
+
+
+class AsTheBase(Named):
+    def __init__(self, dataset: str = "MMBench", skip_noimg: bool = True) -> None:
+        self.told = {"dataset": dataset, "skip_noimg": skip_noimg}
+
+
+class Passed(AsTheBase):
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+
+
+class Otherwise(Named):
+    def __init__(self, name: str, **kwargs: Any) -> None:
+        self.told = {"name": name, **kwargs}
+
+
+@pytest.mark.parametrize(
+    ("cls", "arguments", "told"),
+    [
+        (OnlyNames, {}, {"dataset": "Set"}),
+        (OnlyNames, {"nframe": 8}, {"dataset": "Set", "nframe": 8}),
+        (AsTheBase, {"skip_noimg": False}, {"dataset": "Set", "skip_noimg": False}),
+        (Passed, {}, {"dataset": "Set", "skip_noimg": True}),
+        (Otherwise, {"fps": 1}, {"name": "Set", "fps": 1}),
+    ],
+)
+def test_a_class_is_told_its_set_as_by_vlmevalkit(cls: type, arguments: dict[str, Any], told: dict[str, Any]) -> None:
+    assert VLMEvalBenchmark("mine", cls, data_set="Set", arguments=arguments).benchmark.made.told == told
+    assert not hasattr(VLMEvalBenchmark("mine", Named).benchmark.made, "told")
