@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Mapping
 from string import ascii_uppercase
 from typing import Any
 
 from testbed.errors import DataError
 
+OPTIONS = "multi-choice options"  # MME-RealWorld's column
+_LETTERED = re.compile(r"\(([A-Z])\)\s*(.+)", re.DOTALL)
 _LONGEST_LIST = 1 << 16  # characters of a cell that is read as a list; a longer one is a text
 
 
 def options(columns: Mapping[str, str]) -> dict[str, str]:
-    """The letters of the options → their texts, from the columns A to Z. An empty cell is no option."""
-    return {letter: columns[letter] for letter in ascii_uppercase if columns.get(letter)}
+    """The letters of the options → their texts, from the columns A to Z. An empty cell is no option.
+
+    A table without these columns may have a list such as ``["(A) cat", "(B) dog"]`` in the column `OPTIONS`.
+    """
+    found = {letter: columns[letter] for letter in ascii_uppercase if columns.get(letter)}
+    items = [] if found else listed(columns.get(OPTIONS, "")) or []
+    matches = [_LETTERED.fullmatch(each.strip()) for each in items]
+    return found or {each[1]: each[2] for each in matches if each is not None}
+
+
+def has_answer(columns: Mapping[str, str]) -> bool:
+    """Whether a row says what is right: hidden test splits do not."""
+    return "answer" in columns or "answers" in columns
 
 
 def truth(columns: Mapping[str, str]) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
-from testbed.answers.columns import as_list, options
+from testbed.answers.columns import OPTIONS, as_list, listed, options
 from testbed.data.rows import Picture, Row
 from testbed.errors import SampleError
 
@@ -32,6 +32,7 @@ _REAL_WORLD = (
     "Select the best answer to the above multiple-choice question based on the image. Respond with only the letter"
     " (A, B, C, D, or E) of the correct option. \nThe best answer is:"
 )
+_LISTED_BELOW, _LISTED_BELOW_CN = "The choices are listed below:", "选项如下所示:"
 _REAL_WORLD_CN = "根据图像选择上述多项选择题的最佳答案。只需回答正确选项的字母（A, B, C, D 或 E）。\n最佳答案为："
 _OF_THE_VIDEO = (
     "Select the best answer to the following multiple-choice question based on the video. Respond with only the letter"
@@ -108,7 +109,7 @@ def multiple_choice_placed(row: Row, ending: str = _SELECT) -> list[Turn]:
     Raises:
         SampleError: If the text names a picture that the row does not have.
     """
-    return [_placed(row, _choices(row, ending))]
+    return [placed(row, _choices(row, ending))]
 
 
 bare_choice = partial(multiple_choice, ending="")  # We-Math
@@ -189,13 +190,21 @@ def several_pictures(row: Row) -> list[Turn]:
     return [turn]
 
 
-def real_world(row: Row, ending: str = _REAL_WORLD) -> list[Turn]:
-    """The pictures, the question and the column ``multi-choice options``, as in MME-RealWorld."""
-    text = f"{_column(row, 'question')} {_column(row, 'multi-choice options')}\n{ending}"
-    return [[*row.pictures, text]]
+def real_world(row: Row, heading: str = _LISTED_BELOW, ending: str = _REAL_WORLD) -> list[Turn]:
+    """The pictures, the question and the column ``multi-choice options``, as in MME-RealWorld.
+
+    Args:
+        row: The row. Its options are a text with a heading, or, in the table of MME-RealWorld-Lite, a list.
+        heading: What is said before options that are a list.
+        ending: What is said after the options.
+    """
+    cell = _column(row, OPTIONS)
+    items = listed(cell)
+    choices = cell if items is None else "\n".join([heading, *items])
+    return [[*row.pictures, f"{_column(row, 'question')} {choices}\n{ending}"]]
 
 
-real_world_chinese = partial(real_world, ending=_REAL_WORLD_CN)
+real_world_chinese = partial(real_world, heading=_LISTED_BELOW_CN, ending=_REAL_WORLD_CN)
 
 
 def column(row: Row, name: str = "prompt") -> list[Turn]:
@@ -246,7 +255,8 @@ def _choices(row: Row, ending: str) -> str:
     return f"{text}Options:\n{lines}{ending}"
 
 
-def _placed(row: Row, text: str) -> Turn:
+def placed(row: Row, text: str) -> Turn:
+    """A text with a row's pictures where it has ``<image 1>``, ``<image 2>``, …; before it, if it names none."""
     parts = re.split(r"<image (\d+)>", text)
     if len(parts) == 1:
         return [*row.pictures, text]

@@ -36,6 +36,7 @@ class Answered:
         texts: The answers; None where there is none.
         groups: What several rows share, such as their picture, for standard errors; None for a row by itself. Without
             it, rows with the same ``image_path``, else the same ``video``, are a group.
+        published: Whether VLMEvalKit's rules have read the answers. They compare the case of right answers, too.
     """
 
     ids: Sequence[str]
@@ -43,3 +44,4 @@ class Answered:
     verdicts: Sequence[Verdict | None]
     texts: Sequence[str | None]
     groups: Sequence[str | None] | None = None
+    published: bool = False

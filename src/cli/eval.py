@@ -20,6 +20,7 @@ from testbed.cli.dry_run import dry_run as show_plan
 from testbed.cli.log_file import log_file
 from testbed.cli.machine_options import machine_choices, machine_options
 from testbed.cli.preprocessing_options import class_order, preprocessing, preprocessing_options, require_checkpoints
+from testbed.cli.recorded_files import recorded_option, with_recorded
 from testbed.cli.run_files import write_heads, write_logdir
 from testbed.cli.run_report import FINISHED, not_finite, print_report, unexpected
 from testbed.cli.scorer_options import as_scored, scorer_options
@@ -96,6 +97,7 @@ POSITIVE = click.IntRange(min=1)
     metavar="FILE.json",
     help="Run the models on the sets of a configuration file of VLMEvalKit, besides those that are named.",
 )
+@recorded_option
 @preprocessing_options
 @task_options
 @scorer_options
@@ -207,6 +209,8 @@ def command(
     options = _options(given, inputs, verbose)
     if given["vlmevalkit"] is not None:
         models, eval_settings, options = _with_config(given["vlmevalkit"], models, eval_settings, options)
+    if given["recorded"] is not None:
+        models, eval_settings = with_recorded(given["recorded"], models, eval_settings, inputs)
     bench = translate(clip_cc, base_dir, models, predictions) if clip_cc is not None else None
     if bench is not None:
         models, options = bench.models, bench.options(options)

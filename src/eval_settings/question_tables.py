@@ -60,7 +60,7 @@ class QuestionTables:
         reading = AS_VLMEVALKIT if AS_PANDAS in words else AS_TEXT
         return EvalSetting(
             name=name,
-            dataset=_table(path or questions.table or base, reading, questions),
+            dataset=_table(path or base, reading, questions, "" if path else questions.table),
             size=None,
             task="question_answering",
             task_options=options,
@@ -68,10 +68,12 @@ class QuestionTables:
         )
 
 
-def _table(name: str, reading: str, questions: Questions) -> QuestionTable | VideoTable:
+def _table(name: str, reading: str, questions: Questions, shared: str) -> QuestionTable | VideoTable:
     if questions.frames is None:
-        return QuestionTable(name, reading, questions.required)
-    return VideoTable(name, questions.frames, questions.subtitles, reading, questions.required, origin=questions.origin)
+        return QuestionTable(name, reading, questions.required, shared)
+    return VideoTable(
+        shared or name, questions.frames, questions.subtitles, reading, questions.required, origin=questions.origin
+    )
 
 
 def _parts(name: str) -> tuple[str, str]:

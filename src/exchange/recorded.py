@@ -16,7 +16,16 @@ from testbed.data.tables.scores import RecordedScores, recorded_scores
 from testbed.db.store import Store
 from testbed.entities import Evaluation, Metric, current
 from testbed.errors import StoreError
-from testbed.exchange.vlmevalkit_scores import Cell, cells_of, forms, numbers_of
+from testbed.exchange.vlmevalkit import set_name_of
+from testbed.exchange.vlmevalkit_scores import (
+    Cell,
+    Form,
+    cells_of,
+    forms,
+    is_circular_there,
+    numbers_of,
+    primary_of,
+)
 from testbed.models.replay import PREFIX, ReplayFamily, path_of
 from testbed.tasks.parts.generation import Replies, replies_of
 from testbed.tasks.question_answering import columns_of, texts_for, verdicts_of
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
     from testbed.entities import DatasetInfo
 
 PUBLISHED, DEFAULT = "vlmevalkit", "default"
+LEAST_SIMILARITY = 0.5  # of ANLS; less is 0
 SAME = 1e-6  # scores of an answer that differ by less are the same: files hold rounded numbers
 _VANILLA = "_vanilla_"  # in the names of tables whose rotations are rows of their own
 
@@ -140,8 +150,29 @@ def compare_recorded(store: Store, model: str, eval_setting: str) -> Compared:
     dataset = store.dataset(evaluation.dataset_id)
     replies = replies_of(store.read_outputs(evaluation.id, "text"))
     answered = {each: _answered(dataset, replies, scoring, each, eval_setting) for each in RULES}
-    rows, unasked = _rows(recorded, answered, chosen == "circular")
-    return Compared(path, _numbers(recorded, answered, chosen, scoring), rows, unasked)
+    return compared(recorded, answered, chosen, scoring, set_name_of(eval_setting))
+
+
+def compared(
+    recorded: RecordedScores, answered: Mapping[str, Answered], chosen: str, scoring: str, set_name: str
+) -> Compared:
+    """Compares what was recorded with what rules make of the same answers.
+
+    Args:
+        recorded: What lies beside the file of answers.
+        answered: The answers as each set of rules reads them.
+        chosen: What is reported; a name in `testbed.answers.reports.report.REPORTS`.
+        scoring: How answers are scored; a name in `testbed.answers.scorings.SCORINGS`.
+        set_name: VLMEvalKit's name of the set.
+    """
+    metrics = {
+        rules: {(each.name, each.slice): each for each in report(chosen, own, "recorded")}
+        for rules, own in answered.items()
+    }
+    together = primary_of(chosen, metrics[DEFAULT]) == "circular" and is_circular_there(set_name)
+    rows, unasked = _rows(recorded, answered, together, scoring)
+    known = forms(chosen, scoring, list(metrics[DEFAULT]), set_name)
+    return Compared(recorded.predictions, _numbers(recorded, metrics, known), rows, unasked)
 
 
 def _evaluation(store: Store, model: str, eval_setting: str) -> Evaluation:
@@ -166,15 +197,13 @@ def _answered(dataset: DatasetInfo, replies: Replies, scoring: str, rules: str, 
         verdicts_of(scoring, columns, replies, rules),
         texts_for(replies, rules),
         groups if any(groups) else None,
+        rules == PUBLISHED,
     )
 
 
-def _numbers(recorded: RecordedScores, answered: Mapping[str, Answered], chosen: str, scoring: str) -> list[Number]:
-    metrics: dict[str, dict[tuple[str, str], Metric]] = {
-        rules: {(each.name, each.slice): each for each in report(chosen, own, "recorded")}
-        for rules, own in answered.items()
-    }
-    known = forms(chosen, scoring, list(metrics[DEFAULT]))
+def _numbers(
+    recorded: RecordedScores, metrics: Mapping[str, Mapping[tuple[str, str], Metric]], known: Sequence[Form]
+) -> list[Number]:
     found = []
     for file, value in recorded.reports.items():
         kind = file.rpartition(".")[0]
@@ -191,7 +220,7 @@ def _numbers(recorded: RecordedScores, answered: Mapping[str, Answered], chosen:
 
 
 def _rows(
-    recorded: RecordedScores, answered: Mapping[str, Answered], circular: bool
+    recorded: RecordedScores, answered: Mapping[str, Answered], circular: bool, scoring: str
 ) -> tuple[list[Row], dict[str, int]]:
     own = answered[DEFAULT]
     places = {index: place for place, index in enumerate(own.ids)}
@@ -201,7 +230,9 @@ def _rows(
     unasked: dict[str, int] = {}
     for file, scores in recorded.answers.items():
         ours = single if _VANILLA in file else together
-        for index, score in scores.items():
+        matches = recorded.matches.get(file, {})
+        for index, mean in scores.items():
+            score = _from_matches(scoring, matches[index]) if index in matches else mean
             place = places.get(index)
             if place is None:
                 unasked[file] = unasked.get(file, 0) + 1
@@ -209,6 +240,18 @@ def _rows(
             said = {rules: every[place] for rules, every in ours.items()}
             rows.append(Row(file, index, own.columns[place].get("answer", ""), own.texts[place], score, said))
     return rows, unasked
+
+
+def _from_matches(scoring: str, matches: Sequence[float]) -> float:
+    """The score that VLMEvalKit's report is made of, from how an answer matches each reference.
+
+    That is the smallest distance of ANLS, as a similarity, the best match of what may equal any reference, and the mean
+    of others.
+    """
+    if scoring == "anls":
+        similarity = 1 - min(matches)
+        return similarity if similarity >= LEAST_SIMILARITY else 0.0
+    return max(matches) if scoring in ("relaxed", "exact") else sum(matches) / len(matches)
 
 
 def _rotations(answered: Answered) -> list[Ours]:

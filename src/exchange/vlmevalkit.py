@@ -19,7 +19,7 @@ from testbed.answers.reports.report import REPORTS
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Evaluation, Metric
 from testbed.errors import StoreError
-from testbed.exchange.vlmevalkit_scores import Cell, Metrics, filled, forms
+from testbed.exchange.vlmevalkit_scores import Cell, Metrics, filled, forms, primary_of
 from testbed.jsontext import to_json
 from testbed.models.base.capability import FAILED, NO_ANSWER
 from testbed.paths import write_atomically
@@ -27,6 +27,7 @@ from testbed.paths import write_atomically
 TASKS = ("question_answering", "judged_answers")
 FAILURE = "Failed to obtain answer via API."  # what stands for an answer that there is not
 EXACT_MATCHING = "exact_matching"  # the judge's name where there is none
+_OF_ANSWERS = ("coverage", "empty")  # metrics of a set whose right answers are hidden
 _SCORERS = tuple(f"{task}@" for task in TASKS)
 
 
@@ -104,12 +105,18 @@ def _exported(store: Store, models: Sequence[str] | None, eval_settings: Sequenc
         name, _, judge = evaluation.eval_setting.partition("@")
         yield Exported(
             evaluation=evaluation,
-            set_name=_file_name(Path(name.removeprefix("tsv:")).stem if name.startswith("tsv:") else name),
+            set_name=_file_name(set_name_of(name)),
             report=str(view.get("report", ["accuracy"])[0]),
             scoring=str(view.get("scoring", ["multiple_choice"])[0]),
             judge=judge or EXACT_MATCHING,
             metrics={(each.name, each.slice): each for each in store.metrics(evaluation.id)},
         )
+
+
+def set_name_of(eval_setting: str) -> str:
+    """VLMEvalKit's name of the set that a setting asks, with the words after it, but not the judge."""
+    name = eval_setting.partition("@")[0]
+    return Path(name.removeprefix("tsv:")).stem if name.startswith("tsv:") else name
 
 
 def _file_name(name: str) -> str:
@@ -154,8 +161,10 @@ def _write(path: Path, rows: Iterable[Sequence[Any]], delimiter: str = ",") -> P
 
 def _scores(each: Exported, stem: Path) -> list[Path]:
     """The scores, in the form that VLMEvalKit has for the report; in JSON with our names where it is not known."""
-    paths = []
-    for form in forms(each.report, each.scoring, each.metrics):
+    paths: list[Path] = []
+    if not any(name not in _OF_ANSWERS for name, _ in each.metrics):
+        return paths  # right answers are hidden: the predictions are what there is
+    for form in forms(each.report, each.scoring, each.metrics, each.set_name):
         path = stem.with_name(f"{stem.name}{form.suffix}")
         if form.fields is None:
             _write(path, [[_shown(cell, each.metrics) for cell in row] for row in form.rows])
@@ -200,7 +209,7 @@ def _status(several: Sequence[Exported]) -> dict[str, Any]:
 
 
 def _dataset_status(each: Exported) -> dict[str, Any]:
-    name = REPORTS[each.report].primary if each.report in REPORTS else ""
+    name = primary_of(each.report, each.metrics) if each.report in REPORTS else ""
     primary = each.metrics.get((name, OVERALL))
     return {
         "status": "done",

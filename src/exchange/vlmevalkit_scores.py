@@ -6,11 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.answers.reports.report import PUBLISHED_ABILITIES, REPORTS
+from testbed.answers.reports.report import PUBLISHED_ABILITIES, PUBLISHED_MMT, REPORTS
 from testbed.entities import OVERALL, Metric
 
 Metrics = Mapping[tuple[str, str], Metric]  # by name and slice
 
+CIRCULAR = ("mmbench", "ccbench", "circular", "mmcr")  # in the names of sets whose rotations VLMEvalKit counts together
 _CATEGORY, _ABILITY, _SPLIT = "category/", "l2-category/", "split/"
 
 
@@ -43,15 +44,43 @@ class Form:
     fields: Mapping[str, Cell | Sequence[Cell]] | None = None
 
 
-def forms(report: str, scoring: str, known: Collection[tuple[str, str]]) -> list[Form]:
+def is_circular_there(set_name: str) -> bool:
+    """Whether VLMEvalKit counts a set's rotations together, which depends on its name alone."""
+    return any(word in set_name.lower() for word in CIRCULAR)
+
+
+def primary_of(report: str, known: Collection[tuple[str, str]]) -> str:
+    """The main metric of a report: of questions that turned out to be asked in rotations ``circular``."""
+    if report == "accuracy" and ("circular", OVERALL) in known:
+        return "circular"
+    return REPORTS[report].primary
+
+
+def forms(report: str, scoring: str, known: Collection[tuple[str, str]], set_name: str = "") -> list[Form]:
     """The files that VLMEvalKit writes for a report; none if its form is not known here.
 
     Args:
         report: A name in `REPORTS`.
         scoring: How answers are scored; a name in `testbed.answers.scorings.SCORINGS`.
         known: The names and slices of our metrics.
+        set_name: VLMEvalKit's name of the set, which decides whether it counts rotations together.
     """
-    primary = REPORTS[report].primary
+    primary = primary_of(report, known)
+    if primary == "circular" and set_name and not is_circular_there(set_name):
+        return [Form("_acc.csv", _by_split(known, "vanilla_all"))]
+    if report == "amber":
+        kinds = _parts(known, "accuracy", "kind/")
+        of_kinds = [*(Cell("accuracy", f"kind/{each}", 100) for each in kinds), Cell("average", scale=100)]
+        return [Form("_score.csv", [[*kinds, "Avg ACC"], of_kinds])]
+    if report == "vsr":
+        scales = {"precision": 100, "recall": 100, "accuracy": 100, "f1_score": 1}
+        return [Form("_score.csv", [["precision", "recall", "acc", "f1_score"], _cells(scales)])]
+    if report == "mmt":
+        return [Form("_acc.csv", _mmt(known))]
+    if report == "mm_sci":
+        return [Form("_acc.csv", _mm_sci(known))]
+    if scoring == "number":
+        return [Form("_acc.csv", [["accuracy"], [Cell("accuracy", scale=100)]])]
     if report in ("pope", "hallusion"):
         return [Form("_score.csv", _rows_by_category(report, known))]
     if report == "mme":
@@ -72,7 +101,7 @@ def forms(report: str, scoring: str, known: Collection[tuple[str, str]]) -> list
         sources = _parts(known, "accuracy", "source/")
         cells_2d = [Cell("accuracy", f"source/{each}") for each in sources]
         return [Form("_acc.csv", [["split", *sources, "Overall"], ["2D", *cells_2d, Cell(primary)]])]
-    if report == "circular":
+    if primary == "circular":
         vanilla = [(name, _by_split(known, f"vanilla_{which}")) for name, which in _VANILLA]
         return [
             Form("_acc.csv", _by_split(known, primary)),
@@ -114,7 +143,8 @@ _VANILLA = (("vanilla_0", "base"), ("vanilla_all", "all"))  # as VLMEvalKit call
 def _parts(known: Collection[tuple[str, str]], name: str, before: str) -> list[str]:
     """The labels of the slices of a metric that begin so and go no deeper."""
     given = [part.removeprefix(before) for metric, part in known if metric == name and part.startswith(before)]
-    return sorted(part for part in given if "/category/" not in part and "/l2-category/" not in part)
+    deeper = ("/category/", "/l2-category/", "/setting/")
+    return sorted(part for part in given if not any(each in part for each in deeper))
 
 
 def _by_split(known: Collection[tuple[str, str]], name: str, alone: str = "") -> list[list[str | Cell]]:
@@ -176,11 +206,46 @@ def _rows_by_category(report: str, known: Collection[tuple[str, str]]) -> list[l
     return rows
 
 
+def _cells(scales: Mapping[str, float]) -> list[Cell]:
+    return [Cell(name, scale=scale) for name, scale in scales.items()]
+
+
+def _mmt(known: Collection[tuple[str, str]]) -> list[list[str | Cell]]:
+    """Rows for splits and for all; columns Overall, abilities (means over their tasks), tasks; fractions."""
+    abilities = _parts(known, "mean_over_tasks", _ABILITY)
+    tasks = _parts(known, "accuracy", _CATEGORY)
+    labels = [PUBLISHED_MMT.get(each, each) for each in abilities]
+    rows: list[list[str | Cell]] = [["split", "Overall", *labels, *tasks]]
+    splits = _parts(known, "accuracy", _SPLIT)
+    single = len(splits) < 2
+    for split in [*(splits or ["none"]), "ALL"]:
+        within = "" if single or split == "ALL" else f"{_SPLIT}{split}/"
+        overall = Cell("accuracy", f"{_SPLIT}{split}") if split in splits else Cell("accuracy")
+        own = [Cell("mean_over_tasks", f"{within}{_ABILITY}{each}") for each in abilities]
+        rows.append([split, overall, *own, *(Cell("accuracy", f"{within}{_CATEGORY}{each}") for each in tasks)])
+    return rows
+
+
+def _mm_sci(known: Collection[tuple[str, str]]) -> list[list[str | Cell]]:
+    """Rows for subjects, categories and all; columns are the kinds of questions and their mean."""
+    kinds = _parts(known, "accuracy", "setting/")
+    rows: list[list[str | Cell]] = [["subject", *kinds, "Avg"]]
+    named = [(each, f"subject/{each}") for each in _parts(known, "average", "subject/")]
+    named += [(f"CATEGORY_{each}", f"category/{each}") for each in _parts(known, "average", _CATEGORY)]
+    for label, part in [*named, ("Overall", "")]:
+        cells = [Cell("accuracy", f"{part}/setting/{each}" if part else f"setting/{each}") for each in kinds]
+        rows.append([label, *cells, Cell("average", part or OVERALL)])
+    return rows
+
+
 def _hr_bench(known: Collection[tuple[str, str]]) -> list[list[str | Cell]]:
-    """A row for each cycle, and for the mean over cycles of each category."""
+    """A row for each cycle and its categories, and for the mean over cycles of each category."""
     rows: list[list[str | Cell]] = [["cycle", "type", "accuracy"]]
-    cycles = _parts(known, "accuracy", "cycle_category/")
-    rows += [[each, "all", Cell("accuracy", f"cycle_category/{each}")] for each in cycles]
+    for cycle in _parts(known, "accuracy", "cycle_category/"):
+        place = f"cycle_category/{cycle}"
+        rows.append([cycle, "all", Cell("accuracy", place)])
+        within = f"{place}/{_CATEGORY}"
+        rows += [[cycle, each, Cell("accuracy", within + each)] for each in _parts(known, "accuracy", within)]
     rows.append(["Average", "all", Cell("mean_over_cycles")])
     categories = _parts(known, "mean_over_cycles", _CATEGORY)
     return rows + [["Average", each, Cell("mean_over_cycles", _CATEGORY + each)] for each in categories]
@@ -213,7 +278,7 @@ def _math_vista(known: Collection[tuple[str, str]]) -> list[list[str | Cell]]:
 # As numbers with labels -----------------------------------------------------------------------------------------------
 
 
-LABELS = ("split", "cycle", "type", "Task&Skill")  # columns that name rows
+LABELS = ("split", "cycle", "type", "Task&Skill", "subject")  # columns that name rows
 
 Key = tuple[str, str]  # what names the row, and the column
 

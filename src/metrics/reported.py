@@ -15,6 +15,8 @@ from testbed.metric_specs import HIGHER, MAIN, MetricSpec
 SCORE = MetricSpec("score", "", HIGHER, headline=MAIN)
 
 # Texts in a table's row that mean all samples.
+_MAIN = ("overall", "acc", "score")  # in the name of the main metric, the likeliest first
+_SPLITS = ("test", "validation", "val", "dev")
 _ALL = frozenset({"", "none", "all", "overall"})
 
 
@@ -65,9 +67,30 @@ def flat(report: Any) -> dict[str, float | None]:
 
 
 def main_of(report: Mapping[str, Any]) -> dict[str, Any]:
-    """The main metric of a report as `flat` gives it: the overall one, else the first."""
-    name = next((each for each in report if each.lower().endswith("overall")), next(iter(report), None))
+    """The main metric of a report as `flat` gives it, as VLMEvalKit chooses it; without any of its words the first.
+
+    An overall one comes before an accuracy, and that before a score; of several, that of the test split before those of
+    the validation and the development split.
+    """
+    known = {name: value for name, value in report.items() if value is not None} or report
+    name = min(known, key=_order, default=None)
     return {} if name is None else {name: report[name]}
+
+
+def _order(name: str) -> tuple[int, list[str]]:
+    """The order of main metrics: by rank, and by name where it says anything; else as they are reported."""
+    rank = _rank(name.lower())
+    return -rank, name.split("|") if rank else []
+
+
+def _rank(name: str) -> int:
+    """How well a name, in lower case, fits the main metric; 0 for one that says nothing."""
+    for place, word in enumerate(_MAIN):
+        if word in name:
+            ends = name == word or name.endswith(f"|{word}")
+            split = next((len(_SPLITS) - at for at, each in enumerate(_SPLITS) if f"split={each}" in name), 0)
+            return 100 * (len(_MAIN) - place) + (20 if name == word else 10 if ends else 0) + split
+    return 0
 
 
 def flat_name(name: str, part: str) -> str:

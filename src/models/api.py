@@ -1,7 +1,8 @@
 """Served models: any server that is compatible with OpenAI's chat completions (vLLM, SGLang, Ollama, OpenAI, …).
 
-``api:gpt-4o-mini`` is a model of OpenAI, or of the server ``$OPENAI_BASE_URL``; ``api:NAME@https://host/v1`` is a model
-of another server. The key is that of the variable ``OPENAI_API_KEY``; a server may do without. A lab names its own:
+``api:gpt-4o-mini`` is a model of OpenAI, or of the server ``$OPENAI_BASE_URL`` (or ``$OPENAI_API_BASE``);
+``api:NAME@https://host/v1`` is a model of another server. The key is that of the variable ``OPENAI_API_KEY``; a server
+may do without. A lab names its own:
 
     registry.add_model(ApiModel("our-judge", "Qwen/Qwen3-VL-8B-Instruct", "http://gpu7:8000/v1", weights="2026-10"))
 """
@@ -22,7 +23,7 @@ from testbed.models.base.served import OPENAI, Served, Service
 from testbed.registry import registry
 
 PREFIX = "api:"
-BASE_URL = "OPENAI_BASE_URL"
+BASE_URLS = ("OPENAI_BASE_URL", "OPENAI_API_BASE")  # the first that is set; the second is VLMEvalKit's
 KEY = "OPENAI_API_KEY"
 EVAL_BATCH_SIZE = 32
 REVISION = 1  # of what is sent; raised when the same message becomes another request
@@ -134,7 +135,7 @@ class ApiFamily:
     def canonical(self, name: str) -> str | None:
         """The name with the server."""
         served, url = _parts(name)
-        return f"{PREFIX}{served}@{checked_url(url or _usual_url())}" if served else None
+        return f"{PREFIX}{served}@{checked_url(url or usual_url())}" if served else None
 
     def explain(self, name: str) -> str | None:
         """How such a name is written."""
@@ -143,11 +144,17 @@ class ApiFamily:
     def build(self, name: str) -> ApiModel:
         """The definition; no server is asked."""
         served, url = _parts(name)
-        return ApiModel(name, served, url or _usual_url())
+        return ApiModel(name, served, url or usual_url())
 
 
-def _usual_url() -> str:
-    return os.environ.get(BASE_URL, "").strip() or OPENAI
+def usual_url(*variables: str) -> str:
+    """The server that is meant where none is named: that of a variable, or OpenAI's.
+
+    Args:
+        *variables: Those that come before `BASE_URLS`.
+    """
+    named = (os.environ.get(each, "").strip() for each in (*variables, *BASE_URLS))
+    return next(filter(None, named), OPENAI)
 
 
 def _parts(name: str) -> tuple[str, str]:

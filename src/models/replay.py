@@ -66,9 +66,9 @@ class Recorded:
         """What the file has for each message's sample; the configuration changes nothing."""
         return [self._answer(message.sample) for message in messages]
 
-    def coverage(self, ids: Sequence[str]) -> int:
+    def coverage(self, ids: Sequence[str], targets: Sequence[Any] = ()) -> int:
         """For how many of these samples there is a text; see `Predictions.coverage`."""
-        return self.predictions.coverage(ids)
+        return self.predictions.coverage(ids, targets)
 
     def _answer(self, sample: str) -> Generation:
         text = self.predictions.texts.get(sample)
@@ -96,6 +96,14 @@ class Replay(Generator):
             weights=PredictionFile(name),
         )
 
+    @property
+    def recorded(self) -> Path | None:
+        """The file; None if there is none, which loading tells."""
+        try:
+            return path_of(self.name)
+        except WeightsError:
+            return None
+
     def make_random_network(self, seed: int) -> Any:
         """None: nothing about them is random.
 
@@ -112,16 +120,18 @@ class Replay(Generator):
 class LoadedReplay(LoadedGenerator):
     """Recorded predictions that have been read."""
 
-    def coverage(self, ids: Sequence[str]) -> int:
+    def coverage(self, ids: Sequence[str], targets: Sequence[Any] = ()) -> int:
         """For how many samples there is a text.
 
         Args:
             ids: Those of all samples of the data set.
+            targets: The target of each, if the file may say what was asked.
 
         Raises:
-            DataError: If the file knows none of them: it belongs to another data set, or calls them otherwise.
+            DataError: If the file knows none of them, or was asked something else: it belongs to another data set, or
+                calls them otherwise.
         """
-        found: int = self.generator.coverage(ids)
+        found: int = self.generator.coverage(ids, targets)
         return found
 
 

@@ -21,6 +21,7 @@ from testbed.runner.doubts import find_doubts
 from testbed.runner.items import requests_from
 from testbed.runner.plan import Plan, Planner
 from testbed.runner.stored_values import read_outputs
+from testbed.tasks.parts.recorded_sets import pairs_of
 
 
 @dataclass(frozen=True)
@@ -46,16 +47,17 @@ def make_plan(catalog: Catalog, options: RunOptions, models: Sequence[str], sett
 
 def _make_plan(catalog: Catalog, options: RunOptions, models: Sequence[str], settings: Sequence[str]) -> Plan:
     catalog.load(options.plugins)
+    pairs = pairs_of(catalog, models, settings)
     try:
         store = Store.open(options.db_url)
     except StoreError as error:
         if "there is no results store" not in str(error) and "holds no results" not in str(error):
             raise
-        plan = Planner(catalog, None, options, fetch=False).plan(models, settings)
+        plan = Planner(catalog, None, options, fetch=False).plan_pairs(pairs)
         plan.passes = planned_passes(plan, None, options)
         return plan
     with store:
-        plan = Planner(catalog, store, options, fetch=False).plan(models, settings)
+        plan = Planner(catalog, store, options, fetch=False).plan_pairs(pairs)
         if not options.trust:
             plan.doubts = find_doubts(plan, store, Today(catalog.plugins), frozenset(), {}, {})
         plan.passes = planned_passes(plan, store, options)

@@ -17,6 +17,7 @@ from testbed.runner.progress import Progress, SilentProgress
 from testbed.runner.recompute import amount
 from testbed.runner.report import Report
 from testbed.runner.trust import Trust
+from testbed.tasks.parts.recorded_sets import pairs_of
 
 
 def run(
@@ -27,6 +28,8 @@ def run(
     progress: Progress | None = None,
 ) -> Report:
     """Runs models on eval settings and stores everything.
+
+    Recorded answers of VLMEvalKit are run on the settings of their set alone, if there are such settings.
 
     Args:
         catalog: Where the names are looked up.
@@ -83,13 +86,14 @@ def _run(computation: Computation, models: Sequence[str], settings: Sequence[str
     trust = Trust(catalog, store, options, records, progress, computation.record, computation.environment)
     report.checks = trust.checks
     planner = Planner(catalog, store, options)
+    pairs = pairs_of(catalog, models, settings)
     try:
-        plan = trust.settle(planner, [(model, setting) for model in models for setting in settings])
+        plan = trust.settle(planner, pairs)
         if options.verify is not None:
             trust.verify(plan, amount(options.verify))
         store.confirm([each.stored.id for each in plan.of(Action.DONE) if each.stored is not None])
     except KeyboardInterrupt:
-        plan = planner.plan(models, settings)
+        plan = planner.plan_pairs(pairs)
         report.interrupted = True
     computation.compute(plan, trust.suspects)
     for name in records.settle():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.answers.columns import has_answer
 from testbed.answers.reports.report import REPORTS, VERSION, report
 from testbed.answers.scorings import RULES, SCORINGS, drawn, unsaid
 from testbed.answers.verdict import Answered, Verdict
@@ -91,8 +92,9 @@ class QuestionAnswering(TextTask):
     ) -> tuple[list[Score], list[Metric]]:
         """What the benchmark reports, and how far it can be trusted.
 
-        Answers that are missing, and errors, are not scored; blank and unparsed answers count as wrong. Where the
-        scoring leaves unparsed answers to a judge, they are not scored; see `left_open`.
+        Answers that are missing, errors, and answers to rows whose right answer is hidden are not scored; blank and
+        unparsed answers count as wrong. Of a table without right answers there is nothing but the share of answers.
+        Where the scoring leaves unparsed answers to a judge, they are not scored; see `left_open`.
 
         Returns:
             The scores ``status`` (0 an answer, 1 none, 2 a blank one, 3 an error), ``score`` (of each answer, in
@@ -103,8 +105,10 @@ class QuestionAnswering(TextTask):
         replies = replies_of(values.outputs)
         require_some(replies.status, values, setting)
         columns = [columns_of(sample.target, setting.name) for sample in values.samples]
+        if columns and not any(map(has_answer, columns)):
+            return [STATUS.score(replies.status, SCORER)], shares(replies.status, SCORER)
         verdicts, others = (verdicts_of(scoring, columns, replies, each) for each in (rules, _others(rules)))
-        answered = answered_of(values, columns, verdicts, texts_for(replies, rules))
+        answered = answered_of(values, columns, verdicts, texts_for(replies, rules), rules == PUBLISHED)
         metrics = report(
             chosen,
             answered,
@@ -151,11 +155,12 @@ def answered_of(
     columns: Sequence[Mapping[str, str]],
     verdicts: Sequence[Verdict | None],
     texts: Sequence[str | None],
+    published: bool = False,
 ) -> Answered:
     """What a report is made from. Samples of a group share a picture."""
     groups = [sample.group for sample in values.samples]
     shared = groups if any(group is not None for group in groups) else None
-    return Answered([sample.id for sample in values.samples], columns, verdicts, texts, shared)
+    return Answered([sample.id for sample in values.samples], columns, verdicts, texts, shared, published)
 
 
 def generation_config(setting: EvalSetting, model: ModelDefinition) -> GenerationConfig:
@@ -208,10 +213,12 @@ def texts_for(replies: Replies, rules: str) -> list[str | None]:
 def verdicts_of(
     scoring: str, columns: Sequence[Mapping[str, str]], replies: Replies, rules: str
 ) -> list[Verdict | None]:
-    """What rules say of each answer; None where there is none."""
+    """What rules say of each answer; None where there is none, or no right one to compare it with."""
     read = SCORINGS[scoring]
     given = zip(columns, texts_for(replies, rules), replies.texts, strict=True)
-    found = [None if text is None else (read(row, text, rules), final) for row, text, final in given]
+    found = [
+        (read(row, text, rules), final) if text is not None and has_answer(row) else None for row, text, final in given
+    ]
     return [None if each is None else each[0] if each[1] else unsaid(each[0]) for each in found]
 
 

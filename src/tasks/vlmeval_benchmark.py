@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
 import json
 import logging
@@ -23,11 +22,9 @@ from testbed.models.base.capability import GenerationConfig
 from testbed.tasks.captioning import require_some
 from testbed.tasks.parts.generation import TextTask, texts_and_status
 from testbed.tasks.task_base import options_as
-from testbed.vlmevalkit.smp.file import dump, fits_workbook, typed
+from testbed.vlmevalkit.smp.file import dump, typed
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.graph.build import Graph
     from testbed.graph.values import Values
@@ -93,7 +90,7 @@ class VLMEvalBenchmarkTask(TextTask):
 
 
 def write_answers(rows: list[dict[str, str]], folder: Path, name: str) -> Path:
-    """Writes a table of answers as VLMEvalKit does: a workbook, or a TSV file where a workbook cannot hold the texts.
+    """Writes a table of answers as VLMEvalKit does: a workbook, whatever the texts are.
 
     Args:
         rows: The columns of each row.
@@ -102,13 +99,14 @@ def write_answers(rows: list[dict[str, str]], folder: Path, name: str) -> Path:
 
     Returns:
         The file.
+
+    Raises:
+        MissingExtraError: If openpyxl is not installed: classes expect a workbook, and write others beside it.
     """
     import pandas as pd
 
-    table: pd.DataFrame = typed(pd.DataFrame(rows, dtype=object))
-    whole = importlib.util.find_spec("openpyxl") is not None and fits_workbook(table)
-    path = folder / f"{name}.{'xlsx' if whole else 'tsv'}"
-    dump(table, path)
+    path = folder / f"{name}.xlsx"
+    dump(typed(pd.DataFrame(rows, dtype=object)), path)
     return path
 
 

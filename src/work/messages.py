@@ -88,7 +88,7 @@ class MessageKernel(ShardKernel):
             loaded = self.context.load_one(self.cell.model)
             coverage = getattr(loaded, "coverage", None)  # recorded answers may belong to another data set
             if coverage is not None and self.one_pass.source is not None:
-                coverage(self.one_pass.source.ids)
+                coverage(self.one_pass.source.ids, self.one_pass.source.targets)
             self._loaded = loaded
         return self._loaded
 

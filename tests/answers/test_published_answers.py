@@ -24,8 +24,9 @@ OF_REASONING = {"math_vista": 450, "math_vision": 450, "dyna_math": 900, "visu_l
 OF_REASONING |= {"zero_bench": 300, "erqa": 300}
 SETTLES = ("math_vista", "math_vision", "dyna_math", "visu_logic", "we_math")  # the file says where nothing is read
 JUDGED = ("math_verse", "logic_vista", "charxiv", "mmvet", "simple_vqa", "pairs")  # VLMEvalKit has no rules for these
-OTHERS = ("caption", *OF_REASONING, *JUDGED)  # captions are scored by their own metrics
-KINDS = [kind for kind in SCORINGS if kind not in ("caption", *JUDGED)]
+OF_SETS = ("yes_no_in_any_case", "exact_mean")  # tested by test_published_sets.py
+OTHERS = ("caption", *OF_REASONING, *JUDGED, *OF_SETS)  # captions are scored by their own metrics
+KINDS = [kind for kind in SCORINGS if kind not in ("caption", *JUDGED, *OF_SETS)]
 
 
 def read(name):

@@ -10,6 +10,11 @@ import pytest
 from chat_server import Reply, completion, serving
 from table_world import PHOTOS, questions
 
+from testbed.models.base.served import OPENAI
+from testbed.models.base.vlmeval_config import register
+from testbed.registry import registry
+from testbed.registry.catalog import Catalog
+
 pytestmark = pytest.mark.usefixtures("shared_cache")
 pytest.importorskip("openai")
 
@@ -39,6 +44,40 @@ def test_the_models_of_a_file_answer_its_sets(program: Any, tmp_path: Path) -> N
     asked = server.asked[0].body
     assert (asked["model"], asked["temperature"]) == ("toy", 0)
     assert 12 in (asked.get("max_tokens"), asked.get("max_completion_tokens"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "variables", "expected"),
+    [
+        ("GPT4V", {"OPENAI_API_BASE": "http://lab:1/v1/chat/completions"}, "http://lab:1/v1"),
+        ("GPT4V", {"OPENAI_API_BASE": "http://lab:1/v1", "OPENAI_BASE_URL": "http://lab:2/v1"}, "http://lab:2/v1"),
+        ("GPT4V", {"LMDEPLOY_API_BASE": "http://lab:3/v1"}, "https://api.openai.com/v1"),
+        (
+            "LMDeployAPI",
+            {"LMDEPLOY_API_BASE": "http://lab:3/v1", "OPENAI_API_BASE": "http://lab:1/v1"},
+            "http://lab:3/v1",
+        ),
+        ("LMDeployAPI", {"OPENAI_API_BASE": " http://lab:1/v1/ "}, "http://lab:1/v1"),
+        ("OpenAIWrapper", {}, "https://api.openai.com/v1"),
+    ],
+)
+def test_the_server_is_that_of_vlmevalkits_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, variables: dict[str, str], expected: str
+) -> None:
+    for name in ("OPENAI_API_BASE", "OPENAI_BASE_URL", "LMDEPLOY_API_BASE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    for given, url in (
+        ({}, expected),
+        ({"api_base": "OFFICIAL"}, OPENAI),
+        ({"api_base": "http://own/v1"}, "http://own/v1"),
+    ):
+        catalog = Catalog(rooms=(), entry_points=False)
+        register(Path(written(tmp_path / "run.json", {"toy": {"class": kind, **given}}, {"MMStar": {}})), catalog)
+        assert catalog.get_model("toy").service.url == url
+    if kind == "GPT4V" and "OPENAI_API_BASE" in variables:
+        assert registry.models.canonical("api:gpt-4o") == f"api:gpt-4o@{expected}"
 
 
 @pytest.mark.parametrize(

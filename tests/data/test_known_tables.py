@@ -30,7 +30,7 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_list_has_all_names_with_their_files_and_classes() -> None:
     known = known_tables()
-    assert len(known) == 458
+    assert len(known) == 470
     assert all(name == each.name and each.prompt_class and each.score_class for name, each in known.items())
     assert known["MMStar"] == KnownTable(
         name="MMStar",
@@ -42,8 +42,8 @@ def test_the_list_has_all_names_with_their_files_and_classes() -> None:
         score_class="ImageMCQDataset",
     )
     kinds = Counter(each.kind for each in known.values())
-    assert (kinds["VQA"], kinds["MCQ"], kinds["Y/N"], kinds["Caption"]) == (240, 142, 5, 6)
-    assert Counter(each.modality for each in known.values()) == {"IMAGE": 441, "VIDEO": 15, "TEXT": 2}
+    assert (kinds["VQA"], kinds["MCQ"], kinds["Y/N"], kinds["Caption"]) == (240, 154, 5, 6)
+    assert Counter(each.modality for each in known.values()) == {"IMAGE": 453, "VIDEO": 15, "TEXT": 2}
     assert all(each.url == "" or each.url.startswith(("https://", "http://")) for each in known.values())
     assert len(known["MM_NIAH_TEST"].url.split()) == 5  # in parts
     assert all(each.md5 == "" or len(each.md5) == 32 for each in known.values())
@@ -157,3 +157,18 @@ def test_a_table_as_a_data_set(tables: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"{captions.name} has no column 'question'"):
         QuestionTable("COCO_VAL").open()
     assert QuestionTable("COCO_VAL", required=()).open().ids == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "shared"),
+    [("WeMath_COT", "WeMath"), ("MMMU_Pro_10c_COT", "MMMU_Pro_10c"), ("DynaMath_noprompt", "DynaMath")],
+)
+def test_a_set_with_the_table_of_another_has_a_file_of_its_own_or_that(tables: Path, name: str, shared: str) -> None:
+    source = QuestionTable(name, shared=shared)
+    other = world.questions(tables / f"{shared}.tsv", 2)
+    assert source.open().path == other
+    own = world.questions(tables / f"{name}.tsv", 3)
+    assert source.open().path == own  # as VLMEvalKit calls it
+    other.unlink()
+    assert len(source.open().ids) == 3
+    assert source.spec() == QuestionTable(shared).spec()  # the same questions, whatever the file is called

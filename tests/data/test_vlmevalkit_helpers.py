@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import io
+import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +16,11 @@ import pytest
 from PIL import Image
 
 from testbed.data.rows import Picture
-from testbed.errors import DataError, DefinitionError, SampleError
+from testbed.errors import DataError, DefinitionError, SampleError, UnsupportedError
 from testbed.eval_settings.eval_setting_base import VLMEvalBenchmark
 from testbed.tasks.vlmeval_benchmark import write_answers
 from testbed.vlmevalkit.dataset import ImageBaseDataset, ImageMCQDataset, ImageVQADataset
+from testbed.vlmevalkit.dataset.utils.yorn import YOrN_Extraction
 from testbed.vlmevalkit.smp import (
     decode_base64_to_image,
     decode_base64_to_image_file,
@@ -27,6 +31,7 @@ from testbed.vlmevalkit.smp import (
     load,
     toliststr,
 )
+from testbed.vlmevalkit.utils import can_infer, track_progress_rich
 
 
 def png(shade: int) -> bytes:
@@ -66,17 +71,106 @@ def test_json_is_read_and_pickles_are_not(tmp_path: Path) -> None:
     assert load(str(tmp_path / "x.json")) == {"a": 1.5, "b": [0, 1]}
     dump([{"a": 1}, {"a": 2}], str(tmp_path / "x.jsonl"))
     assert load(str(tmp_path / "x.jsonl")) == [{"a": 1}, {"a": 2}]
-    for act in (lambda: load("x.pkl"), lambda: dump({}, "x.pkl")):
-        with pytest.raises(DataError, match=r"^x.pkl: pickles can run code, so they are neither read nor written"):
-            act()
 
 
-@pytest.mark.parametrize("text", ["x" * 40_000, "bell\x07"])
-def test_a_text_that_no_workbook_holds_goes_into_a_tsv_file(text: str, tmp_path: Path) -> None:
-    path = write_answers([{"index": "1", "prediction": text}], tmp_path, "m_s")
-    assert path.name == "m_s.tsv"
-    assert load(path)["prediction"][0] == text
-    assert write_answers([{"index": "1", "prediction": "cat"}], tmp_path, "m_s").name == "m_s.xlsx"
+KEPT = [
+    {3: {"hit": 1, "log": "right"}, 1_000_004: {"hit": 0, "log": "Ünï\x07"}},
+    {"a": [1, 2.5, None, True], ("x", 1): {1, 2}, "bytes": b"\x00\xff"},
+    [(1, "a"), [], {}],
+    "text",
+]
+
+
+@pytest.mark.parametrize("data", KEPT, ids=range(len(KEPT)))
+def test_what_a_class_keeps_in_a_pickle_is_json(data: object, tmp_path: Path) -> None:
+    path = tmp_path / "x_tmp.pkl"
+    dump(data, str(path))
+    json.loads(path.read_text())
+    assert load(str(path)) == data
+
+
+def test_tables_and_arrays_are_kept(tmp_path: Path) -> None:
+    table = pd.DataFrame({"index": [1, 2], "text": ["None", "007"]}, index=[5, 7])
+    dump({"table": table, "row": table.iloc[0], "array": np.eye(2), "n": np.int64(3)}, str(tmp_path / "x.pkl"))
+    found = load(str(tmp_path / "x.pkl"))
+    pd.testing.assert_frame_equal(found["table"], table)
+    assert dict(found["row"]) == dict(table.iloc[0])
+    assert found["array"].tolist() == np.eye(2).tolist()
+    assert found["n"] == 3
+
+
+def test_real_pickles_are_not_read(tmp_path: Path) -> None:
+    for number, content in enumerate([pickle.dumps({"a": 1}), b"", b'{"testbed.kind": "os.system", "value": "x"}']):
+        path = tmp_path / f"{number}.pkl"
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=r"was not written here; pickles can run code"):
+            load(str(path))
+    with pytest.raises(DataError, match=r"^x.pkl: a function cannot be kept"):
+        dump({"f": lambda: 0}, str(tmp_path / "x.pkl"))
+
+
+def test_results_are_kept_by_their_keys(tmp_path: Path) -> None:
+    """As a class of VLMEvalKit's does that goes on where it was."""
+    path = str(tmp_path / "m_s_tmp.pkl")
+    assert track_progress_rich(lambda a, b: a + b, [(1, 2), (3, 4)], nproc=2, save=path, keys=[10, 11]) == [3, 7]
+    assert track_progress_rich(lambda a, b: a + b, [(5, 6)], save=path, keys=[12]) == [11]
+    assert load(path) == {10: 3, 11: 7, 12: 11}
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * 40_000, "bell\x07", "_x0041_", "\x0b = ", "=1+1\x01", "é" * 33_000, "NA\x00", '"\x1f"_"']
+)
+def test_a_workbook_holds_every_text(text: str, tmp_path: Path) -> None:
+    rows = [{"index": str(number), "prediction": each} for number, each in enumerate(["cat", text, "=1", "None"])]
+    path = write_answers(rows, tmp_path, "m_s")
+    assert path.name == "m_s.xlsx"
+    assert list(load(path)["prediction"]) == ["cat", text, "=1", "None"]
+    assert list(load(path)["index"]) == [0, 1, 2, 3]
+    assert len(pd.read_excel(path)) == 4  # as other programs read it: the first sheet
+
+
+def test_helpers_that_classes_import() -> None:
+    from testbed.vlmevalkit import dataset, smp
+
+    assert smp.version_cmp("4.46.1", "4.9", "gt")
+    assert len(smp.timestr()) == 14
+    assert len(smp.timestr("day")) == 8
+    assert smp.process_punctuation("yes, it is!") == "yes it is "
+    assert smp.RUN_STATUS_NAME == "status.json"
+    assert smp.build_option_str({"A": "cat"}) == "There are several options: \nA. cat\n"
+    assert dataset.infer_dataset_basename("Video_MME_8frame") == "Video_MME"
+    assert can_infer("The answer is B", {"A": "cat", "B": "dog"}) == "B"
+    assert can_infer("Neither", {"A": "cat", "B": "dog"}) is False
+    assert YOrN_Extraction("yes, there is") == "Yes"
+    assert YOrN_Extraction("perhaps") == "Unknown"
+
+
+def test_a_helper_that_is_missing_is_refused_by_its_name() -> None:
+    for module in ("smp", "smp.file", "dataset", "dataset.utils", "utils", "vlm", "api"):
+        with pytest.raises(ImportError, match=rf"^testbed has no 'Nothing' of vlmeval.{module}; docs"):
+            importlib.import_module(f"testbed.vlmevalkit.{module}").Nothing  # noqa: B018
+        assert not hasattr(importlib.import_module(f"testbed.vlmevalkit.{module}"), "__wrapped__")
+
+
+def test_a_benchmark_is_made_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from testbed.vlmevalkit.dataset import CustomMCQDataset, ImageMCQDataset, build_dataset
+
+    monkeypatch.setenv("LMUData", str(tmp_path))
+    for name in ("MMStar", "Mine"):
+        (tmp_path / f"{name}.tsv").write_text("index\tquestion\timage_path\tA\tB\n0\tq\tp.png\tcat\tdog\n")
+    assert type(build_dataset("MMStar")) is ImageMCQDataset
+    assert type(build_dataset("Mine")) is CustomMCQDataset
+    with pytest.raises(UnsupportedError, match="takes VLMEvalKit's class MathVista"):
+        build_dataset("MathVista_MINI")
+
+
+def test_the_class_of_multiple_choice_counts_rotations_together(tmp_path: Path) -> None:
+    rows = [[0, "q", "cat", "dog", "A", "A"], [1, "r", "cat", "dog", "A", "A"]]
+    rows += [[1_000_000, "q", "dog", "cat", "B", "B"], [1_000_001, "r", "dog", "cat", "B", "A"]]
+    table = pd.DataFrame(rows, columns=["index", "question", "A", "B", "answer", "prediction"])
+    dump(table, str(tmp_path / "m_s.xlsx"))
+    report = ImageMCQDataset.evaluate(object.__new__(ImageMCQDataset), str(tmp_path / "m_s.xlsx"))
+    assert report.to_dict("records") == [{"split": "none", "Overall": 0.5}]
 
 
 def test_lists_are_read_and_never_run() -> None:
@@ -192,3 +286,50 @@ def test_what_is_no_benchmark_is_refused() -> None:
 
     with pytest.raises(SampleError, match=r"10: Broken\.build_prompt fails: KeyError: 'hint'"):
         prompts(Broken)
+
+
+class Named:
+    """Notes how it was made."""
+
+    data = ()
+
+    def build_prompt(self, line: Any) -> Any:
+        return []
+
+    def evaluate(self, eval_file: str, **judge_kwargs: Any) -> Any:
+        return {}
+
+
+class OnlyNames(Named):
+    def __init__(self, **kwargs: Any) -> None:
+        self.told = kwargs
+
+
+class AsTheBase(Named):
+    def __init__(self, dataset: str = "MMBench", skip_noimg: bool = True) -> None:
+        self.told = {"dataset": dataset, "skip_noimg": skip_noimg}
+
+
+class Passed(AsTheBase):
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+
+
+class Otherwise(Named):
+    def __init__(self, name: str, **kwargs: Any) -> None:
+        self.told = {"name": name, **kwargs}
+
+
+@pytest.mark.parametrize(
+    ("cls", "arguments", "told"),
+    [
+        (OnlyNames, {}, {"dataset": "Set"}),
+        (OnlyNames, {"nframe": 8}, {"dataset": "Set", "nframe": 8}),
+        (AsTheBase, {"skip_noimg": False}, {"dataset": "Set", "skip_noimg": False}),
+        (Passed, {}, {"dataset": "Set", "skip_noimg": True}),
+        (Otherwise, {"fps": 1}, {"name": "Set", "fps": 1}),
+    ],
+)
+def test_a_class_is_told_its_set_as_by_vlmevalkit(cls: type, arguments: dict[str, Any], told: dict[str, Any]) -> None:
+    assert VLMEvalBenchmark("mine", cls, data_set="Set", arguments=arguments).benchmark.made.told == told
+    assert not hasattr(VLMEvalBenchmark("mine", Named).benchmark.made, "told")

@@ -95,13 +95,14 @@ def video_mme(columns: Mapping[str, str], text: str) -> Verdict:
 def infer(text: str, choices: Mapping[str, str]) -> tuple[str | None, str]:
     """The letter of an option, ``"Z"`` for a refusal, or None; and the rule that read it."""
     if FAILURE not in text:
-        letter, method = _by_letter(text, choices)
+        letter, method = by_letter(text, choices)
         if letter is not None:
             return letter, method
-    return _by_text(text, choices)
+    return by_text(text, choices)
 
 
-def _by_letter(text: str, choices: Mapping[str, str]) -> tuple[str | None, str]:
+def by_letter(text: str, choices: Mapping[str, str]) -> tuple[str | None, str]:
+    """`infer` by letters alone."""
     if any(each in text for each in REFUSALS):
         return NONE_OF_THEM, "refusal"
     pieces = text.translate(_BLANKED).split()
@@ -117,7 +118,8 @@ def _by_letter(text: str, choices: Mapping[str, str]) -> tuple[str | None, str]:
     return None, "none"
 
 
-def _by_text(text: str, choices: Mapping[str, str]) -> tuple[str | None, str]:
+def by_text(text: str, choices: Mapping[str, str]) -> tuple[str | None, str]:
+    """`infer` by the texts of the options alone."""
     lower = text.lower()
     if len(lower) > 2 * sum(map(len, choices.values())):
         return None, "none"

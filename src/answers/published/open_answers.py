@@ -53,6 +53,12 @@ def exact(columns: Mapping[str, str], text: str) -> Verdict:
     return Verdict(answer, float(any(each.strip().lower() == answer for each in references(columns))), "whole")
 
 
+def exact_mean(columns: Mapping[str, str], text: str) -> Verdict:
+    """GQA: the share of the references that equal the answer."""
+    answer, given = text.strip().lower(), references(columns)
+    return Verdict(answer, sum(each.strip().lower() == answer for each in given) / len(given), "whole")
+
+
 def contains(columns: Mapping[str, str], text: str) -> Verdict:
     """MTVQA: the reference is somewhere in the answer, without full stops."""
     answer, right = (each.strip().lower().replace(".", "") for each in (text, truth(columns)))

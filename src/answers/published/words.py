@@ -78,6 +78,11 @@ def yes_no(columns: Mapping[str, str], text: str) -> Verdict:
     return Verdict(found[0], float(found[0] == truth(columns)), "word")
 
 
+def yes_no_in_any_case(columns: Mapping[str, str], text: str) -> Verdict:
+    """`yes_no` of AMBER, whose right answers VLMEvalKit compares ignoring case."""
+    return yes_no({"answer": truth(columns).lower().capitalize()}, text)
+
+
 def vqa_accuracy(columns: Mapping[str, str], text: str) -> Verdict:
     """VQA accuracy; 0 for whatever answer if there is only one reference."""
     answer = normalized(text)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+
+from testbed.answers.columns import options
 from testbed.answers.reports.scored import (
     Scored,
     by_columns,
@@ -12,9 +15,9 @@ from testbed.answers.reports.scored import (
     values_of,
 )
 from testbed.answers.verdict import Answered
-from testbed.entities import Metric
+from testbed.entities import OVERALL, Metric
 from testbed.errors import DataError
-from testbed.metric_specs import MAIN, PREFERRED, rate
+from testbed.metric_specs import MAIN, PREFERRED, MetricSpec, rate
 
 ACCURACY = rate("accuracy", headline=MAIN)
 CIRCULAR = rate("circular", headline=PREFERRED)
@@ -22,8 +25,11 @@ VANILLA_BASE, VANILLA_ALL = rate("vanilla_base"), rate("vanilla_all")
 BOTH_RIGHT = rate("both_right", headline=PREFERRED)
 MEAN_OVER_SOURCES = rate("mean_over_sources", headline=PREFERRED)
 MEAN_OVER_CYCLES = rate("mean_over_cycles", headline=PREFERRED)
+MEAN_OVER_TASKS = rate("mean_over_tasks")
+AVERAGE = rate("average", headline=PREFERRED)
 SPLIT, CATEGORY, ABILITY = "split", "category", "l2-category"
 
+_SETTING, _MM_SCI = "setting", ("Fig2Cap", "SubFig2Cap", "SubCap2Fig")  # MMSci's kinds of questions
 _ROTATION = 1_000_000  # a rotated question has the index of its base row and a multiple of this
 
 
@@ -32,12 +38,26 @@ def accuracy(answered: Answered, scorer: str) -> list[Metric]:
 
     Rows that share a picture are a cluster of the standard error.
     """
-    rows = Scored.of(answered)
-    metrics = [mean(rows, ACCURACY, scorer), *by_columns(rows, ACCURACY, scorer, (SPLIT, ABILITY, CATEGORY))]
+    return _by_parts(Scored.of(answered), ACCURACY, scorer)
+
+
+def choices(answered: Answered, scorer: str) -> list[Metric]:
+    """`circular` where the rows are rotations of questions, whatever the set's name is; else `accuracy`."""
+    rotated = are_rotations(answered.ids, answered.columns)
+    return circular(answered, scorer) if rotated else accuracy(answered, scorer)
+
+
+def _by_parts(rows: Scored, spec: MetricSpec, scorer: str) -> list[Metric]:
+    metrics = [mean(rows, spec, scorer), *by_columns(rows, spec, scorer, (SPLIT, ABILITY, CATEGORY))]
     splits = values_of(rows.labels(SPLIT))
-    for split in splits if len(splits) > 1 else ():
+    return metrics + (_within_splits(rows, spec, scorer, splits) if len(splits) > 1 else [])
+
+
+def _within_splits(rows: Scored, spec: MetricSpec, scorer: str, splits: Iterable[str]) -> list[Metric]:
+    metrics: list[Metric] = []
+    for split in splits:
         own = rows.where(rows.labels(SPLIT), split)
-        metrics += by_columns(own, ACCURACY, scorer, (ABILITY, CATEGORY), SPLIT, split)
+        metrics += by_columns(own, spec, scorer, (ABILITY, CATEGORY), SPLIT, split)
     return metrics
 
 
@@ -45,7 +65,7 @@ def mmmu(answered: Answered, scorer: str) -> list[Metric]:
     """MMMU (arXiv 2311.16502): accuracy on the validation split, by subject (category) and group (l2-category).
 
     Of a table without that split, all rows count. VLMEvalKit's table also has the development split, which is given
-    as a slice.
+    as a slice, with its own subjects and groups.
     """
     rows = Scored.of(answered)
     splits = rows.labels(SPLIT)
@@ -54,6 +74,7 @@ def mmmu(answered: Answered, scorer: str) -> list[Metric]:
         mean(reported, ACCURACY, scorer),
         *by_columns(rows, ACCURACY, scorer, (SPLIT,)),
         *by_columns(reported, ACCURACY, scorer, (ABILITY, CATEGORY)),
+        *_within_splits(rows, ACCURACY, scorer, [each for each in values_of(splits) if each != "validation"]),
     ]
 
 
@@ -81,9 +102,34 @@ def circular(answered: Answered, scorer: str) -> list[Metric]:
     base_rows = rows.take(first.values())
     metrics = []
     for spec, part in ((CIRCULAR, groups), (VANILLA_BASE, base_rows), (VANILLA_ALL, rows)):
-        metrics.append(mean(part, spec, scorer))
-        metrics += by_columns(part, spec, scorer, (SPLIT, ABILITY, CATEGORY))
+        metrics += _by_parts(part, spec, scorer)
     return metrics
+
+
+def are_rotations(ids: Sequence[str], columns: Sequence[Mapping[str, str]]) -> bool:
+    """Whether rows ask questions again with their options in another order.
+
+    Such rows have the same base row (see `base_index`), the same question and the same options. Neither ``g_index`` nor
+    numbers above 1,000,000 are evidence by themselves: where most rows of one base are no rotations of each other, they
+    mean something else.
+
+    Args:
+        ids: The index of each row.
+        columns: The columns of each row.
+    """
+    groups: dict[int, list[Mapping[str, str]]] = {}
+    for row_id, row in zip(ids, columns, strict=True):
+        try:
+            groups.setdefault(base_index(row_id, row.get("g_index")), []).append(row)
+        except DataError:
+            return False
+    found = [_rotated(group[0], other) for group in groups.values() for other in group[1:]]
+    return 2 * sum(found) > len(found)
+
+
+def _rotated(row: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    first, second = (list(options(each).values()) for each in (row, other))
+    return row.get("question") == other.get("question") and first != second and sorted(first) == sorted(second)
 
 
 def base_index(row_id: str, given: str | None) -> int:
@@ -153,7 +199,50 @@ def hr_bench(answered: Answered, scorer: str) -> list[Metric]:
     for category in values_of(rows.labels(CATEGORY)):
         own = rows.where(rows.labels(CATEGORY), category)
         metrics.append(mean_of_means(own, MEAN_OVER_CYCLES, scorer, own.labels(cycle), slice_name(CATEGORY, category)))
-    return metrics + by_columns(rows, ACCURACY, scorer, (cycle,))
+    metrics += by_columns(rows, ACCURACY, scorer, (cycle,))
+    for label in values_of(rows.labels(cycle)):
+        own = rows.where(rows.labels(cycle), label)
+        metrics += by_columns(own, ACCURACY, scorer, (CATEGORY,), cycle, label)
+    return metrics
+
+
+def mmt(answered: Answered, scorer: str) -> list[Metric]:
+    """MMT-Bench (arXiv 2404.16006): `accuracy`, and ``mean_over_tasks`` of each ability, which is ``l2-category``.
+
+    A task is a ``category``. VLMEvalKit's number of an ability is this mean; each of its tasks weighs the same.
+    """
+    rows = Scored.of(answered)
+    metrics = _by_parts(rows, ACCURACY, scorer)
+    splits = values_of(rows.labels(SPLIT))
+    for within in ((), *((SPLIT, each) for each in (splits if len(splits) > 1 else ()))):
+        own = rows.where(rows.labels(SPLIT), within[1]) if within else rows
+        for ability in values_of(own.labels(ABILITY)):
+            part = own.where(own.labels(ABILITY), ability)
+            place = slice_name(*within, ABILITY, ability)
+            metrics.append(mean_of_means(part, MEAN_OVER_TASKS, scorer, part.labels(CATEGORY), place))
+    return metrics
+
+
+def mm_sci(answered: Answered, scorer: str) -> list[Metric]:
+    """MMSci's multiple choice (arXiv 2407.04903): ``average`` of the accuracies of its three kinds of questions.
+
+    The kind is the column ``setting``; rows of other kinds do not count. Also the accuracy of each kind, by subject and
+    category, and their averages.
+    """
+    rows = Scored.of(answered)
+    rows = rows.take(place for place, each in enumerate(rows.labels(_SETTING)) if each in _MM_SCI)
+    metrics = _mm_sci(rows, scorer)
+    for column in ("subject", CATEGORY):
+        for label in values_of(rows.labels(column)):
+            metrics += _mm_sci(rows.where(rows.labels(column), label), scorer, column, label)
+    return metrics
+
+
+def _mm_sci(rows: Scored, scorer: str, *within: str) -> list[Metric]:
+    kinds = sliced(rows, ACCURACY, scorer, _SETTING, rows.labels(_SETTING), *within)
+    part = slice_name(*within) if within else OVERALL
+    average = mean_of_means(rows, AVERAGE, scorer, rows.labels(_SETTING), part)
+    return [average, mean(rows, ACCURACY, scorer, part), *kinds]
 
 
 def mme_realworld(answered: Answered, scorer: str) -> list[Metric]:

@@ -37,7 +37,8 @@ class Report:
 _HALLUSION = {"aacc": "aAcc", "facc_vlmevalkit": "fAcc", "qacc_vlmevalkit": "qAcc"}
 
 REPORTS: Mapping[str, Report] = {
-    "accuracy": Report(choice.accuracy, "accuracy", {"accuracy": "Overall"}),
+    "accuracy": Report(choice.choices, "accuracy", {"accuracy": "Overall"}),
+    "amber": Report(yes_no.amber, "average", {"average": "Avg ACC"}),
     "anls": Report(free_text.anls, "anls", {"anls": "Overall"}),
     "captions": Report(free_text.captions, "CIDEr", {}),
     "charxiv": Report(reasoning.charxiv, "accuracy", {"accuracy": "Overall"}),
@@ -53,7 +54,9 @@ REPORTS: Mapping[str, Report] = {
     "math_vista": Report(free_text.math_vista, "accuracy", {"accuracy": "acc", "prefetch": "prefetch_rate"}),
     "mme": Report(yes_no.mme, "total", {}),
     "mme_realworld": Report(choice.mme_realworld, "accuracy", {"accuracy": "Overall"}),
+    "mm_sci": Report(choice.mm_sci, "average", {"average": "Avg"}),
     "mmmu": Report(choice.mmmu, "accuracy", {"accuracy": "Overall"}),
+    "mmt": Report(choice.mmt, "accuracy", {"accuracy": "Overall"}),
     "mmvet": Report(reasoning.mmvet, "score", {"score": "Overall"}),
     "mmvp": Report(choice.mmvp, "both_right", {"both_right": "Overall", "accuracy": "Average"}),
     "mtvqa": Report(free_text.mtvqa, "accuracy", {"accuracy": "Average"}),
@@ -63,6 +66,7 @@ REPORTS: Mapping[str, Report] = {
     "simple_vqa": Report(reasoning.simple_vqa, "accuracy", reasoning.PUBLISHED_GRADES),
     "video_mme": Report(choice.video_mme, "accuracy", {"accuracy": "overall"}),
     "vqa": Report(free_text.vqa, "accuracy", {"accuracy": "Overall"}),
+    "vsr": Report(yes_no.vsr, "accuracy", {"accuracy": "acc"}),
     "we_math": Report(
         we_math,
         "score_strict",
@@ -87,6 +91,42 @@ PUBLISHED_ABILITIES: Mapping[str, str] = {
     "logic_reasoning": "LR",
     "relation_reasoning": "RR",
     "attribute_reasoning": "AR",
+}
+
+# … and those of MMT-Bench.
+PUBLISHED_MMT: Mapping[str, str] = {
+    "visual_recognition": "VR",
+    "localization": "Loc",
+    "ocr": "OCR",
+    "counting": "Count",
+    "hallucination": "HLN",
+    "image_retrieval": "IR",
+    "threed": "3D",
+    "visual_captioning": "VC",
+    "visual_grounding": "VG",
+    "doc_understanding": "DU",
+    "action_recognition": "AR",
+    "pixel_level_perception": "PLP",
+    "image-to-image_translation": "I2IT",
+    "relation_reasoning": "RR",
+    "intelligence_quotient_test": "IQT",
+    "emotion": "Emo",
+    "visual_illusion": "VI",
+    "meme_understanding": "MemU",
+    "visual_prompt_understanding": "VPU",
+    "anomaly_detection": "AND",
+    "keypoint_detection": "KD",
+    "visual_commonsense_reasoning": "VCR",
+    "image_evaluation_judgement": "IEJ",
+    "multiple_image_analysis": "MIA",
+    "cross_image_matching": "CIM",
+    "temporal_understanding": "TU",
+    "visual_code": "VP",
+    "medical_understanding": "MedU",
+    "autonomous_driving": "AUD",
+    "discipline_knowledge_reasoning": "DKR",
+    "embodied_ai": "EA",
+    "gui_navigation": "GN",
 }
 
 

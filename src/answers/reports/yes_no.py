@@ -5,11 +5,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from testbed.answers.reports.choice import ABILITY, ACCURACY, CATEGORY
-from testbed.answers.reports.scored import Array, Scored, mean, slice_name, values_of
+from testbed.answers.reports.scored import (
+    Array,
+    Scored,
+    by_columns,
+    mean,
+    mean_of_means,
+    slice_name,
+    sliced,
+    values_of,
+)
 from testbed.answers.verdict import Answered
 from testbed.entities import OVERALL, Metric
 from testbed.errors import DataError
@@ -20,6 +30,16 @@ PERCEPTION = ("OCR", "artwork", "celebrity", "color", "count", "existence", "lan
 REASONING = ("code_reasoning", "commonsense_reasoning", "numerical_calculation", "text_translation")
 
 _MOST = 200  # points of a category
+# AMBER's categories → their kinds, as VLMEvalKit has them.
+AMBER_KINDS = {
+    "discriminative-attribute-state": "Attribute",
+    "discriminative-attribute-number": "Attribute",
+    "discriminative-attribute-action": "Attribute",
+    "discriminative-hallucination": "Existence",
+    "discriminative-relation": "Relation",
+    "relation": "Relation",
+}
+
 _SUMS = (("perception", PERCEPTION), ("reasoning", REASONING), ("total", (*PERCEPTION, *REASONING)))
 _PLUS = rate("accuracy_plus")
 _CATEGORY_POINTS = MetricSpec("score", "points", HIGHER, 0, _MOST)
@@ -102,18 +122,48 @@ def pope(answered: Answered, scorer: str) -> list[Metric]:
         repeated += [place] * len(own)
         categories += own
     rows = rows.take(repeated)
-    metrics = _yes(rows, scorer, OVERALL)
+    metrics = _yes(rows, scorer, OVERALL, answered.published)
     for category in values_of(categories):
-        metrics += _yes(rows.where(categories, category), scorer, slice_name(CATEGORY, category))
+        part = rows.where(categories, category)
+        metrics += _yes(part, scorer, slice_name(CATEGORY, category), answered.published)
     return metrics
 
 
-def _yes(rows: Scored, scorer: str, part: str) -> list[Metric]:
+def vsr(answered: Answered, scorer: str) -> list[Metric]:
+    """VSR (arXiv 2205.00363), zero-shot: accuracy, and precision, recall and F1 of "yes", as in `pope`."""
+    found = _yes(Scored.of(answered), scorer, OVERALL, answered.published)
+    return [replace(each, name="f1_score") if each.name == "f1" else each for each in found]
+
+
+def amber(answered: Answered, scorer: str) -> list[Metric]:
+    """AMBER's questions (arXiv 2311.07397): ``average`` of the accuracies of its kinds, which weigh the same.
+
+    The kinds are attribute, existence and relation; a ``category`` that is none of AMBER's is a kind of its own. Also
+    the accuracy of all rows, by kind and category.
+    """
+    rows = Scored.of(answered)
+    kinds = [None if each is None else AMBER_KINDS.get(each, each) for each in rows.labels(CATEGORY)]
+    return [
+        mean_of_means(rows, AVERAGE, scorer, kinds),
+        mean(rows, ACCURACY, scorer),
+        *sliced(rows, ACCURACY, scorer, "kind", kinds),
+        *by_columns(rows, ACCURACY, scorer, (CATEGORY,)),
+    ]
+
+
+def _yes(rows: Scored, scorer: str, part: str, exactly: bool = False) -> list[Metric]:
+    """Accuracy, F1, precision, recall and the share of yes.
+
+    Args:
+        rows: The rows.
+        scorer: What computed them.
+        part: The slice.
+        exactly: Whether only "Yes" is a right answer that is yes, as in VLMEvalKit, not "yes".
+    """
     rows = rows.take(np.flatnonzero(rows.counted))
-    true, said = (
-        np.array([each is not None and each.strip().lower() == "yes" for each in texts], dtype=bool)
-        for texts in (rows.labels("answer"), rows.extracted)
-    )
+    said = np.array([each is not None and each.strip().lower() == "yes" for each in rows.extracted], dtype=bool)
+    answers = [each or "" for each in rows.labels("answer")]
+    true = np.array([each == "Yes" if exactly else each.strip().lower() == "yes" for each in answers], dtype=bool)
     ones = np.ones(len(rows))
     shares: tuple[tuple[MetricSpec, Array, Array], ...] = (
         (_F1, 2 * (true & said), true.astype(int) + said),

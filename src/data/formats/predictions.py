@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from testbed.data.formats.text_records import fault_of, read_text_records
-from testbed.errors import DataError
+from testbed.errors import DataError, shortened
 
 log = logging.getLogger("testbed")
 
 KEYS = ("caption", "prediction", "summary", "text")
 
+QUESTION = "question"
+ASKED = (QUESTION, "A", "B", "answer")  # columns by which a file tells what was asked
+
+_COMPARED_CHARACTERS = 20_000  # a cell of a workbook has at most 32,767
 _COMPARED = 200  # the number of ids to compare for a message
 
 
@@ -29,6 +33,7 @@ class Predictions:
         faults: Why the value of a sample in the file is not text, by id.
         absent: The ids with the value null: no prediction was made.
         extras: What stands beside a text, by id, such as the reasoning that led to it (``"thinking"``).
+        asked: What the file says of the question of each sample, by id: `ASKED`, as far as they are there.
     """
 
     path: Path
@@ -36,17 +41,20 @@ class Predictions:
     faults: dict[str, str]
     absent: frozenset[str]
     extras: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    asked: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def coverage(self, ids: Sequence[str]) -> int:
+    def coverage(self, ids: Sequence[str], targets: Sequence[Any] = ()) -> int:
         """The number of samples with a text in the file.
 
         A log line names an id that is like that of a sample without a prediction, if there is one.
 
         Args:
             ids: The ids of all samples of the data set.
+            targets: The target of each; of a table its columns.
 
         Raises:
-            DataError: If the file has none of these samples; names ids of both.
+            DataError: If the file has none of these samples, and names ids of both; or if most of its questions are
+                others, and names one of both.
         """
         known = self._ids()
         if ids and known.isdisjoint(ids):
@@ -54,10 +62,31 @@ class Predictions:
                 f"{self.path} has predictions for {_some(known)}, but none of the {len(ids):,} samples has such an id;"
                 f" they are called {_some(ids)}{_near(known, ids)}"
             )
+        self._require_same_questions(ids, targets)
         strange, lacking = known.difference(ids), [sample for sample in ids if sample not in known]
         if strange and lacking and (near := _near(strange, lacking)):
             log.warning("%s: %d of its ids are of no sample%s", self.path, len(strange), near)
         return sum(sample in self.texts for sample in ids)
+
+    def _require_same_questions(self, ids: Sequence[str], targets: Sequence[Any]) -> None:
+        """Checks that most questions are the same; single ones may have been corrected since.
+
+        One text that stands for all questions, as VLMEvalKit writes it where they are in the pictures, says nothing.
+        """
+        questions = [each[QUESTION] for each in self.asked.values() if QUESTION in each]
+        told = [name for name in ASKED if name != QUESTION or len(set(questions)) > 1 or len(questions) == 1]
+        pairs = [
+            (sample, {name: self.asked[sample][name] for name in told if name in self.asked[sample]}, target)
+            for sample, target in zip(ids, targets, strict=False)
+            if sample in self.asked and isinstance(target, Mapping)
+        ]
+        others = [each for each in pairs if _are_others(each[1], each[2])]
+        if 2 * len(others) > len(pairs):
+            sample, asked, target = others[0]
+            raise DataError(
+                f"{self.path} has answers to other questions: {len(others):,} of {len(pairs):,} differ. That of"
+                f" {sample!r} is {_told(asked)} in the file, and {_told(target)} in the data set"
+            )
 
     def _ids(self) -> set[str]:
         return {*self.texts, *self.faults, *self.absent}
@@ -83,6 +112,23 @@ def read_predictions(path: Path) -> Predictions:
         else:
             texts[sample] = value
     return Predictions(path, texts, faults, frozenset(absent))
+
+
+def _are_others(asked: Mapping[str, str], target: Mapping[str, Any]) -> bool:
+    """Whether a file and a data set have different questions, options or right answers for a sample."""
+    return any(_core(asked[name]) != _core(str(target[name])) for name in ASKED if asked.get(name) and target.get(name))
+
+
+def _core(text: str) -> str:
+    """What is left of a text that pandas or a workbook has read and written: no blanks, no marks; of a number, it."""
+    try:
+        return repr(float(text))
+    except ValueError:
+        return "".join(filter(str.isalnum, text.casefold()))[:_COMPARED_CHARACTERS]
+
+
+def _told(columns: Mapping[str, Any]) -> str:
+    return "; ".join(f"{name} {shortened(str(columns[name]), 60)}" for name in ASKED if columns.get(name))
 
 
 def _near(given: Iterable[str], ids: Sequence[str]) -> str:

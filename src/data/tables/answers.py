@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed.data.formats.predictions import Predictions
+from testbed.data.formats.predictions import ASKED, Predictions
 from testbed.data.formats.text_records import ID, fault_of
 from testbed.data.tables.files import SUFFIXES, read_records
 from testbed.errors import DataError, shortened
@@ -57,6 +57,7 @@ def read_prediction_table(path: Path) -> Predictions:
     texts: dict[str, str] = {}
     faults: dict[str, str] = {}
     extras: dict[str, dict[str, Any]] = {}
+    asked: dict[str, dict[str, str]] = {}
     cut = 0
     columns = set[str]()
     for number, row in enumerate(read_records(path), start=1):
@@ -66,6 +67,7 @@ def read_prediction_table(path: Path) -> Predictions:
             raise DataError(f"{path}, record {number:,} has no {INDEX}; it has {shortened(', '.join(row))}")
         if sample in texts or sample in faults:
             raise DataError(f"{path} has the index {shortened(sample)} twice; remove one of them")
+        asked[sample] = {name: row[name] for name in ASKED if row.get(name)}
         cut += len(text) == _LONGEST_CELL and path.suffix.lower() == ".xlsx"
         fault = fault_of_answer(text)
         if fault is not None:
@@ -81,7 +83,8 @@ def read_prediction_table(path: Path) -> Predictions:
             "%s: %d of %d answers have %s characters, the most that a cell of a workbook takes; they may have been cut",
             *(path, cut, len(texts) + len(faults), f"{_LONGEST_CELL:,}"),
         )
-    return Predictions(path, texts, faults, frozenset(), {sample: own for sample, own in extras.items() if own})
+    kept = {sample: own for sample, own in extras.items() if own}
+    return Predictions(path, texts, faults, frozenset(), kept, asked)
 
 
 def fault_of_answer(text: str) -> str | None:

@@ -71,8 +71,11 @@ def known_tables() -> Mapping[str, KnownTable]:
     return MappingProxyType({row["name"]: KnownTable(**row) for row in rows})
 
 
-def find_table(name: str) -> Path:
+def find_table(name: str, shared: str = "") -> Path:
     """The file of a table: ``NAME.tsv`` in the root (`testbed.paths.lmu_data_root`).
+
+    Where it is missing, the file of the set that has the same table (``shared``) takes its place: VLMEvalKit keeps the
+    table of ``WeMath_COT`` as ``WeMath_COT.tsv``, which is ``WeMath.tsv`` under another name.
 
     As in VLMEvalKit, ``NAME_local.tsv``, whose pictures are files, takes its place if it is there and ``NAME.tsv`` has
     more than 1 GiB, or is missing. A file with the last part of the URL as its name is found too.
@@ -83,7 +86,7 @@ def find_table(name: str) -> Path:
     if not name or name in (".", "..") or any(character in name for character in "/\\\0"):
         raise DataError(f"the name of a table is that of a file in the folder of tables without .tsv; got {name!r}")
     root, known = lmu_data_root(), known_tables().get(name)
-    names = [f"{name}.tsv"]
+    names = [f"{name}.tsv", *([f"{shared}.tsv"] if shared else [])]
     if known is not None and known.url.endswith(".tsv"):
         names.append(known.url.rpartition("/")[2])
     found = next((path for each in names if (path := root / each).is_file()), None)
@@ -138,16 +141,20 @@ class QuestionTable:
             ``.tsv``, whose pictures are below ``images/NAME`` beside it.
         tsv_reading: See `TableSource`.
         required: See `TableSource`.
+        shared: Another name of the same table; see `find_table`.
     """
 
-    def __init__(self, name: str, tsv_reading: str = "text", required: Sequence[str] = ("question",)) -> None:
+    def __init__(
+        self, name: str, tsv_reading: str = "text", required: Sequence[str] = ("question",), shared: str = ""
+    ) -> None:
         self.name = name
         self.tsv_reading = tsv_reading
         self.required = tuple(required)
+        self.shared = shared
 
     def spec(self) -> dict[str, Any]:
         """Which table it is, and how it is read."""
-        return {"table": self.name, "tsv_reading": self.tsv_reading}
+        return {"table": self.shared or self.name, "tsv_reading": self.tsv_reading}
 
     def open(self) -> TableSource:
         """The rows.
@@ -160,12 +167,13 @@ class QuestionTable:
         if self.name.endswith(".tsv"):
             path = expanded(self.name)
             return TableSource(path, tsv_reading=self.tsv_reading, required=self.required)
-        path, known = find_table(self.name), known_tables().get(self.name)
+        path, known = find_table(self.name, self.shared), known_tables().get(self.name)
         local = path.name == f"{self.name}_local.tsv"
+        folders = [picture_folder(each) for each in (self.name, self.shared) if each]
         return TableSource(
             path,
-            self.name,
-            picture_folder(self.name),
+            self.shared or self.name,
+            next((each for each in folders if each.is_dir()), folders[-1]),
             self.tsv_reading,
             known.md5 if known is not None and not local else "",
             self.required,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ TABLES = tuple(
     f"_{word}{suffix}" for word in ("result", "results", "auxmatch", "score") for suffix in (".xlsx", ".tsv", ".json")
 )
 SCORES = ("hit", "eval_score", "score")  # the column with the score, the first that is there
+MATCHES = "eval_match"
 
 _TRUTH = {"true": 1.0, "false": 0.0}
 
@@ -34,11 +35,15 @@ class RecordedScores:
         reports: The reports by file name: of a CSV file its rows, by column, numbers as floats and empty cells left
             out; of a JSON file its value.
         answers: The score of each answer by its index, by file name; answers whose score is no number are left out.
+        matches: How an answer matches each reference (the column ``eval_match``), by its index, by file name. What
+            these numbers are depends on the set: of ANLS they are distances. ``eval_score`` is their mean, whatever
+            they are, and not the score that VLMEvalKit reports.
     """
 
     predictions: Path
     reports: Mapping[str, Sequence[Mapping[str, Value]] | Any]
     answers: Mapping[str, Mapping[str, float]]
+    matches: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
 
 
 def recorded_scores(path: Path) -> RecordedScores:
@@ -55,16 +60,32 @@ def recorded_scores(path: Path) -> RecordedScores:
         raise DataError(f"the file of answers {path} does not exist")
     reports: dict[str, Any] = {}
     answers: dict[str, Mapping[str, float]] = {}
+    matches: dict[str, Mapping[str, Sequence[float]]] = {}
     for folder in dict.fromkeys((path.absolute().parent, path.resolve().parent)):
         for file in _beside(folder, path.stem):
             if file.name in reports or file.name in answers:
                 continue
-            scores = _answers(file) if file.name.endswith(TABLES) else None
-            if scores is not None:
-                answers[file.name] = scores
+            rows = _rows(file) if file.name.endswith(TABLES) else None
+            if rows is not None:
+                answers[file.name], matches[file.name] = _answers(rows), _matches(rows)
             elif file.name.endswith(REPORTS):
                 reports[file.name] = _report(file)
-    return RecordedScores(path, reports, answers)
+    return RecordedScores(path, reports, answers, matches)
+
+
+def is_table_of_scores(path: Path) -> bool:
+    """Whether a table with a row for each answer is VLMEvalKit's copy with scores; the answers are in a file beside it.
+
+    The copy is called as that file, with a word such as ``_exact_matching_result`` after it.
+    """
+    if not path.name.endswith(TABLES):
+        return False
+    parts = path.stem.split("_")
+    return any(
+        path.with_name(f"{'_'.join(parts[:count])}{suffix}").is_file()
+        for count in range(1, len(parts))
+        for suffix in SUFFIXES
+    )
 
 
 def _beside(folder: Path, stem: str) -> list[Path]:
@@ -82,19 +103,37 @@ def _report(file: Path) -> Any:
     return [{name: _value(text) for name, text in row.items()} for row in read_records(file)]
 
 
-def _answers(file: Path) -> dict[str, float] | None:
-    """The score of each row; None if the file is not a table with a row for each answer."""
+def _rows(file: Path) -> list[Mapping[str, str]] | None:
+    """The rows of a table with a row for each answer; None if the file is none."""
     if file.suffix == ".json":
         value = read_json(file)
         if not (isinstance(value, list) and value and all(isinstance(row, dict) and INDEX in row for row in value)):
             return None
-    rows = list(read_records(file))
+    return [row for row in read_records(file) if INDEX in row]
+
+
+def _answers(rows: Sequence[Mapping[str, str]]) -> dict[str, float]:
+    """The score of each row."""
     column = next((name for name in SCORES if any(name in row for row in rows)), None)
-    if column is None or not any(INDEX in row for row in rows):
-        return {}
-    texts = {row[INDEX]: row.get(column, "").lower() for row in rows if INDEX in row}
-    found = {index: _TRUTH.get(text, _value(text)) for index, text in texts.items()}
+    texts = {row[INDEX]: row.get(column, "") for row in rows} if column is not None else {}
+    found = {index: _score(text) for index, text in texts.items()}
     return {index: value for index, value in found.items() if isinstance(value, float)}
+
+
+def _matches(rows: Sequence[Mapping[str, str]]) -> dict[str, list[float]]:
+    """The numbers in the column `MATCHES` of each row that has a list of numbers there."""
+    cells = {row[INDEX]: row.get(MATCHES, "").strip() for row in rows}
+    found = {
+        index: [_score(each) for each in cell[1:-1].split(",")]
+        for index, cell in cells.items()
+        if cell.startswith("[") and cell.endswith("]")
+    }
+    numbers = {index: [each for each in values if isinstance(each, float)] for index, values in found.items()}
+    return {index: own for index, own in numbers.items() if own and len(own) == len(found[index])}
+
+
+def _score(text: str) -> Value:
+    return _TRUTH.get(text.strip().lower(), _value(text))
 
 
 def _value(text: str) -> Value:

@@ -78,6 +78,12 @@ class TableSource(RowSource):
         if self.without_picture:
             _tell(logging.INFO, f"{self.path}: left out {self.without_picture:,} of {len(cells):,} rows: no picture")
         self._fill(index, kept, cells)
+        if self.targets and not any("answer" in each or "answers" in each for each in self.targets):
+            _tell(
+                logging.WARNING,
+                f"{self.path}: no row has a right answer in its column 'answer', as in hidden test splits; what models"
+                " say is stored, and db.py --export-vlmevalkit writes it, but it is not scored",
+            )
 
     def row(self, position: int) -> Row:
         """The row at a position, with its pictures read.

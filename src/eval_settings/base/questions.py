@@ -21,7 +21,7 @@ class Questions:
         prompt: Makes the turns of the user from a row.
         scoring: How an answer is scored; a name in `testbed.answers.scorings.SCORINGS`.
         report: What is reported; a name in `testbed.answers.reports.REPORTS`.
-        table: The name of the table's file, if it is not that of the set.
+        table: The set with the same table, whose file is taken where there is none of this set's name.
         generation: Fields of `GenerationConfig` that the benchmark asks for.
         required: The columns that the table must have.
         lacks: Why answers cannot be scored, if they cannot.
@@ -44,6 +44,7 @@ class Questions:
 
 CHOICE = Questions(prompts.multiple_choice)
 ROTATED = Questions(prompts.multiple_choice, report="circular")
+MMT = Questions(prompts.multiple_choice, report="mmt")
 YES_NO = Questions(prompts.question, "yes_no", "accuracy")
 CAPTIONS = Questions(prompts.description, "caption", "captions", required=())
 MMMU = Questions(prompts.multiple_choice_placed, "mmmu", "mmmu")
@@ -84,6 +85,7 @@ def _video_mme(frames: Frames, subtitles: bool = False) -> Questions:
 # By the names that VLMEvalKit gives them.
 BENCHMARKS: dict[str, Questions] = {
     "MMMU_DEV_VAL": MMMU,
+    "MMMU_TEST": MMMU,
     "MMMU_Pro_10c": _pro(prompts.mmmu_pro, ""),
     "MMMU_Pro_10c_COT": _pro(prompts.mmmu_pro_cot, "MMMU_Pro_10c", cot=True),
     "MMMU_Pro_V": _pro(prompts.question_in_the_image, ""),
@@ -102,21 +104,28 @@ BENCHMARKS: dict[str, Questions] = {
     "VStarBench": CHOICE,
     "HRBench4K": Questions(prompts.multiple_choice, report="hr_bench"),
     "HRBench8K": Questions(prompts.multiple_choice, report="hr_bench"),
+    "MMSci_DEV_MCQ": Questions(prompts.multiple_choice, report="mm_sci", required=("question", "setting")),
+    "MMT-Bench_ALL": MMT,
+    "MMT-Bench_ALL_MI": MMT,
+    "MMT-Bench_VAL": MMT,
+    "MMT-Bench_VAL_MI": MMT,
     "MMVP": Questions(prompts.multiple_choice, report="mmvp"),
     "CV-Bench-2D": Questions(prompts.column, report="cv_bench_2d", required=("prompt",)),
     "CV-Bench-3D": Questions(prompts.column, required=("prompt",)),
     "MME": Questions(prompts.question, "yes_no", "mme"),
     "POPE": Questions(prompts.question, "yes_no", "pope"),
     "HallusionBench": Questions(prompts.question, "yes_no", "hallusion"),
-    "AMBER": Questions(prompts.yes_or_no, "yes_no", "accuracy"),
-    "VSR-zeroshot": YES_NO,
+    "AMBER": Questions(prompts.yes_or_no, "yes_no_in_any_case", "amber"),
+    "VSR-zeroshot": Questions(prompts.question, "yes_no", "vsr"),
     "TextVQA_VAL": _short("vqa_accuracy"),
     "ChartQA_TEST": _short("relaxed"),
     "DocVQA_VAL": _short("anls", "anls"),
     "InfoVQA_VAL": _short("anls", "anls"),
+    "DocVQA_TEST": _short("anls", "anls"),
+    "InfoVQA_TEST": _short("anls", "anls"),
     "OCRVQA_TEST": _short("exact"),
     "OCRVQA_TESTCORE": _short("exact"),
-    "GQA_TestDev_Balanced": _short("exact"),
+    "GQA_TestDev_Balanced": _short("exact_mean"),
     "OCRBench": Questions(prompts.question, "ocrbench", "ocrbench"),
     "CountBenchQA": Questions(prompts.a_number, "number"),
     "MTVQA_TEST": Questions(prompts.in_its_language, "contains", "mtvqa"),

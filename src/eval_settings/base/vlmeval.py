@@ -19,6 +19,7 @@ from testbed.eval_settings.base.setting import EvalSetting
 
 # What of a class decides the questions, with all that these use.
 _ASKING = ("__init__", "load_data", "prepare_tsv", "post_build", "dump_image", "build_prompt")
+_PLACES = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 # Code that can reach members by names that it makes.
 _DYNAMIC = frozenset({"getattr", "vars", "eval", "exec", "globals", "__dict__", "__getattribute__", "methodcaller"})
 
@@ -94,8 +95,7 @@ class Benchmark:
             DataError: If it cannot be made.
         """
         try:
-            plain = self.cls.__init__ is object.__init__  # type: ignore[misc]
-            made = self.cls(**self.arguments) if plain else self.cls(self.data_set, **self.arguments)
+            made = self._make()
             if getattr(made, "data", None) is None:
                 made.data = self._table(made)
             if not hasattr(made, "dataset_name"):
@@ -124,6 +124,18 @@ class Benchmark:
     def _rows(self) -> FrameRows:
         made = self.made
         return FrameRows(self.data_set, made.data, str(getattr(made, "img_root", "")))
+
+    def _make(self) -> Any:
+        """The object: the class is told the set as ``dataset=…``, as by VLMEvalKit, or by position if it cannot be."""
+        parameters = list(inspect.signature(self.cls).parameters.values())
+        kinds = {each.kind for each in parameters}
+        places = [each for each in parameters if each.kind in _PLACES and each.name not in self.arguments]
+        if any(each.name == "dataset" for each in parameters) or (
+            not places and inspect.Parameter.VAR_KEYWORD in kinds
+        ):
+            return self.cls(**{"dataset": self.data_set, **self.arguments})
+        told = (self.data_set,) if places or inspect.Parameter.VAR_POSITIONAL in kinds else ()
+        return self.cls(*told, **self.arguments)
 
     def _table(self, made: Any) -> Any:
         if callable(getattr(made, "load_data", None)):

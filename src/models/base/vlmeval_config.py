@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DefinitionError, shortened
 from testbed.inputs import once_for_inputs
-from testbed.models.api import ApiModel
+from testbed.models.api import ApiModel, usual_url
 from testbed.models.base.served import OPENAI
 from testbed.models.transformers_vlm import ImageTextModel
 from testbed.registry.table import Source
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
 
 MAX_BYTES = 1 << 20  # of a file
-SERVED = ("OpenAIWrapper", "GPT4V", "LMDeployWrapper", "LMDeployAPI")
+LMDEPLOY = ("LMDeployWrapper", "LMDeployAPI")
+SERVED = ("OpenAIWrapper", "GPT4V", *LMDEPLOY)
+OFFICIAL = "OFFICIAL"  # what VLMEvalKit calls OpenAI's server
+LMDEPLOY_BASE, LMDEPLOY_KEY = "LMDEPLOY_API_BASE", "LMDEPLOY_API_KEY"
 # Their options → ours; the rest either changes no answer or cannot be kept.
 _GENERATION = {
     "temperature": "temperature",
@@ -154,10 +158,18 @@ def _served(where: str, name: str, given: Mapping[str, Any]) -> ApiModel:
     unknown = sorted(set(given) - set(_GENERATION) - set(_SERVICE) - set(_IGNORED) - set(_SECRETS))
     if unknown:
         raise DefinitionError(f"{where}: {unknown[0]!r} is not known here; requests have it by extra_body")
-    url = str(given.get("api_base") or given.get("base_url") or OPENAI)
+    url = str(given.get("api_base") or given.get("base_url") or "") or _usual_url(str(given["class"]))
     generation = {ours: given[theirs] for theirs, ours in _GENERATION.items() if given.get(theirs) is not None}
     service = {ours: given[theirs] for theirs, ours in _SERVICE.items() if given.get(theirs) is not None}
-    return ApiModel(name, str(given.get("model", name)), url, generation=generation, **service)
+    if given["class"] in LMDEPLOY and os.environ.get(LMDEPLOY_KEY):
+        service["key_variable"] = LMDEPLOY_KEY
+    where_it_is = OPENAI if url == OFFICIAL else url
+    return ApiModel(name, str(given.get("model", name)), where_it_is, generation=generation, **service)
+
+
+def _usual_url(kind: str) -> str:
+    """The server where the file names none: that of VLMEvalKit's variables."""
+    return usual_url(LMDEPLOY_BASE) if kind in LMDEPLOY else usual_url()
 
 
 def _local(where: str, name: str, given: Mapping[str, Any]) -> ImageTextModel:

@@ -23,6 +23,7 @@ from testbed.models.base.capability import (
     is_answer,
 )
 from testbed.models.base.thoughts import BEGUN, THINKING, final_part
+from testbed.tasks.parts.recorded_sets import require_own_set
 from testbed.tasks.task_base import Task, options_as, require
 
 if TYPE_CHECKING:
@@ -42,13 +43,15 @@ class TextTask(Task):
         """``"generate"``.
 
         Raises:
-            UnsupportedError: If the model does not generate text, or the setting's perturbation needs more than images.
+            UnsupportedError: If the model does not generate text, the setting's perturbation needs more than images, or
+                recorded answers belong to another set.
         """
         if setting.perturbation.attacks:
             raise UnsupportedError(f"{setting.name} attacks a classifier; models that generate text are not supported")
         if setting.perturbation.needs_targets:
             raise UnsupportedError(f"the perturbation of {setting.name} needs targets; {self.name} has none")
         require(model, {GENERATE}, setting)
+        require_own_set(model, setting)
         return GENERATE
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from testbed.answers.prompts import multiple_choice
 from testbed.data.rows import Row
 from testbed.vlmevalkit.dataset.image_base import ImageBaseDataset
-from testbed.vlmevalkit.dataset.rules import columns_of, report, scored
+from testbed.vlmevalkit.dataset.rules import columns_of, report, scored, together
 
 
 class ImageMCQDataset(ImageBaseDataset):
@@ -22,5 +22,8 @@ class ImageMCQDataset(ImageBaseDataset):
         return [*self._picture_items(row), {"type": "text", "value": str(text)}]
 
     def evaluate(self, eval_file: str, **judge_kwargs: Any) -> Any:
-        """The share of right answers, overall and by category; a row for each split."""
-        return report(scored(eval_file, "multiple_choice", judge_kwargs), eval_file, 1.0)
+        """The share of right answers, overall and by category; a row for each split.
+
+        A question that is asked in rotations is right if all of them are.
+        """
+        return report(together(scored(eval_file, "multiple_choice", judge_kwargs)), eval_file, 1.0)

@@ -10,7 +10,7 @@ from testbed.vlmevalkit.dataset.image_base import ImageBaseDataset
 
 def DATASET_TYPE(dataset: str | None, *, default: str = "MCQ") -> str:
     """The ``TYPE`` of the class that names a set, else of VLMEvalKit's set of this name, else the default."""
-    found = _class_of(dataset)
+    found = class_of(dataset)
     if found is not None and found.TYPE:
         return found.TYPE
     known = _known(dataset)
@@ -21,7 +21,7 @@ def DATASET_TYPE(dataset: str | None, *, default: str = "MCQ") -> str:
 
 def DATASET_MODALITY(dataset: str | None, *, default: str = "IMAGE") -> str:
     """The ``MODALITY`` of the class that names a set, else of VLMEvalKit's set of this name, else the default."""
-    found, known = _class_of(dataset), _known(dataset)
+    found, known = class_of(dataset), _known(dataset)
     return found.MODALITY if found is not None else default if known is None else str(known.modality)
 
 
@@ -30,7 +30,8 @@ def _known(dataset: str | None) -> KnownTable | None:
     return known_tables().get(dataset or "")
 
 
-def _class_of(dataset: str | None) -> type[ImageBaseDataset] | None:
+def class_of(dataset: str | None) -> type[ImageBaseDataset] | None:
+    """The class that names a set among those that it supports."""
     return next((each for each in _classes(ImageBaseDataset) if dataset in each.supported_datasets()), None)
 
 

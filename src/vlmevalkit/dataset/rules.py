@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from testbed.answers.reports.choice import are_rotations, base_index
 from testbed.answers.scorings import SCORINGS
 from testbed.errors import UnsupportedError
 from testbed.vlmevalkit.smp.file import dump, get_intermediate_file_path, load
@@ -38,7 +39,14 @@ def scored(eval_file: str, scoring: str, judge_kwargs: dict[str, Any]) -> pd.Dat
     return table.assign(extracted=[each.extracted for each in verdicts], hit=[each.score for each in verdicts])
 
 
-def report(table: pd.DataFrame, eval_file: str, scale: float, by: Sequence[str] = ("l2-category", "category")) -> Any:
+def report(table: pd.DataFrame, eval_file: str, scale: float) -> Any:
+    """The means of ``hit`` by split, also in the file ``…_acc.csv``."""
+    found = by_split(table, scale)
+    dump(found, get_intermediate_file_path(eval_file, "_acc", "csv"))
+    return found
+
+
+def by_split(table: pd.DataFrame, scale: float, by: Sequence[str] = ("l2-category", "category")) -> pd.DataFrame:
     """The mean of ``hit``: a row for each ``split`` (``none`` without), a column for all and for each category."""
     splits = table["split"].fillna("none") if "split" in table else pd.Series("none", index=table.index)
     rows = []
@@ -49,6 +57,23 @@ def report(table: pd.DataFrame, eval_file: str, scale: float, by: Sequence[str] 
             if column in table:
                 row |= {str(name): rest["hit"].mean() * scale for name, rest in part.groupby(column)}
         rows.append(row)
-    found = pd.DataFrame(rows)
-    dump(found, get_intermediate_file_path(eval_file, "_acc", "csv"))
-    return found
+    return pd.DataFrame(rows)
+
+
+def together(table: pd.DataFrame) -> pd.DataFrame:
+    """The base rows of questions that are asked in rotations, with ``hit`` 1 if all rotations are right.
+
+    A table of other questions is left as it is.
+    """
+    ids = [str(each) for each in table["index"]]
+    columns = [columns_of(row) for _, row in table.iterrows()]
+    if not are_rotations(ids, columns):
+        return table
+    bases = pd.Series([base_index(*each) for each in _bases(ids, columns)], index=table.index)
+    right = table["hit"].groupby(bases).min()
+    first = table[[int(each) == base for each, base in zip(ids, bases, strict=True)]]
+    return first.assign(hit=[right[int(each)] for each in first["index"]])
+
+
+def _bases(ids: Sequence[str], columns: Sequence[dict[str, str]]) -> list[tuple[str, str | None]]:
+    return [(each, row.get("g_index")) for each, row in zip(ids, columns, strict=True)]

@@ -6,7 +6,7 @@ import csv
 import json
 import mimetypes
 import os
-import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,19 @@ import numpy as np
 import pandas as pd
 
 from testbed.data.picture_files import is_picture_file
-from testbed.errors import DataError, MissingExtraError
+from testbed.errors import DataError
 from testbed.paths import lmu_data_root
+from testbed.vlmevalkit.absent import refusing
+from testbed.vlmevalkit.smp.kept import read_kept, write_kept
+from testbed.vlmevalkit.smp.workbooks import read_workbook, write_workbook
 
 INFER_FAIL_MSG = "Failed to obtain answer"
+RUN_STATUS_NAME = "status.json"
+_PICKLES = ("pkl", "pickle")
 
 # How tables are read: each cell is its text, only an empty one is absent.
 _TEXTS: dict[str, Any] = {"keep_default_na": False, "na_values": [""], "dtype": str}
 _PREDICTION = "prediction"
-_LONGEST_CELL = 32_767  # characters
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]|_x[0-9A-Fa-f]{4}_")  # what Excel's files cannot hold, or take as that
 
 
 def LMUDataRoot() -> str:
@@ -32,7 +35,8 @@ def LMUDataRoot() -> str:
 
 
 def load(f: str | os.PathLike[str], fmt: str | None = None) -> Any:
-    """The content of a file: a table of pandas (xlsx, tsv, csv), or what a JSON file has (json, jsonl).
+    """The content of a file: a table of pandas (xlsx, tsv, csv), what a JSON file has (json, jsonl), or what `dump` has
+    written into a ``.pkl`` file. Real pickles are not read.
 
     ``None`` and ``NA`` are texts, and only columns of numbers that are written as Python writes them become numbers:
     ``007`` and ``1.50`` are texts, and whole numbers stay so where a cell is empty. A prediction is a text in any case.
@@ -47,7 +51,9 @@ def load(f: str | os.PathLike[str], fmt: str | None = None) -> Any:
     if kind == "jsonl":
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     if kind == "xlsx":
-        return _whole(pd.read_excel(path, **{**_TEXTS, "dtype": object}).infer_objects())
+        return _whole(read_workbook(path))
+    if kind in _PICKLES:
+        return read_kept(path)
     if kind in ("tsv", "csv"):
         sep = "\t" if kind == "tsv" else ","
         return _whole(typed(pd.read_csv(path, sep=sep, **_TEXTS)))
@@ -55,7 +61,7 @@ def load(f: str | os.PathLike[str], fmt: str | None = None) -> Any:
 
 
 def dump(data: Any, f: str | os.PathLike[str], **kwargs: Any) -> None:
-    """Writes a table (xlsx, tsv, csv) or JSON (json, jsonl).
+    """Writes a table (xlsx, tsv, csv), JSON (json, jsonl), or data of other kinds (pkl: JSON, too, and no pickle).
 
     Raises:
         DataError: If the file is of another kind.
@@ -71,43 +77,13 @@ def dump(data: Any, f: str | os.PathLike[str], **kwargs: Any) -> None:
         path.write_text(text, encoding="utf-8")
     elif kind == "xlsx":
         write_workbook(data, path)
+    elif kind in _PICKLES:
+        write_kept(data, path)
     elif kind in ("tsv", "csv"):
         options = {"quoting": csv.QUOTE_ALL, **kwargs}
         data.to_csv(path, sep="\t" if kind == "tsv" else ",", index=False, encoding="utf-8", **options)
     else:
         raise DataError(f"{path}: {_refusal(kind)}")
-
-
-def write_workbook(table: pd.DataFrame, path: Path) -> None:
-    """Writes a table as a workbook; a text that begins with ``=`` is a text there, too.
-
-    Raises:
-        MissingExtraError: If openpyxl is not installed.
-    """
-    try:
-        from openpyxl import Workbook
-        from openpyxl.cell import WriteOnlyCell
-    except ImportError as error:
-        raise MissingExtraError("openpyxl", "xlsx", f"the workbook {path}") from error
-
-    book = Workbook(write_only=True)
-    sheet = book.create_sheet()
-    sheet.append([str(name) for name in table.columns])
-    for row in table.itertuples(index=False, name=None):
-        cells = []
-        for value in row:
-            cell = WriteOnlyCell(sheet, value=_cell(value))
-            if isinstance(value, str):
-                cell.data_type = "s"
-            cells.append(cell)
-        sheet.append(cells)
-    book.save(path)
-
-
-def fits_workbook(table: pd.DataFrame) -> bool:
-    """Whether a workbook holds all texts of a table unchanged: none is too long, or has control characters."""
-    texts = (cell for column in table.columns for cell in table[column] if isinstance(cell, str))
-    return not any(len(text) > _LONGEST_CELL or _CONTROL.search(text) for text in texts)
 
 
 def md5(s: str) -> str:
@@ -145,11 +121,38 @@ def get_eval_file_format() -> str:
     return os.environ.get("EVAL_FORMAT", "").lower() or "csv"
 
 
+def get_pred_file_path(work_dir: str, model_name: str, dataset_name: str, use_env_format: bool = True) -> str:
+    """The path of a table of answers."""
+    ending = get_pred_file_format() if use_env_format else "xlsx"
+    return os.path.join(work_dir, f"{model_name}_{dataset_name}.{ending}")
+
+
+def get_eval_file_path(eval_file: str, judge_model: str, use_env_format: bool = True) -> str:
+    """The path of a table of metrics beside one of answers."""
+    ending = get_eval_file_format() if use_env_format else "xlsx"
+    return f"{os.path.splitext(eval_file)[0]}_{judge_model}.{ending}"
+
+
+def mrlines(fname: str, sp: str = "\n") -> list[str]:
+    """The lines of a file, without empty ones at its end."""
+    lines = Path(fname).read_text(encoding="utf-8").split(sp)
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def mwlines(lines: Sequence[str], fname: str) -> None:
+    """Writes lines into a file."""
+    Path(fname).write_text("\n".join(lines), encoding="utf-8")
+
+
 def get_intermediate_file_path(eval_file: str, suffix: str, target_format: str | None = None) -> str:
     """The path of a file beside the table of answers: its name with a suffix, and the ending that goes with that."""
     path, ending = os.path.splitext(eval_file)
     if target_format is None:
-        if suffix.endswith(("_tmp", "_response", "_processed", "_rating", "_config", "_meta")):
+        if suffix.endswith(("_tmp", "_response", "_processed")):
+            target_format = "pkl"
+        elif suffix.endswith(("_rating", "_config", "_meta")):
             target_format = "json"
         elif suffix.endswith(("_acc", "_fine", "_metrics")):
             target_format = get_eval_file_format()
@@ -188,20 +191,13 @@ def _numbers(cells: pd.Series, kind: type) -> list[Any] | None:
 
 
 def _refusal(kind: str) -> str:
-    if kind in ("pkl", "pickle"):
-        return "pickles can run code, so they are neither read nor written; use json, tsv or xlsx"
-    return f"files of the kind {kind!r} are not known; known are xlsx, tsv, csv, json and jsonl"
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or (isinstance(value, float) and value != value):
-        return None
-    return value if isinstance(value, str | int | float | bool) else str(value)
+    return f"files of the kind {kind!r} are not known; known are xlsx, tsv, csv, json, jsonl and pkl"
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+__getattr__ = refusing(__name__)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import ast
+import datetime
 import json
+import operator
+import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from testbed.answers.columns import as_list
+from testbed.answers.published.words import without_punctuation
 from testbed.errors import DataError, UnsupportedError
+from testbed.vlmevalkit.absent import refusing
 
 
 def toliststr(cell: str | Sequence[Any]) -> list[str]:
@@ -35,6 +41,11 @@ def istype(text: Any, kind: type) -> bool:
         return isinstance(ast.literal_eval(text), kind)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return False
+
+
+def process_punctuation(inText: str) -> str:
+    """A text without punctuation, as VQA accuracy has it."""
+    return without_punctuation(inText)
 
 
 def listinstr(words: Sequence[str], text: str) -> bool:
@@ -111,3 +122,55 @@ def download_file(url: str, filename: str | None = None) -> str:
 def localize_df(data: pd.DataFrame, dname: str, nproc: int = 1) -> pd.DataFrame:
     """The table as it is: pictures stay in their cells, however large it is."""
     return data
+
+
+def timestr(granularity: str = "second") -> str:
+    """The time as digits, ``20260131235959``, cut after the day, the hour, the minute or the second."""
+    length = {"second": 14, "minute": 12, "hour": 10, "day": 8}[granularity]
+    return datetime.datetime.now().strftime("%Y%m%d%H%M%S")[:length]
+
+
+def version_cmp(v1: str, v2: str, op: str = "eq") -> bool:
+    """Compares two versions: ``eq``, ``ne``, ``lt``, ``le``, ``gt`` or ``ge``."""
+    from packaging.version import parse
+
+    found: bool = getattr(operator, op)(parse(v1), parse(v2))
+    return found
+
+
+def proxy_set(s: str) -> None:
+    """Sets the proxy of this process, for HTTP and HTTPS."""
+    for name in ("http_proxy", "https_proxy"):
+        os.environ[name] = os.environ[name.upper()] = s
+
+
+def load_env() -> None:
+    """Does nothing: variables are those of the shell; no file comes before them."""
+
+
+def bincount(lst: Iterable[Any]) -> dict[Any, int]:
+    """How often each item occurs."""
+    return defaultdict(int, Counter(lst))
+
+
+def dict_merge(dct: dict[Any, Any], merge_dct: Mapping[Any, Any]) -> None:
+    """Takes the entries of another dictionary into a dictionary, those of dictionaries in it one by one."""
+    for key, value in merge_dct.items():
+        if isinstance(dct.get(key), dict) and isinstance(value, dict):
+            dict_merge(dct[key], value)
+        else:
+            dct[key] = value
+
+
+def get_cuda_visible_devices() -> list[int] | None:
+    """The numbers of the GPUs that this process may use; None without a limit."""
+    devices = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return None if devices is None else [int(each) for each in devices.split(",") if each.strip().isdecimal()]
+
+
+def githash(fallback: str = "unknown", digits: int = 8) -> str:
+    """The fallback: VLMEvalKit is not here."""
+    return fallback
+
+
+__getattr__ = refusing(__name__)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import base64
 import binascii
 import io
+import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
 from testbed.errors import SampleError
+from testbed.vlmevalkit.absent import refusing
 
 
 def encode_image_to_base64(img: Image.Image, target_size: int = -1, fmt: str = "JPEG", **_: Any) -> str:
@@ -101,3 +103,40 @@ def decoded(text: str) -> bytes:
         return base64.b64decode(text)
     except (binascii.Error, ValueError) as error:
         raise SampleError(f"{text[:20]!r}… is not the base64 text of a picture: {error}") from error
+
+
+def build_option_str(option_dict: Mapping[str, Any]) -> str:
+    """The options in lines, as VLMEvalKit tells them to a judge."""
+    lines = [f"{letter}. {text}\n" for letter, text in option_dict.items() if text is not None and text == text]
+    return "".join(["There are several options: \n", *lines])
+
+
+def resize_image_by_factor(img: Image.Image, factor: float = 1) -> Image.Image:
+    """An image whose sides are that many times as long."""
+    return img.resize((int(img.width * factor), int(img.height * factor)))
+
+
+def rescale_img(img: Image.Image, tgt: tuple[int, int]) -> Image.Image:
+    """An image of a given width or height; the other one is -1, and follows."""
+    width, height = tgt
+    if width != -1:
+        return img.resize((width, int(width / img.width * img.height)))
+    return img.resize((int(height / img.height * img.width), height))
+
+
+def isimg(s: str) -> bool:
+    """Whether a text is the path of a file, or a URL."""
+    return os.path.exists(s) or s.startswith("http")
+
+
+def gpt_key_set() -> bool:
+    """Whether there is a key for OpenAI's models."""
+    return os.environ.get("OPENAI_API_KEY", "").startswith("sk-") or "AZURE_OPENAI_API_KEY" in os.environ
+
+
+def mmqa_display(question: Mapping[str, Any], target_size: int = -1) -> None:
+    """Prints a row without its pictures."""
+    print("\n".join(f"{name.upper()}. {cell}" for name, cell in question.items() if name.lower() != "image"))
+
+
+__getattr__ = refusing(__name__)

@@ -1,24 +1,9 @@
-"""VLMEvalKit's helper for many calls."""
+"""VLMEvalKit's helpers for many calls, and for finding options in answers."""
 
-from __future__ import annotations
+from testbed.vlmevalkit.absent import refusing
+from testbed.vlmevalkit.utils.matching_util import can_infer, can_infer_option, can_infer_text
+from testbed.vlmevalkit.utils.mp_util import track_progress_rich
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+__all__ = ["can_infer", "can_infer_option", "can_infer_text", "track_progress_rich"]
 
-
-def track_progress_rich(func: Callable[..., Any], tasks: Sequence[Any], nproc: int = 1, **_: Any) -> list[Any]:
-    """The results of a function for many arguments: tuples are several arguments, dictionaries named ones.
-
-    Nothing is kept in a file meanwhile.
-    """
-
-    def call(task: Any) -> Any:
-        if isinstance(task, dict):
-            return func(**task)
-        return func(*task) if isinstance(task, tuple | list) else func(task)
-
-    if nproc <= 1:
-        return [call(task) for task in tasks]
-    with ThreadPoolExecutor(nproc) as threads:
-        return list(threads.map(call, tasks))
+__getattr__ = refusing(__name__)

@@ -1,0 +1,73 @@
+"""``eval.py --recorded DIR``: all files of answers that VLMEvalKit wrote below a folder, each on its own set."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from testbed.errors import DataError, shortened
+from testbed.inputs import Inputs, using
+from testbed.paths import expanded
+
+F = TypeVar("F", bound=Callable[..., object])
+
+_SHOWN = 3  # names in a message
+
+
+def recorded_option(function: F) -> F:
+    """--recorded."""
+    return click.option(
+        "--recorded",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Score all files of answers MODEL_SET.xlsx (.tsv, .json) that VLMEvalKit wrote below a folder, each on the"
+        " set that its name says. With --eval-settings, only those of these settings.",
+    )(function)
+
+
+def with_recorded(
+    folder: Path, models: Sequence[str], eval_settings: Sequence[str], inputs: Inputs
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Models and settings with those of the files of answers below a folder; other tables there are counted in a line.
+
+    Raises:
+        DataError: If there is no such file.
+    """
+    from testbed.models.replay import PREFIX
+    from testbed.tasks.parts.recorded_sets import set_in_name
+
+    with using(inputs):
+        found = {path: set_in_name(path) for path in _tables(expanded(folder))}
+    of_sets = {path: said for path, said in found.items() if said is not None}
+    if not of_sets:
+        raise DataError(
+            f"{folder} {'has' if expanded(folder).is_dir() else 'is no folder with'} no file of answers of VLMEvalKit:"
+            " expected MODEL_SET.xlsx, .tsv or .json, with the name of a set that is known"
+        )
+    others = [path.name for path in found if path not in of_sets]
+    if others:
+        more = ", …" if len(others) > _SHOWN else ""
+        click.echo(
+            f"{folder}: left out {len(others):,} tables that name no known set:"
+            f" {', '.join(shortened(each) for each in others[:_SHOWN])}{more}",
+            err=True,
+        )
+    names = [f"{PREFIX}{path}" for path in of_sets]
+    return (*models, *names), eval_settings or tuple(dict.fromkeys(of_sets.values()))
+
+
+def _tables(folder: Path) -> list[Path]:
+    """The tables of answers below a folder; one to which links lead is taken once, by its shortest path."""
+    from testbed.data.tables.answers import is_prediction_table
+    from testbed.data.tables.scores import is_table_of_scores
+
+    files = [Path(root) / name for root, _, names in os.walk(folder) for name in names]
+    found: dict[str, Path] = {}
+    for path in sorted(files, key=lambda each: (len(each.parts), str(each))):
+        if path.is_file() and is_prediction_table(path) and not is_table_of_scores(path):
+            found.setdefault(os.path.realpath(path), path)
+    return list(found.values())
