@@ -66,17 +66,11 @@ def describe_certificate(certificate: Certificate) -> str:
 
 def describe_samples(certificate: Certificate) -> str:
     """The ids of the samples that differ, as far as the certificate has them; begins with a semicolon."""
-    ids = differing_samples(certificate)
+    ids = certificate.differing_samples
     if not ids:
         return ""
     more = f" and {certificate.differing - len(ids):,} more" if certificate.differing > len(ids) else ""
     return f"; {'sample' if len(ids) == 1 and not more else 'samples'} {', '.join(ids)}{more}"
-
-
-def differing_samples(certificate: Certificate) -> list[str]:
-    """The ids of the samples that differ, as far as the certificate has them."""
-    ids = (certificate.environment or {}).get("differing_samples", [])
-    return [str(each) for each in ids] if isinstance(ids, list) else []
 
 
 def check_as_object(check: Checked) -> dict[str, Any]:
@@ -103,7 +97,7 @@ def certificate_as_object(certificate: Certificate) -> dict[str, Any]:
         "equal": certificate.equal,
         "samples": certificate.samples,
         "differing": certificate.differing,
-        "differing_samples": differing_samples(certificate),
+        "differing_samples": certificate.differing_samples,
         "flips": certificate.flips,
         "flip_rate": certificate.flip_rate,
         "largest_difference": _finite(certificate.largest_difference),

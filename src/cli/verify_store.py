@@ -213,7 +213,7 @@ def _print(done: Scrubbed) -> None:
         where = _name(cells[0]) if len(cells) == 1 else count(len(cells), "cell")
         click.echo(f"Not verified: {where}: {reason}")
     if done.left:
-        click.echo(f"Not verified: {count(len(done.left), 'cell')}: no time was left; the next run begins with them")
+        click.echo(f"Not reached: {count(len(done.left), 'cell')}; the next run begins with them")
     click.echo(describe_tally(done.tally))
     if done.interrupted:
         click.echo("interrupted; what was found until then is stored", err=True)
@@ -244,7 +244,7 @@ def _as_object(done: Scrubbed) -> dict[str, Any]:
         "not_verified": [
             {"reason": reason, "cells": [_names(each) for each in cells]} for reason, cells in done.not_verified.items()
         ],
-        "no_time": [_names(each) for each in done.left],
+        "not_reached": [_names(each) for each in done.left],
         "differing": [standing_as_object(each) for each in done.differing],
         "store": tally_as_object(done.tally),
     }

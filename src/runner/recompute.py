@@ -237,7 +237,9 @@ class Recomputation:
                 or outcome.evaluation_id is None
                 or outcome.status not in ("complete", "derived", "scored")
             ):
-                return outcome.reason if outcome is not None and outcome.reason else STOPPED
+                if outcome is None or outcome.status == "stopped":
+                    return STOPPED
+                return outcome.reason or STOPPED
             cell = made[key]
             stored = doubt.evaluation if name == doubt.cell.setting else self._holder(cell)
             if stored is None:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from testbed.db.store import Store
-from testbed.entities import Certificate, Evaluation
+from testbed.entities import DIFFERING, Certificate, Evaluation
 from testbed.errors import RunError
 from testbed.graph.cells import Action, Cell
 from testbed.graph.options import RunOptions
@@ -32,7 +32,6 @@ from testbed.runner.standing import WINDOW, Standing, Tally, standings, tally
 from testbed.runner.timed import NO_TIME
 
 ROTATION = "rotation"  # in the environment of a certificate: which samples were compared
-DIFFERING = "differing_samples"  # there, too: the ids of those that differ
 CLAIMS = "verify-store"  # the node of the leases on cells that a run verifies
 SHOWN_SAMPLES = 20  # ids of differing samples that are stored
 
@@ -75,7 +74,7 @@ class Scrubbed:
     Attributes:
         verified: The cells that were verified, in order.
         not_verified: Reason → the cells that could not be verified.
-        left: The cells for which there was no time.
+        left: The cells that were not reached in time.
         differing: The cells whose last verification found a difference, now or earlier.
         tally: What is known of all cells afterwards.
         seconds: How long it took.
@@ -172,6 +171,7 @@ class _Scrub:
         self.clock = clock
         self.done = done
         self.resources = make_executor(options).resources
+        self._settled: set[int] = set()  # evaluations that were verified, or cannot be
         self._openers: dict[RunOptions, Opener] = {}
         self._end = 0.0
 
@@ -184,17 +184,18 @@ class _Scrub:
         try:
             for group in groups:
                 if self._over():
-                    self.done.left += [each.evaluation for each in group]
-                else:
-                    self._verify(group)
+                    break
+                self._verify(group)
         except KeyboardInterrupt:
             self.done.interrupted = True
+        self.done.left = [each.evaluation for each in cells if each.evaluation.id not in self._settled]
 
     def _over(self) -> bool:
         return self.clock.seconds() >= self._end
 
     def _note_not_verified(self, evaluation: Evaluation, reason: str) -> None:
         self.done.not_verified.setdefault(reason, []).append(evaluation)
+        self._settled.add(evaluation.id)
 
     def _refused(self, evaluation: Evaluation) -> bool:
         """Whether a cell cannot be verified, as far as its names say; notes the reason."""
@@ -216,33 +217,33 @@ class _Scrub:
 
     def _verify(self, group: Sequence[Standing]) -> None:
         """Verifies the cells of some models that no other run verifies."""
-        rotations = self._claim(group)
+        first = self._claim(group)
         by_options: dict[RunOptions, list[Evaluation]] = {}
         for each in group:
-            if each.evaluation.id in rotations:
+            if each.evaluation.id in first:
                 by_options.setdefault(self._options_of(each.evaluation), []).append(each.evaluation)
         for options, evaluations in by_options.items():
             doubts = self._doubts(options, evaluations)
             if doubts and not (self._over() and self.done.verified):
-                self._compare(options, doubts, rotations)
-            else:
-                self.done.left += [each.evaluation for each in doubts]
+                self._compare(options, doubts, first)
         done = [str(each.evaluation.id) for each in self.done.verified]
         self.store.keep_only({}, {CLAIMS: done})  # another run may have what the others lack here
 
-    def _claim(self, group: Sequence[Standing]) -> dict[int, Mapping[str, int]]:
-        """Claims cells; returns those that are this run's, each with the rotation of its last verification here."""
+    def _claim(self, group: Sequence[Standing]) -> dict[int, int]:
+        """Claims cells; returns those that are this run's, each with the place of the first sample to compare."""
         ids = [each.evaluation.id for each in group]
         own, _ = self.store.lease_items(CLAIMS, list(map(str, ids)), anew=True)
         known = self.store.certificates(ids)
-        claimed: dict[int, Mapping[str, int]] = {}
+        claimed: dict[int, int] = {}
         for each in group:
             evaluation, certificates = each.evaluation, known[each.evaluation.id]
             last = certificates[-1].created_at if certificates else None
             if str(evaluation.id) not in own:
                 self._note_not_verified(evaluation, ELSEWHERE)
-            elif last == (each.last.created_at if each.last is not None else None):  # else another run has verified it
-                claimed[evaluation.id] = _next_rotation(certificates)
+            elif last != (each.last.created_at if each.last is not None else None):
+                self._settled.add(evaluation.id)  # another run has verified it since this one began
+            else:
+                claimed[evaluation.id] = _next_place(certificates)
         return claimed
 
     def _options_of(self, evaluation: Evaluation) -> RunOptions:
@@ -271,10 +272,7 @@ class _Scrub:
                 self._note_not_verified(evaluation, reason)
         return doubts
 
-    def _compare(
-        self, options: RunOptions, doubts: Sequence[Doubt], rotations: Mapping[int, Mapping[str, int]]
-    ) -> None:
-        first = {each.evaluation.id: rotations[each.evaluation.id].get("next", 0) for each in doubts}
+    def _compare(self, options: RunOptions, doubts: Sequence[Doubt], first: Mapping[int, int]) -> None:
         work = Recomputation(self.catalog, self.store, options, self.progress, self._over, first)
         models = ", ".join(dict.fromkeys(each.cell.model for each in doubts))
         self.progress.note(f"verifying {models} ({len(doubts):,} cell{'s' if len(doubts) > 1 else ''})")
@@ -301,9 +299,7 @@ class _Scrub:
         for doubt, each in zip(doubts, found, strict=True):
             evaluation = doubt.evaluation
             if isinstance(each, str):
-                if NO_TIME in each or each == STOPPED:
-                    self.done.left.append(evaluation)
-                else:
+                if NO_TIME not in each and each != STOPPED:
                     self._note_not_verified(evaluation, each)
                 continue
             ids = list(differing[evaluation.id])
@@ -313,6 +309,7 @@ class _Scrub:
             kept.append(Verified(evaluation, certificate, ids))
         self.store.add_certificates([(each.evaluation.id, each.certificate) for each in kept])
         self.done.verified += kept
+        self._settled.update(each.evaluation.id for each in kept)
 
     def _rotation(self, doubt: Doubt, certificate: Certificate, first: int) -> dict[str, int]:
         """Which samples were compared, in the order of `Recomputation`, and where the next verification begins."""
@@ -339,10 +336,14 @@ def _by_model(cells: Sequence[Standing], recent: datetime, at_once: int) -> Iter
             yield [each for several in members[start : start + max(1, at_once)] for each in several]
 
 
-def _next_rotation(certificates: Sequence[Certificate]) -> Mapping[str, int]:
-    """The rotation of the last certificate that has one."""
-    known = [each.environment[ROTATION] for each in certificates if each.environment and ROTATION in each.environment]
-    return known[-1] if known else {}
+def _next_place(certificates: Sequence[Certificate]) -> int:
+    """Where the next verification begins, by the last certificate that says so."""
+    for each in reversed(certificates):
+        rotation = each.environment.get(ROTATION) if isinstance(each.environment, dict) else None
+        place = rotation.get("next") if isinstance(rotation, dict) else None
+        if isinstance(place, int) and place >= 0:
+            return place
+    return 0
 
 
 def _why_not(cell: Cell, evaluation: Evaluation) -> str | None:
