@@ -196,7 +196,7 @@ def _options(given: dict[str, Any]) -> RunOptions:
 
 def _print(done: Scrubbed) -> None:
     if not done.tally.cells:
-        click.echo("nothing to verify: the store has no results that were computed here")
+        click.echo("nothing to verify: the store has no results with outputs")
         return
     samples = sum(each.certificate.samples for each in done.verified)
     models = len({each.evaluation.model for each in done.verified})
@@ -213,7 +213,7 @@ def _print(done: Scrubbed) -> None:
         where = _name(cells[0]) if len(cells) == 1 else count(len(cells), "cell")
         click.echo(f"Not verified: {where}: {reason}")
     if done.left:
-        click.echo(f"Not reached: {count(len(done.left), 'cell')}; the next run begins with them")
+        click.echo(f"Not reached: {count(len(done.left), 'cell')}; the next run begins there")
     click.echo(describe_tally(done.tally))
     if done.interrupted:
         click.echo("interrupted; what was found until then is stored", err=True)

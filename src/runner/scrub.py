@@ -36,6 +36,7 @@ CLAIMS = "verify-store"  # the node of the leases on cells that a run verifies
 SHOWN_SAMPLES = 20  # ids of differing samples that are stored
 
 NOT_LOADED = "not in the registry today; --plugin FILE loads the definitions of a file"
+IMPORTED = "imported: there are no outputs to compare"
 COSTS_MONEY = "running the model again costs money; eval.py --verify does so"
 DIFFERENT = "defined differently today, or evaluated with options that change the definition"
 OLDER = "its identity is described by an older scheme; eval.py checks it"
@@ -205,6 +206,8 @@ class _Scrub:
         return reason is not None
 
     def _why_refused(self, evaluation: Evaluation) -> str | None:
+        if evaluation.origin == "imported":
+            return IMPORTED
         if not self.catalog.contains_model(evaluation.model):
             return f"the model is {NOT_LOADED}"
         if not self.catalog.contains_eval_setting(evaluation.eval_setting):

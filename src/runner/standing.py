@@ -38,7 +38,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Tally:
-    """Numbers of cells.
+    """Numbers of cells whose outputs were computed, not of imported numbers.
 
     Attributes:
         cells: All of them.
@@ -52,7 +52,7 @@ class Tally:
 
 
 def standings(store: Store, models: Sequence[str] = (), eval_settings: Sequence[str] = ()) -> list[Standing]:
-    """The reported evaluations that were computed, not imported: those longest unverified first.
+    """The reported evaluations, those longest unverified first.
 
     Evaluations that were never verified come first, the oldest before the others.
 
@@ -66,8 +66,7 @@ def standings(store: Store, models: Sequence[str] = (), eval_settings: Sequence[
     """
     cells: dict[tuple[str, str], list[Evaluation]] = {}
     for each in store.evaluations(statuses=("complete",)):
-        if each.origin != "imported":
-            cells.setdefault((each.model, each.eval_setting), []).append(each)
+        cells.setdefault((each.model, each.eval_setting), []).append(each)
     chosen = matching_names("model", models, {model for model, _ in cells})
     settings = matching_names("eval setting", eval_settings, {setting for _, setting in cells})
     last = store.last_certificates()
@@ -82,6 +81,6 @@ def standings(store: Store, models: Sequence[str] = (), eval_settings: Sequence[
 
 def tally(cells: Iterable[Standing], moment: datetime) -> Tally:
     """Counts cells at a moment."""
-    known = list(cells)
+    known = [each for each in cells if each.evaluation.origin != "imported"]
     recent = sum(each.verified_at >= moment - WINDOW for each in known)
     return Tally(len(known), recent, sum(each.differs for each in known))

@@ -133,7 +133,7 @@ def test_an_earlier_difference_still_exits_1_until_the_cell_is_run_again(evaluat
     said = verify("--budget", "0.001s", code=1).stdout  # net2, which was never verified
     assert "1 equal, 0 differ." in said
     assert "Differed at its last verification: net on dimmed: 20" in said
-    assert "Not reached: 1 cell; the next run begins with them" in said
+    assert "Not reached: 1 cell; the next run begins there" in said
     assert "2 equal, 0 differ." in verify().stdout
 
 
@@ -177,7 +177,7 @@ def test_a_definition_that_has_changed_is_counted(evaluate, verify, world):
 def test_a_store_with_nothing_to_verify_says_so(verify, program, world):
     (world / "table.csv").write_text("model,val\nnet,50.0\n")
     program("db.py", "--import-results", "table.csv")
-    assert verify().stdout == "nothing to verify: the store has no results that were computed here\n"
+    assert verify().stdout == "nothing to verify: the store has no results with outputs\n"
     assert json.loads(verify("--json").stdout)["ok"] is True
 
 

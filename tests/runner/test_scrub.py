@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import torch
 from toy import WORK, ToyImages, ToyNetwork, noisy, toy_catalog, toy_model, toy_setting
-from toy_captions import captioner, vary
+from toy_captions import captioner, hash_encoder, vary
+from toy_towers import Targets
 
 from testbed.db.store import Store
 from testbed.entities import Metric
@@ -388,6 +389,23 @@ def test_published_numbers_are_no_cells_to_verify(lab: Any) -> None:
         store.add_imported([("a", "s", "f", [Metric("top1", 0.5)])], "table.csv", {})
     done = verify(lab, catalog)
     assert (done.ok, done.tally.cells, done.verified) == (True, 0, [])
+    lab.run(catalog)
+    done = verify(lab, catalog)
+    assert (cells(done), done.tally.cells) == ([("a", "s")], 1)
+    assert reasons(done) == {scrub.IMPORTED: 1}
+
+
+def test_a_judge_that_costs_money_is_not_asked(lab: Any, work: Any) -> None:
+    setting = EvalSetting("cap-set", Targets("captions", count=20), 20, task="captioning")
+    judge = hash_encoder()
+    catalog = toy_catalog(captioner("cap", vary), judge, setting)
+    lab.run(catalog, models=["cap"], settings=["cap-set", "cap-set@hash"])
+    assert sorted(cells(verify(lab, catalog))) == [("cap", "cap-set"), ("cap", "cap-set@hash")]
+    judge.costs_money = True
+    done = verify(lab, catalog)
+    assert cells(done) == [("cap", "cap-set")]
+    assert reasons(done) == {scrub.COSTS_MONEY: 1}
+    assert not work["texts hashed"]
 
 
 def test_weights_that_are_missing_are_not_fetched(lab: Any, work: Any) -> None:
