@@ -127,13 +127,20 @@ class Recomputation:
                 stopped.found[number] = STOPPED
             raise
         # What is drawn, or rounded, may depend on the batch that a sample is in: then the first one, as it was.
-        if again := self._to_repeat(doubts, found):
+        for again in self._together(doubts, self._to_repeat(doubts, found)):
             try:
                 whole = self._compare([doubts[number] for number in again], amount, batches=True)
             except Interrupted as stopped:
                 raise Interrupted(_with(found, again, stopped.found)) from None
             found = _with(found, again, whole)
         return found
+
+    def _together(self, doubts: Sequence[Doubt], numbers: Sequence[int]) -> list[list[int]]:
+        """Numbers of doubts whose batches do not disturb each other: each model may begin at a place of its own."""
+        by_model: dict[str, list[int]] = {}
+        for number in numbers:
+            by_model.setdefault(doubts[number].cell.model if self._first else "", []).append(number)
+        return list(by_model.values())
 
     def _to_repeat(self, doubts: Sequence[Doubt], found: Sequence[Certificate | str]) -> list[int]:
         """The numbers of the doubts whose samples may differ only because they were in another batch."""
@@ -196,8 +203,8 @@ class Recomputation:
         number = amount.of(len(there))
         first = self._first.get(doubt.evaluation.id, 0) % max(1, len(there))
         if batches and (whole := _batch_that_counts(cell, self.options)):
-            start = first - first % whole
-            return list(there[start : start + whole * math.ceil(number / whole)])
+            wanted = {place % len(there) // whole for place in range(first, first + number)} if there else set()
+            return [place for number, place in enumerate(there) if number // whole in wanted]
         ranked = sorted(
             there, key=lambda place: hashlib.sha256(f"{opened.dataset.fingerprint}/{place}".encode()).digest()
         )
