@@ -175,6 +175,7 @@ class _Scrub:
         self._settled: set[int] = set()  # evaluations that were verified, or cannot be
         self._openers: dict[RunOptions, Opener] = {}
         self._end = 0.0
+        self._tried = False  # whether a model has been run
 
     def run(self, cells: Sequence[Standing], budget: timedelta) -> None:
         """Verifies cells, model by model."""
@@ -184,7 +185,7 @@ class _Scrub:
         groups = _by_model(open_cells, recent, len(self.resources.devices))
         try:
             for group in groups:
-                if self._over():
+                if self._ends():
                     break
                 self._verify(group)
         except KeyboardInterrupt:
@@ -193,6 +194,10 @@ class _Scrub:
 
     def _over(self) -> bool:
         return self.clock.seconds() >= self._end
+
+    def _ends(self) -> bool:
+        """Whether no more is to begin: each run verifies something, however long it takes to get there."""
+        return self._tried and self._over()
 
     def _note_not_verified(self, evaluation: Evaluation, reason: str) -> None:
         self.done.not_verified.setdefault(reason, []).append(evaluation)
@@ -227,7 +232,7 @@ class _Scrub:
                 by_options.setdefault(self._options_of(each.evaluation), []).append(each.evaluation)
         for options, evaluations in by_options.items():
             doubts = self._doubts(options, evaluations)
-            if doubts and not (self._over() and self.done.verified):
+            if doubts and not self._ends():
                 self._compare(options, doubts, first)
         done = [str(each.evaluation.id) for each in self.done.verified]
         self.store.keep_only({}, {CLAIMS: done})  # another run may have what the others lack here
@@ -277,6 +282,7 @@ class _Scrub:
 
     def _compare(self, options: RunOptions, doubts: Sequence[Doubt], first: Mapping[int, int]) -> None:
         work = Recomputation(self.catalog, self.store, options, self.progress, self._over, first)
+        self._tried = True
         models = ", ".join(dict.fromkeys(each.cell.model for each in doubts))
         self.progress.note(f"verifying {models} ({len(doubts):,} cell{'s' if len(doubts) > 1 else ''})")
         try:
@@ -306,7 +312,7 @@ class _Scrub:
                     self._note_not_verified(evaluation, each)
                 continue
             ids = list(differing[evaluation.id])
-            more = {ROTATION: self._rotation(doubt, each, first[evaluation.id])}
+            more: dict[str, Any] = {ROTATION: self._rotation(doubt, each, first[evaluation.id])}
             more |= {DIFFERING: ids[:SHOWN_SAMPLES]} if ids else {}
             certificate = replace(each, environment={**here, **more}, created_at=self.clock.now())
             kept.append(Verified(evaluation, certificate, ids))
