@@ -81,7 +81,7 @@ class Records(StoreBase):
         return found
 
     def add_certificates(self, certificates: Iterable[tuple[int, Certificate]]) -> None:
-        """Stores comparisons with recomputed outputs, each with its evaluation."""
+        """Stores comparisons with recomputed outputs, each with its evaluation; those without a time are of now."""
         with self.writing() as session:
             session.add_all(
                 CertificateRow(
@@ -94,6 +94,7 @@ class Records(StoreBase):
                     same_metrics=certificate.same_metrics,
                     because=list(certificate.because),
                     environment=certificate.environment,
+                    created_at=certificate.created_at or now(),
                 )
                 for evaluation_id, certificate in certificates
             )
@@ -107,6 +108,18 @@ class Records(StoreBase):
                 for row in session.scalars(statement.order_by(CertificateRow.id)):
                     found[row.evaluation_id].append(_certificate(row))
         return found
+
+    def last_certificates(self) -> dict[int, Certificate]:
+        """Evaluation id → the latest comparison, of each visible evaluation that has any."""
+        visible = sa.select(EvaluationRow.id).where(EvaluationRow.hidden_at.is_(None))
+        latest = (
+            sa.select(sa.func.max(CertificateRow.id))
+            .where(CertificateRow.evaluation_id.in_(visible))
+            .group_by(CertificateRow.evaluation_id)
+        )
+        with self.reading() as session:
+            rows = session.scalars(sa.select(CertificateRow).where(CertificateRow.id.in_(latest)))
+            return {row.evaluation_id: _certificate(row) for row in rows}
 
     def set_aside(self, evaluation_id: int, because: Sequence[str], outputs: bool = True) -> list[int]:
         """Takes from an evaluation the fingerprint by which it is found: today's code gives something else.

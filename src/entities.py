@@ -19,6 +19,7 @@ FRACTION = "fraction"
 JUDGE_SLICE = "judge"  # what slices of the metric `unread` begin with that say why a judge gave no verdict
 # The metric that says for which share of the outputs a model gave no finite numbers; absent where all are finite.
 NOT_FINITE = "not_finite"
+DIFFERING = "differing_samples"  # in the environment of a certificate: the ids of samples that differ
 TEXTS = "texts"  # its slice for the embeddings of texts
 
 
@@ -353,6 +354,12 @@ class Certificate:
     def equal(self) -> bool:
         """Whether the stored outputs and metrics equal the recomputed ones."""
         return not self.differing and self.same_metrics is not False
+
+    @property
+    def differing_samples(self) -> list[str]:
+        """The ids of samples that differ, as far as they are known."""
+        ids = self.environment.get(DIFFERING) if isinstance(self.environment, dict) else None
+        return [str(each) for each in ids] if isinstance(ids, list) else []
 
     @property
     def flip_rate(self) -> float | None:

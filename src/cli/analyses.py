@@ -22,15 +22,16 @@ _OPTIONS = (
         cls=ManyWords,
         metavar="NAME",
         shell_complete=stored("model"),
-        help="With --save-logits, --save-texts, --rescore, --grid, --rank, --agreement, --hardest, --confusions,"
-        " --groups, --borda and --export-clip-cc: only these models; names, or (except with --save-…) patterns.",
+        help="With --save-logits, --save-texts, --rescore, --verify-store, --grid, --rank, --agreement,"
+        " --hardest, --confusions, --groups, --borda and --export-clip-cc: only these models; names, or (except with"
+        " --save-…) patterns.",
     ),
     click.option(
         "--eval-settings",
         cls=ManyWords,
         metavar="NAME",
         shell_complete=stored("eval setting"),
-        help="With --rescore: only these eval settings. With --compare and --rank: all of these."
+        help="With --rescore and --verify-store: only these eval settings. With --compare and --rank: all of these."
         " With --borda and --export-clip-cc: these settings with decoders.",
     ),
     click.option(

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 SHOWN = 10
 
 
-def require_amount(text: str | None) -> None:
-    """Rejects an invalid value of ``--verify`` before anything runs."""
+def require_amount(text: str | None, option: str = "--verify") -> None:
+    """Rejects an invalid value of ``--verify`` (or another option) before anything runs."""
     if text is None:
         return
     from testbed.runner.recompute import amount
 
     try:
-        amount(text)
+        amount(text, option)
     except RunError as error:
-        raise click.BadParameter(str(error), param_hint="'--verify'") from None
+        raise click.BadParameter(str(error), param_hint=f"'{option}'") from None
 
 
 def print_checks(checks: Sequence[Checked]) -> None:
@@ -64,6 +64,15 @@ def describe_certificate(certificate: Certificate) -> str:
     return ", ".join(parts)
 
 
+def describe_samples(certificate: Certificate) -> str:
+    """The ids of the samples that differ, as far as the certificate has them; begins with a semicolon."""
+    ids = certificate.differing_samples
+    if not ids:
+        return ""
+    more = f" and {certificate.differing - len(ids):,} more" if certificate.differing > len(ids) else ""
+    return f"; {'sample' if len(ids) == 1 and not more else 'samples'} {', '.join(ids)}{more}"
+
+
 def check_as_object(check: Checked) -> dict[str, Any]:
     """A check as JSON."""
     certificate = check.certificate
@@ -85,8 +94,10 @@ def check_as_object(check: Checked) -> dict[str, Any]:
 def certificate_as_object(certificate: Certificate) -> dict[str, Any]:
     """A comparison as JSON."""
     return {
+        "equal": certificate.equal,
         "samples": certificate.samples,
         "differing": certificate.differing,
+        "differing_samples": certificate.differing_samples,
         "flips": certificate.flips,
         "flip_rate": certificate.flip_rate,
         "largest_difference": _finite(certificate.largest_difference),

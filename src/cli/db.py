@@ -15,6 +15,7 @@ from testbed.cli.edit import MODEL, SETTING
 from testbed.cli.status import status
 from testbed.cli.upkeep import ACTIONS as UPKEEP
 from testbed.cli.upkeep import salvage, upgrade, upkeep_options
+from testbed.cli.verify_store import verify_store_as_asked, verify_store_options
 from testbed.console.options import (
     ManyWords,
     ManyWordsCommand,
@@ -194,6 +195,7 @@ def _with_full_path(word: str) -> str:
     help="With --export-clip-cc: similarities from 0 to 1, or unchanged cosines.",
 )
 @upkeep_options
+@verify_store_options
 @click.option(
     "--override",
     is_flag=True,
@@ -218,6 +220,7 @@ def command(verbose: bool, data_root: str | None, **given: Any) -> int:
     asked = [name for name in _ACTIONS if given[name]]
     if not asked:
         raise click.UsageError("no action given; --help lists the actions")
+    given["verbose"] = verbose
     codes = [_ACTIONS[name](given) for name in asked]
     return max(codes, default=0)
 
@@ -336,6 +339,7 @@ _ACTIONS: dict[str, Any] = {
     "export_verdicts": files.export_verdicts,
     "suggest_labels": files.suggest_labels,
     **UPKEEP,
+    "verify_store": verify_store_as_asked,
     "grid": _grid,
     "serve": _serve,
 }

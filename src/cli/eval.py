@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -20,6 +19,7 @@ from testbed.cli.dry_run import dry_run as show_plan
 from testbed.cli.log_file import log_file
 from testbed.cli.machine_options import machine_choices, machine_options
 from testbed.cli.preprocessing_options import class_order, preprocessing, preprocessing_options, require_checkpoints
+from testbed.cli.progress import command_progress
 from testbed.cli.recorded_files import recorded_option, with_recorded
 from testbed.cli.run_files import write_heads, write_logdir
 from testbed.cli.run_report import FINISHED, not_finite, print_report, unexpected
@@ -328,7 +328,8 @@ def _run(
     from testbed.runner.progress import Several
     from testbed.runner.run import run
 
-    progress = _progress(options) if log is None else Several(_progress(options), log)
+    told_here = command_progress(options)
+    progress = told_here if log is None else Several(told_here, log)
     set_up_logging(options.verbose, progress.note)
     with logged(bench if options.limit is None else None, progress, options.progress_interval) as told:
         try:
@@ -388,16 +389,6 @@ def _run(
         click.echo("--strict: what is left out may be samples, so the exit status is 1", err=True)
     objected = lacking or (options.strict and broken)
     return 0 if report.ok and not objected else EXIT_ERROR
-
-
-def _progress(options: RunOptions) -> Any:
-    from testbed.runner.progress import LineProgress, RichProgress
-
-    if not sys.stderr.isatty() or options.progress_interval is not None:
-        return LineProgress(sys.stderr, options.progress_interval)
-    from rich.console import Console
-
-    return RichProgress(Console(stderr=True))
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.checks import certificate_as_object, describe_certificate
+from testbed.cli.checks import certificate_as_object, describe_certificate, describe_samples
 from testbed.cli.run_report import describe_not_finite
 from testbed.cli.unread import unreadable_in_words
 from testbed.console.output import count, metric_value, print_json, table
@@ -214,7 +214,8 @@ def _verified(certificate: Certificate) -> str:
     """The latest comparison with recomputed outputs, and the reason for it."""
     why = f" after {'; '.join(certificate.because[:2])}" if certificate.because else ""
     moment = f"{certificate.created_at:%Y-%m-%d %H:%M} UTC" if certificate.created_at else ""
-    return f"verified {moment}{why}: {describe_certificate(certificate)}"
+    told = "verified" if certificate.equal else "DIFFERED at its last verification,"
+    return f"{told} {moment}{why}: {describe_certificate(certificate)}{describe_samples(certificate)}"
 
 
 def _as_object(cell: StoredCell, metric: Metric) -> dict[str, Any]:

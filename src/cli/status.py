@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from testbed.cli.unread import UNREAD, silence_in_words, silences
+from testbed.cli.verify_store import describe_standing, describe_tally, standing_as_object, tally_as_object
 from testbed.console.output import count, print_json, table
 
 if TYPE_CHECKING:
     from testbed.db.leases import RunInfo
     from testbed.entities import Evaluation
+    from testbed.runner.standing import Standing, Tally
 
 ENDED = 10  # of the runs that have ended, and of the cells of each kind, so many are shown
 SILENT = timedelta(seconds=25)  # a run that is well gives a sign of life every ten seconds
@@ -23,12 +25,15 @@ WIDTH = 60
 def status(given: dict[str, Any]) -> int:
     """Prints the state of the store."""
     from testbed.db.store import Store
+    from testbed.runner.standing import standings, tally
 
     with Store.open(given["db_url"]) as store:
         runs = store.runs()
         open_ones = store.evaluations(statuses=("running", "failed"))
         complete = store.count_complete()
         silent = silences(store.stream_results(metrics=[UNREAD]))
+        verified = standings(store)
+    known, differing = tally(verified, datetime.now(UTC)), [each for each in verified if each.differs]
     alive = {run.id for run in runs if run.outcome is None}
     failed = [each for each in open_ones if each.status == "failed"]
     running = [each for each in open_ones if each.status == "running" and each.run_id in alive]
@@ -37,7 +42,9 @@ def status(given: dict[str, Any]) -> int:
         cells = {"complete": complete, "running": len(running), "stopped": len(stopped), "failed": len(failed)}
         parts = {"stopped": stopped, "failed": failed, "running": running}
         told = {name: [_as_json(each) for each in chosen] for name, chosen in parts.items()}
-        print_json({"runs": [_run_as_json(run) for run in runs], "cells": cells, **told, "no_verdict": silent})
+        about = {**tally_as_object(known), "differing": [standing_as_object(each) for each in differing]}
+        found = {"runs": [_run_as_json(run) for run in runs], "cells": cells, **told}
+        print_json({**found, "no_verdict": silent, "verified": about})
         return 0
     _print_runs(runs)
     counts = [
@@ -50,6 +57,7 @@ def status(given: dict[str, Any]) -> int:
     _print_cells("stopped; the same command resumes them", stopped)
     _print_cells("failed; the same command tries them again", failed)
     _print_silent(silent)
+    _print_verified(known, differing)
     return 0
 
 
@@ -99,6 +107,17 @@ def _print_silent(found: Sequence[dict[str, Any]]) -> None:
         click.echo(f"  {silence_in_words(each)}")
     if len(found) > ENDED:
         click.echo(f"  and {len(found) - ENDED:,} more")
+
+
+def _print_verified(known: Tally, differing: Sequence[Standing]) -> None:
+    """Prints how much of the store was verified lately, and which results differed."""
+    if not known.cells:
+        return
+    click.echo(describe_tally(known))
+    for each in differing[-ENDED:]:
+        click.echo(f"  differed at its last verification: {describe_standing(each)}")
+    if len(differing) > ENDED:
+        click.echo(f"  and {len(differing) - ENDED:,} more; --json has all")
 
 
 def _state(run: RunInfo) -> str:

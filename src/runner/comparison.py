@@ -34,8 +34,8 @@ class Comparison:
         self.largest: float | None = None
         self.same_metrics: bool | None = None
 
-    def add(self, before: Any, now: Any, answers: bool = False) -> None:
-        """Compares the outputs of a sample: two arrays, or two JSON values.
+    def add(self, before: Any, now: Any, answers: bool = False) -> bool:
+        """Compares the outputs of a sample: two arrays, or two JSON values; returns whether they differ.
 
         Args:
             before: The stored output.
@@ -47,11 +47,13 @@ class Comparison:
             differs = _said(before) != _said(now)
             self.flips = (self.flips or 0) + differs
             self.differing += differs
-            return
-        self.differing += not self._equal(before, now)
+            return bool(differs)
+        differs = not self._equal(before, now)
+        self.differing += differs
         if answers:
             flipped = before.shape != now.shape or (before.size and np.argmax(before) != np.argmax(now))
             self.flips = (self.flips or 0) + bool(flipped)
+        return differs
 
     def add_texts(self, before: Any, now: Any) -> None:
         """Compares embeddings [n, D] of texts, which the metrics depend on besides the outputs."""

@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,6 @@ from testbed.graph.passes import Check
 from testbed.graph.reuse import depends_on_batch
 from testbed.registry.catalog import Catalog
 from testbed.runner.comparison import Comparison, places_in, tolerance
-from testbed.runner.computation import Computation
 from testbed.runner.doubts import Doubt
 from testbed.runner.identify import others
 from testbed.runner.items import requests_from, requests_of
@@ -32,12 +31,14 @@ from testbed.runner.opening import Opener
 from testbed.runner.plan import Plan, Planner
 from testbed.runner.progress import Progress
 from testbed.runner.stored_values import stored_array
+from testbed.runner.timed import TimedComputation
 
 if TYPE_CHECKING:
     from testbed.runner.report import Report
 
 SAMPLES = 8  # of an evaluation, where nobody says how many
 CLASSES = 4  # of a zero-shot head
+STOPPED = "the check was stopped"  # the reason why there is no certificate
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,19 @@ class Amount:
         return max(1, min(size, wanted))
 
 
-def amount(text: str) -> Amount:
+class Interrupted(KeyboardInterrupt):
+    """The user has interrupted a comparison.
+
+    Args:
+        found: What was found until then, as `Recomputation.compare` returns it.
+    """
+
+    def __init__(self, found: Sequence[Certificate | str]) -> None:
+        super().__init__()
+        self.found = list(found)
+
+
+def amount(text: str, option: str = "--verify") -> Amount:
     """What ``--verify`` is given: ``"100"``, or ``"1%"``.
 
     Raises:
@@ -65,7 +78,7 @@ def amount(text: str) -> Amount:
         return Amount(share=number / 100)
     if match is not None and not match[2] and number >= 1 and number.is_integer():
         return Amount(int(number))
-    raise RunError(f"--verify takes a number of samples or a share of them, such as 100 or 1%; got {text!r}")
+    raise RunError(f"{option} takes a number of samples or a share of them, such as 100 or 1%; got {text!r}")
 
 
 class Recomputation:
@@ -76,31 +89,68 @@ class Recomputation:
         store: Has the evaluations.
         options: The run's.
         progress: Told how far it is.
+        over: Says that no further cells are to begin; see `TimedComputation`.
+        first: Evaluation id → the place, in the order by which samples are chosen, of the first one.
+
+    Attributes:
+        differing: Evaluation id → the ids of the samples that differ.
     """
 
-    def __init__(self, catalog: Catalog, store: Store, options: RunOptions, progress: Progress) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        store: Store,
+        options: RunOptions,
+        progress: Progress,
+        over: Callable[[], bool] | None = None,
+        first: Mapping[int, int] | None = None,
+    ) -> None:
         self.catalog = catalog
         self.store = store
         self.options = options
         self.progress = progress
+        self.differing: dict[int, list[str]] = {}
+        self._over = over
+        self._first = first or {}
         self._datasets: dict[int, DatasetInfo] = {}
 
     def compare(self, doubts: Sequence[Doubt], amount: Amount) -> list[Certificate | str]:
-        """For each doubt how the stored outputs compare, or the reason why its samples cannot be computed."""
-        found = self._compare(doubts, amount)
+        """For each doubt how the stored outputs compare, or the reason why its samples cannot be computed.
+
+        Raises:
+            Interrupted: If the user interrupts.
+        """
+        try:
+            found = self._compare(doubts, amount)
+        except Interrupted as stopped:
+            for number in self._to_repeat(doubts, stopped.found):
+                stopped.found[number] = STOPPED
+            raise
         # What is drawn, or rounded, may depend on the batch that a sample is in: then the first one, as it was.
-        again = [
+        for again in self._together(doubts, self._to_repeat(doubts, found)):
+            try:
+                whole = self._compare([doubts[number] for number in again], amount, batches=True)
+            except Interrupted as stopped:
+                raise Interrupted(_with(found, again, stopped.found)) from None
+            found = _with(found, again, whole)
+        return found
+
+    def _together(self, doubts: Sequence[Doubt], numbers: Sequence[int]) -> list[list[int]]:
+        """Numbers of doubts whose batches do not disturb each other: each model may begin at a place of its own."""
+        by_model: dict[str, list[int]] = {}
+        for number in numbers:
+            by_model.setdefault(doubts[number].cell.model if self._first else "", []).append(number)
+        return list(by_model.values())
+
+    def _to_repeat(self, doubts: Sequence[Doubt], found: Sequence[Certificate | str]) -> list[int]:
+        """The numbers of the doubts whose samples may differ only because they were in another batch."""
+        return [
             number
             for number, each in enumerate(found)
             if isinstance(each, Certificate)
             and each.differing
             and _batch_that_counts(doubts[number].cell, self.options)
         ]
-        if again:
-            whole = self._compare([doubts[number] for number in again], amount, batches=True)
-            for number, each in zip(again, whole, strict=True):
-                found[number] = each
-        return found
 
     def _compare(self, doubts: Sequence[Doubt], amount: Amount, batches: bool = False) -> list[Certificate | str]:
         chosen = self._chosen(doubts, amount, batches)
@@ -111,7 +161,10 @@ class Recomputation:
                 plan, report = self._recompute(doubts, chosen, options, scratch)
                 made = {(cell.model, cell.setting): cell for cell in [*plan.cells, *plan.others]}
                 ended = {(each.model, each.setting): each for each in report.outcomes}
-                return [self._certificate(doubt, made, ended, scratch) for doubt in doubts]
+                found = [self._certificate(doubt, made, ended, scratch) for doubt in doubts]
+        if report.interrupted:
+            raise Interrupted(found)
+        return found
 
     # Choosing -----------------------------------------------------------------------------------------------------
 
@@ -148,12 +201,14 @@ class Recomputation:
             ranges = self.store.stored_ranges([doubt.evaluation.id])[doubt.evaluation.id]
             there = [place for start, stop in ranges for place in range(start, min(stop, cell.size))]
         number = amount.of(len(there))
+        first = self._first.get(doubt.evaluation.id, 0) % max(1, len(there))
         if batches and (whole := _batch_that_counts(cell, self.options)):
-            return list(there[: whole * math.ceil(number / whole)])
+            wanted = {place % len(there) // whole for place in range(first, first + number)} if there else set()
+            return [place for number, place in enumerate(there) if number // whole in wanted]
         ranked = sorted(
             there, key=lambda place: hashlib.sha256(f"{opened.dataset.fingerprint}/{place}".encode()).digest()
         )
-        places = set(ranked[:number])
+        places = set([*ranked[first:], *ranked[:first]][:number])
         if cell.rows is None and not cell.judges:  # an instance may be of several images
             samples = opened.dataset.samples
             groups = {samples[place].group for place in places} - {None}
@@ -168,14 +223,11 @@ class Recomputation:
         pairs = {(doubt.cell.model, name): None for doubt in doubts for name in _settings(doubt.cell)}
         models = {doubt.cell.model: doubt.cell.opened_model for doubt in doubts if doubt.cell.opened_model is not None}
         check = Check(self.store.full_url, CLASSES)
-        computation = Computation(self.catalog, options, scratch, self.progress, check)
+        computation = TimedComputation(self.catalog, options, scratch, self.progress, check, self._over)
         computation.executor.start_ahead()  # while the plan is made
         opener = Opener(self.catalog, options, choose=partial(_chosen_positions, chosen), models=models)
         plan = Planner(self.catalog, None, options, opener=opener).plan_pairs(list(pairs))
-        report = computation.compute(plan)
-        if report.interrupted:
-            raise KeyboardInterrupt
-        return plan, report
+        return plan, computation.compute(plan)
 
     # Comparing ----------------------------------------------------------------------------------------------------
 
@@ -183,6 +235,7 @@ class Recomputation:
         self, doubt: Doubt, made: Mapping[tuple[str, str], Cell], ended: Mapping[tuple[str, str], Any], scratch: Store
     ) -> Certificate | str:
         comparison = Comparison(tolerance(self.options.precision))
+        self.differing[doubt.evaluation.id] = []
         for name in _settings(doubt.cell):
             key = (doubt.cell.model, name)
             outcome = ended.get(key)
@@ -191,13 +244,16 @@ class Recomputation:
                 or outcome.evaluation_id is None
                 or outcome.status not in ("complete", "derived", "scored")
             ):
-                return outcome.reason if outcome is not None and outcome.reason else "the check was stopped"
+                if outcome is None or outcome.status == "stopped":
+                    return STOPPED
+                return outcome.reason or STOPPED
             cell = made[key]
             stored = doubt.evaluation if name == doubt.cell.setting else self._holder(cell)
             if stored is None:
                 return f"the stored image embeddings of {name} are gone"
             try:
-                self._compare_outputs(comparison, cell, scratch, outcome.evaluation_id, stored)
+                differing = self._compare_outputs(comparison, cell, scratch, outcome.evaluation_id, stored)
+                self.differing[doubt.evaluation.id] += differing
                 self._compare_items(comparison, doubt.cell, cell, scratch, outcome.evaluation_id)
             except TestbedError as error:
                 return str(error)
@@ -221,7 +277,8 @@ class Recomputation:
 
     def _compare_outputs(
         self, comparison: Comparison, cell: Cell, scratch: Store, evaluation_id: int, stored: Evaluation
-    ) -> None:
+    ) -> list[str]:
+        """Compares the outputs of samples; returns the ids of those that differ."""
         assert cell.opened_setting is not None
         samples = cell.opened_setting.dataset.samples
         kind = next(iter(scratch.kinds(evaluation_id)), "")
@@ -229,9 +286,11 @@ class Recomputation:
         places = [(place, position) for place, position in found if position is not None]
         before = self.store.read_rows(stored.id, kind, [position for _, position in places])
         now = scratch.read_rows(evaluation_id, kind, [place for place, _ in places])
-        for old, new in zip(before, now, strict=True):
-            if old is not None and new is not None:
-                comparison.add(old, new, answers=kind == "logits")
+        return [
+            samples[place].id
+            for (place, _), old, new in zip(places, before, now, strict=True)
+            if old is not None and new is not None and comparison.add(old, new, answers=kind == "logits")
+        ]
 
     def _compare_items(self, comparison: Comparison, cell: Cell, few: Cell, scratch: Store, evaluation_id: int) -> None:
         """Compares the embeddings of texts and the answers that were computed on the way."""
@@ -258,6 +317,13 @@ class Recomputation:
         everything = requests_from(cell, node)
         whole = stored_array(self.store, cell.model_identity, everything, opened.setting.language)
         return {} if whole is None else dict(zip(everything, whole, strict=True))
+
+
+def _with(
+    found: Sequence[Certificate | str], numbers: Sequence[int], others: Sequence[Certificate | str]
+) -> list[Certificate | str]:
+    """What was found, with others in the places of these numbers."""
+    return list((dict(enumerate(found)) | dict(zip(numbers, others, strict=True))).values())
 
 
 def _chosen_positions(chosen: Mapping[str, set[int]], setting: EvalSetting, positions: Sequence[int]) -> Sequence[int]:

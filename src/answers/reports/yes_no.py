@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from testbed.answers.reports.choice import ABILITY, ACCURACY, CATEGORY
+from testbed.answers.reports.choice import ABILITY, ACCURACY, AVERAGE, CATEGORY
 from testbed.answers.reports.scored import (
     Array,
     Scored,

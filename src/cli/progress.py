@@ -1,0 +1,21 @@
+"""How a command that computes tells how far it is: bars in a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from testbed.graph.options import RunOptions
+    from testbed.runner.progress import Progress
+
+
+def command_progress(options: RunOptions) -> Progress:
+    """The progress of a run with these options, on stderr."""
+    from testbed.runner.progress import LineProgress, RichProgress
+
+    if not sys.stderr.isatty() or options.progress_interval is not None:
+        return LineProgress(sys.stderr, options.progress_interval)
+    from rich.console import Console
+
+    return RichProgress(Console(stderr=True))

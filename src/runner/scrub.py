@@ -1,0 +1,375 @@
+"""Recomputes samples of stored cells and compares them, those longest unverified first, within a time budget.
+
+Whatever no description of a cell shows (a server, a driver, a file that C code opens) shows in its outputs. Each
+verification takes the next samples of a cell, in an order that the cell's data set fixes. Where it goes on is stored
+with the certificate, so that all samples get their turn. After a difference, the same samples are taken again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from testbed.db.store import Store
+from testbed.entities import DIFFERING, Certificate, Evaluation
+from testbed.errors import RunError
+from testbed.graph.cells import Action, Cell
+from testbed.graph.options import RunOptions
+from testbed.inputs import active, using
+from testbed.registry.catalog import Catalog
+from testbed.runner.doubts import Doubt
+from testbed.runner.environment import environment
+from testbed.runner.executors import make_executor
+from testbed.runner.opening import Opener, attempt
+from testbed.runner.plan import Planner
+from testbed.runner.presence import Presence
+from testbed.runner.progress import Progress, SilentProgress
+from testbed.runner.recompute import STOPPED, Amount, Interrupted, Recomputation
+from testbed.runner.standing import WINDOW, Standing, Tally, standings, tally
+from testbed.runner.timed import NO_TIME
+
+ROTATION = "rotation"  # in the environment of a certificate: which samples were compared
+CLAIMS = "verify-store"  # the node of the leases on cells that a run verifies
+SHOWN_SAMPLES = 20  # ids of differing samples that are stored
+
+NOT_LOADED = "not in the registry today; --plugin FILE loads the definitions of a file"
+IMPORTED = "imported: there are no outputs to compare"
+COSTS_MONEY = "running the model again costs money; eval.py --verify does so"
+DIFFERENT = "defined differently today, or evaluated with options that change the definition"
+OLDER = "its identity is described by an older scheme; eval.py checks it"
+ELSEWHERE = "another run verifies it at the moment"
+
+
+class Clock:
+    """The time."""
+
+    def now(self) -> datetime:
+        """The moment, in UTC."""
+        return datetime.now(UTC)
+
+    def seconds(self) -> float:
+        """Seconds that never go back."""
+        return time.monotonic()
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A cell that was verified.
+
+    Attributes:
+        differing: The ids of the samples that differ.
+    """
+
+    evaluation: Evaluation
+    certificate: Certificate
+    differing: Sequence[str] = ()
+
+
+@dataclass
+class Scrubbed:
+    """The outcome of a verification of a store.
+
+    Attributes:
+        verified: The cells that were verified, in order.
+        not_verified: Reason → the cells that could not be verified.
+        left: The cells that were not reached in time.
+        differing: The cells whose last verification found a difference, now or earlier.
+        tally: What is known of all cells afterwards.
+        seconds: How long it took.
+    """
+
+    verified: list[Verified] = field(default_factory=list)
+    not_verified: dict[str, list[Evaluation]] = field(default_factory=dict)
+    left: list[Evaluation] = field(default_factory=list)
+    differing: list[Standing] = field(default_factory=list)
+    tally: Tally = field(default_factory=lambda: Tally(0, 0, 0))
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether no cell is known to differ."""
+        return not self.tally.differ and not self.interrupted
+
+
+def verify_store(
+    catalog: Catalog,
+    options: RunOptions,
+    budget: timedelta,
+    amount: Amount,
+    models: Sequence[str] = (),
+    eval_settings: Sequence[str] = (),
+    progress: Progress | None = None,
+    clock: Clock | None = None,
+) -> Scrubbed:
+    """Verifies reported evaluations of a store, those longest unverified first, until the time is over.
+
+    Args:
+        catalog: Has today's definitions.
+        options: The store, the plug-ins and the devices. What decides numbers (precision, limit, seed) is each
+            evaluation's own.
+        budget: How long cells may begin; those that have begun are finished.
+        amount: How many samples of each evaluation.
+        models: Names or patterns of stored models; none means all.
+        eval_settings: Names or patterns of stored settings; none means all.
+        progress: Told how it goes.
+        clock: Tells the time.
+
+    Raises:
+        TestbedError: If the store cannot be used, or a plug-in cannot be loaded.
+    """
+    options, clock = options.settled(), clock or Clock()
+    with using(options.inputs or active()):
+        catalog.load(options.plugins)
+        with Store.open(options.db_url, "write", options.payload_url) as store:
+            cells = standings(store, models, eval_settings)
+            done = Scrubbed()
+            began = clock.seconds()
+            if cells:
+                with Presence(store) as presence:
+                    _Scrub(catalog, store, options, amount, progress or SilentProgress(), clock, done).run(
+                        cells, budget
+                    )
+                    presence.outcome = "interrupted" if done.interrupted else "complete"
+            known = standings(store, models, eval_settings)
+            done.differing = [each for each in known if each.differs]
+            done.tally, done.seconds = tally(known, clock.now()), clock.seconds() - began
+            return done
+
+
+class _Notes(Progress):
+    """Passes on notes alone: the passes are short, and those of each model are numbered anew."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def note(self, text: str) -> None:
+        """To the user."""
+        self._progress.note(text)
+
+
+class _Scrub:
+    """The work of `verify_store`."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        store: Store,
+        options: RunOptions,
+        amount: Amount,
+        progress: Progress,
+        clock: Clock,
+        done: Scrubbed,
+    ) -> None:
+        self.catalog = catalog
+        self.store = store
+        self.options = options
+        self.amount = amount
+        self.progress = _Notes(progress)
+        self.clock = clock
+        self.done = done
+        self.resources = make_executor(options).resources
+        self._settled: set[int] = set()  # evaluations that were verified, or cannot be
+        self._openers: dict[RunOptions, Opener] = {}
+        self._end = 0.0
+        self._tried = False  # whether a model has been run
+
+    def run(self, cells: Sequence[Standing], budget: timedelta) -> None:
+        """Verifies cells, model by model."""
+        self._end = self.clock.seconds() + budget.total_seconds()
+        open_cells = [each for each in cells if not self._refused(each.evaluation)]
+        recent = self.clock.now() - WINDOW
+        groups = _by_model(open_cells, recent, len(self.resources.devices))
+        try:
+            for group in groups:
+                if self._ends():
+                    break
+                self._verify(group)
+        except KeyboardInterrupt:
+            self.done.interrupted = True
+        self.done.left = [each.evaluation for each in cells if each.evaluation.id not in self._settled]
+
+    def _over(self) -> bool:
+        return self.clock.seconds() >= self._end
+
+    def _ends(self) -> bool:
+        """Whether no more is to begin: each run verifies something, however long it takes to get there."""
+        return self._tried and self._over()
+
+    def _note_not_verified(self, evaluation: Evaluation, reason: str) -> None:
+        self.done.not_verified.setdefault(reason, []).append(evaluation)
+        self._settled.add(evaluation.id)
+
+    def _refused(self, evaluation: Evaluation) -> bool:
+        """Whether a cell cannot be verified, as far as its names say; notes the reason."""
+        reason = attempt(lambda: self._why_refused(evaluation))
+        if reason is not None:
+            self._note_not_verified(evaluation, reason)
+        return reason is not None
+
+    def _why_refused(self, evaluation: Evaluation) -> str | None:
+        if evaluation.origin == "imported":
+            return IMPORTED
+        if not self.catalog.contains_model(evaluation.model):
+            return f"the model is {NOT_LOADED}"
+        if not self.catalog.contains_eval_setting(evaluation.eval_setting):
+            return f"the setting is {NOT_LOADED}"
+        scoring = self.catalog.get_eval_setting(evaluation.eval_setting).scoring
+        names = [evaluation.model, *(scoring.judges if scoring is not None else ())]
+        return COSTS_MONEY if any(self.catalog.get_model(name).costs_money for name in names) else None
+
+    # A group of cells ---------------------------------------------------------------------------------------------
+
+    def _verify(self, group: Sequence[Standing]) -> None:
+        """Verifies the cells of some models that no other run verifies."""
+        first = self._claim(group)
+        by_options: dict[RunOptions, list[Evaluation]] = {}
+        for each in group:
+            if each.evaluation.id in first:
+                by_options.setdefault(self._options_of(each.evaluation), []).append(each.evaluation)
+        for options, evaluations in by_options.items():
+            doubts = self._doubts(options, evaluations)
+            if doubts and not self._ends():
+                self._compare(options, doubts, first)
+        done = [str(each.evaluation.id) for each in self.done.verified]
+        self.store.keep_only({}, {CLAIMS: done})  # another run may have what the others lack here
+
+    def _claim(self, group: Sequence[Standing]) -> dict[int, int]:
+        """Claims cells; returns those that are this run's, each with the place of the first sample to compare."""
+        ids = [each.evaluation.id for each in group]
+        own, _ = self.store.lease_items(CLAIMS, list(map(str, ids)), anew=True)
+        known = self.store.certificates(ids)
+        claimed: dict[int, int] = {}
+        for each in group:
+            evaluation, certificates = each.evaluation, known[each.evaluation.id]
+            last = certificates[-1].created_at if certificates else None
+            if str(evaluation.id) not in own:
+                self._note_not_verified(evaluation, ELSEWHERE)
+            elif last != (each.last.created_at if each.last is not None else None):
+                self._settled.add(evaluation.id)  # another run has verified it since this one began
+            else:
+                claimed[evaluation.id] = _next_place(certificates)
+        return claimed
+
+    def _options_of(self, evaluation: Evaluation) -> RunOptions:
+        """The options with which an evaluation was made, as far as the store says."""
+        dtype, _, stored = (evaluation.dtype or "float32").partition("/")
+        return replace(
+            self.options,
+            dtype=dtype,
+            store_dtype=stored or None,
+            limit=evaluation.sample_limit,
+            random_weights=evaluation.random_weights,
+            seed=_seed(self.store.identity(evaluation)),
+        )
+
+    def _doubts(self, options: RunOptions, evaluations: Sequence[Evaluation]) -> list[Doubt]:
+        """The evaluations that today's definitions describe, with their cells; notes why others are not."""
+        if options not in self._openers:
+            self._openers[options] = Opener(self.catalog, options, fetch=False)
+        planner = Planner(self.catalog, self.store, options, opener=self._openers[options])
+        plan = planner.plan_pairs([(each.model, each.eval_setting) for each in evaluations])
+        doubts = []
+        for cell, evaluation in zip(plan.cells, evaluations, strict=True):
+            if (reason := _why_not(cell, evaluation)) is None:
+                doubts.append(Doubt(cell, evaluation, metrics=True))
+            else:
+                self._note_not_verified(evaluation, reason)
+        return doubts
+
+    def _compare(self, options: RunOptions, doubts: Sequence[Doubt], first: Mapping[int, int]) -> None:
+        work = Recomputation(self.catalog, self.store, options, self.progress, self._over, first)
+        self._tried = True
+        models = ", ".join(dict.fromkeys(each.cell.model for each in doubts))
+        self.progress.note(f"verifying {models} ({len(doubts):,} cell{'s' if len(doubts) > 1 else ''})")
+        try:
+            found: Sequence[Certificate | str] = work.compare(doubts, self.amount)
+        except Interrupted as stopped:
+            self._keep(options, doubts, stopped.found, first, work.differing)
+            raise
+        except RunError as error:  # such as workers that die of a model; the others may be well
+            found = [str(error)] * len(doubts)
+        self._keep(options, doubts, found, first, work.differing)
+
+    def _keep(
+        self,
+        options: RunOptions,
+        doubts: Sequence[Doubt],
+        found: Sequence[Certificate | str],
+        first: Mapping[int, int],
+        differing: Mapping[int, Sequence[str]],
+    ) -> None:
+        """Stores the certificates."""
+        here = environment(self.resources, options)
+        kept = []
+        for doubt, each in zip(doubts, found, strict=True):
+            evaluation = doubt.evaluation
+            if isinstance(each, str):
+                if NO_TIME not in each and each != STOPPED:
+                    self._note_not_verified(evaluation, each)
+                continue
+            ids = list(differing[evaluation.id])
+            more: dict[str, Any] = {ROTATION: self._rotation(doubt, each, first[evaluation.id])}
+            more |= {DIFFERING: ids[:SHOWN_SAMPLES]} if ids else {}
+            certificate = replace(each, environment={**here, **more}, created_at=self.clock.now())
+            kept.append(Verified(evaluation, certificate, ids))
+        self.store.add_certificates([(each.evaluation.id, each.certificate) for each in kept])
+        self.done.verified += kept
+        self._settled.update(each.evaluation.id for each in kept)
+
+    def _rotation(self, doubt: Doubt, certificate: Certificate, first: int) -> dict[str, int]:
+        """Which samples were compared, in the order of `Recomputation`, and where the next verification begins."""
+        readable = doubt.cell.size - len(self.store.sample_errors(doubt.evaluation.id))
+        number = self.amount.of(readable)
+        after = (first + number) % readable if certificate.equal and readable > 0 else first
+        return {"first": first, "samples": number, "of": readable, "next": after}
+
+
+def _by_model(cells: Sequence[Standing], recent: datetime, at_once: int) -> Iterator[list[Standing]]:
+    """Groups cells by model, as many models at once as there are devices, so that each loads a model once.
+
+    Cells that were not verified recently come before the others.
+    """
+    for part in (
+        [each for each in cells if each.verified_at < recent],
+        [each for each in cells if each.verified_at >= recent],
+    ):
+        by_model: dict[str, list[Standing]] = {}
+        for each in part:
+            by_model.setdefault(each.evaluation.model, []).append(each)
+        members = list(by_model.values())
+        for start in range(0, len(members), max(1, at_once)):
+            yield [each for several in members[start : start + max(1, at_once)] for each in several]
+
+
+def _next_place(certificates: Sequence[Certificate]) -> int:
+    """Where the next verification begins, by the last certificate that says so."""
+    for each in reversed(certificates):
+        rotation = each.environment.get(ROTATION) if isinstance(each.environment, dict) else None
+        place = rotation.get("next") if isinstance(rotation, dict) else None
+        if isinstance(place, int) and place >= 0:
+            return place
+    return 0
+
+
+def _why_not(cell: Cell, evaluation: Evaluation) -> str | None:
+    """Why an evaluation cannot be compared with today's outputs; None if it can."""
+    if cell.action in (Action.FAILED, Action.UNSUPPORTED) or cell.fingerprint is None:
+        return cell.reason
+    if cell.action is Action.DONE and cell.stored is not None and cell.stored.id == evaluation.id:
+        return None
+    return OLDER if cell.older is not None and cell.older.id == evaluation.id else DIFFERENT
+
+
+def _seed(identity: Mapping[str, Any]) -> int:
+    """The ``--seed`` of an evaluation; 0 where nothing was drawn."""
+    weights = str((identity.get("model") or {}).get("weights") or "")
+    if weights.startswith("random:"):
+        return int(weights.partition(":")[2])
+    forward = identity.get("forward") or {}
+    noise = forward.get("noise") or [None, None]
+    drawn = [noise[-1], forward.get("classify_seed"), forward.get("sampling")]
+    return next((each for each in drawn if isinstance(each, int)), 0)
