@@ -190,6 +190,8 @@ def _on_listing(arguments: tuple[Any, ...]) -> None:
 
 
 def _on_sqlite(arguments: tuple[Any, ...]) -> None:
+    if not _is_users(_owner(through_testbed=False)):
+        return  # a results store
     name = os.fsdecode(arguments[0])
     if name.startswith("file:"):
         import urllib.parse
@@ -236,13 +238,28 @@ def _add(owner: str, kind: str, name: str) -> None:
 
 def _watched(kind: type[Any]) -> type[Any]:
     class Watched(kind):  # type: ignore[misc]
+        def __iter__(self) -> Any:
+            _now.listed, _now.at = [], 0
+            for key in super().__iter__():
+                _now.listed.append(key)
+                yield key
+
         def __getitem__(self, key: Any) -> Any:
-            if isinstance(key, str) and _is_users(owner := _owner(through_testbed=False)):
+            listed = _is_copied(key)
+            if isinstance(key, str) and not listed and _is_users(owner := _owner(through_testbed=False)):
                 note([(str(owner), VARIABLE, key)])
             return super().__getitem__(key)
 
     Watched.__name__, Watched.__qualname__, Watched.__module__ = kind.__name__, kind.__qualname__, kind.__module__
     return Watched
+
+
+def _is_copied(key: Any) -> bool:
+    """Whether a variable is looked up as the next one of all, by code that copies them and asks for none."""
+    names, at = getattr(_now, "listed", ()), getattr(_now, "at", 0)
+    copied = at < len(names) and names[at] == key
+    _now.at = at + 1 if copied else len(names)
+    return copied
 
 
 def _replace(function: Any) -> None:

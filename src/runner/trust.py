@@ -62,7 +62,7 @@ class Trust:
         self._settled: set[int] = set()  # evaluations that need no further check
         self._unchecked: dict[int, str] = {}  # evaluation id → why its check failed
         self._suspects: set[str] = set()
-        self._left = MOST_CHECKED
+        self._left = MOST_CHECKED  # checks that are still made
 
     def settle(self, planner: Planner, pairs: Sequence[tuple[str, str]]) -> Plan:
         """The plan, in which every stored evaluation that it reuses is checked or trusted."""

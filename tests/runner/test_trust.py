@@ -14,7 +14,7 @@ import torch
 from toy import WORK, ToyNetwork, toy_catalog, toy_model, toy_setting
 from toy_towers import ASKED, Targets, ToyTower, everything, tokenize, toy_encoder
 
-from testbed import record
+from testbed import libraries, record
 from testbed.db.store import Store
 from testbed.entities import OVERALL
 from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -22,6 +22,7 @@ from testbed.graph.options import RunOptions
 from testbed.models.base.capability import Generation
 from testbed.models.base.generator import Generator
 from testbed.models.base.text_encoder import TextEncoder
+from testbed.runner import trust
 from testbed.runner.comparison import relative_difference
 from testbed.runner.computation import Computation
 from testbed.runner.dry import make_plan
@@ -170,7 +171,7 @@ def test_what_is_derived_from_outdated_outputs_is_computed_anew(lab: Any, number
     )
 
 
-def test_only_the_cells_that_read_a_file_are_looked_at(lab: Any, number: Number, work: Any) -> None:
+def test_all_that_may_use_the_module_that_read_a_file_is_looked_at(lab: Any, number: Number, work: Any) -> None:
     def dimmed(images: torch.Tensor) -> torch.Tensor:
         return images * number.read()
 
@@ -180,7 +181,7 @@ def test_only_the_cells_that_read_a_file_are_looked_at(lab: Any, number: Number,
     work.clear()
     report = lab.run(catalog)
     assert status(report) == {"toy-all": "stored", "dimmed": "complete"}
-    assert results(report) == {"dimmed": "differs"}
+    assert results(report) == {"toy-all": "equal", "dimmed": "differs"}
 
 
 def test_what_only_other_samples_read_stays_in_the_record(lab: Any, number: Number, tmp_path: Path) -> None:
@@ -361,11 +362,11 @@ def test_what_is_made_again_is_not_made_of_old_heads(lab: Any, new_lab: Any, tow
 
 
 def upgraded(monkeypatch: pytest.MonkeyPatch, version: str = "99.1") -> None:
-    installed = {**record.installed_versions(), "numpy": version}
-    monkeypatch.setattr(record, "installed_versions", lambda: installed)
+    installed = {**libraries.installed_versions(), "numpy": version}
+    monkeypatch.setattr(libraries, "installed_versions", lambda: installed)
 
 
-def test_after_a_library_s_upgrade_one_cell_of_each_model_is_looked_at(
+def test_after_a_library_s_upgrade_every_cell_is_looked_at_once(
     lab: Any, work: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = [toy_setting(f"s{index}", perturbation_fn_gpu=shade(index)) for index in range(4)]
@@ -375,9 +376,9 @@ def test_after_a_library_s_upgrade_one_cell_of_each_model_is_looked_at(
     work.clear()
     report = lab.run(catalog)
     assert set(status(report).values()) == {"stored"}
-    assert {(each.model, each.result) for each in report.checks} == {("a", "equal"), ("b", "equal")}
-    assert len({each.eval_setting for each in report.checks}) == 2  # another setting for each
-    assert work["images through networks"] == 2 * SAMPLES
+    found = {(each.model, each.eval_setting): each.result for each in report.checks}
+    assert found == {(model, f"s{index}"): "equal" for model in "ab" for index in range(4)}
+    assert work["images through networks"] == 2 * 4 * SAMPLES
     assert all("numpy" in line and "→ 99.1" in line for each in report.checks for line in each.because)
     assert lab.run(catalog).checks == []
 
@@ -386,7 +387,53 @@ def shade(index: int) -> Any:
     return lambda images: images * (1 - index / 10)
 
 
-def test_where_one_cell_differs_after_an_upgrade_all_of_its_model_are_looked_at(
+def test_beyond_a_number_of_checks_the_doubt_stays_and_is_said(
+    lab: Any, work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first ones are those with which every model and every setting is met; each run checks more of them."""
+    settings = [toy_setting(f"s{index}", perturbation_fn_gpu=shade(index)) for index in range(3)]
+    catalog = toy_catalog(*(toy_model(name, number) for number, name in enumerate("abc")), *settings)
+    lab.run(catalog)
+    upgraded(monkeypatch)
+    monkeypatch.setattr(trust, "MOST_CHECKED", 3)
+    first = lab.run(catalog).checks
+    looked = [each for each in first if each.result == "equal"]
+    assert {each.model for each in looked} == set("abc")
+    assert {each.eval_setting for each in looked} == {"s0", "s1", "s2"}
+    left = [each for each in first if each.result == "not checked"]
+    assert (len(looked), len(left)) == (3, 6)
+    assert all("the next run checks more" in each.reason for each in left)
+    rest = [each.result for _ in range(2) for each in lab.run(catalog).checks]
+    assert (rest.count("equal"), rest.count("not checked")) == (6, 3)
+    assert lab.run(catalog).checks == []
+
+
+def test_what_is_derived_from_an_unchecked_evaluation_keeps_its_doubt(
+    lab: Any, number: Number, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = toy_setting("part", idx_subsample_list=[5, 2])
+    lab.run(toy_catalog(scaled_model(number), toy_setting()))
+    number.write(2)
+    catalog = toy_catalog(scaled_model(number), part)
+    assert status(lab.run(catalog, trust=True)) == {"part": "derived"}
+    assert results(lab.run(catalog)) == {"part": "differs"}
+
+
+def test_a_setting_that_alone_differs_after_an_upgrade_is_found(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WORK, "factor", 1.0, raising=False)  # a part of a library, as far as identities go
+
+    def affected(images: torch.Tensor) -> torch.Tensor:
+        return images * WORK.factor  # type: ignore[attr-defined]
+
+    settings = [toy_setting(f"s{index}", perturbation_fn_gpu=shade(index)) for index in range(3)]
+    catalog = toy_catalog(toy_model("a", 1), *settings, toy_setting("s3", perturbation_fn_gpu=affected))
+    lab.run(catalog)
+    upgraded(monkeypatch)
+    monkeypatch.setattr(WORK, "factor", 0.5)
+    assert status(lab.run(catalog)) == {"s0": "stored", "s1": "stored", "s2": "stored", "s3": "complete"}
+
+
+def test_where_a_library_changes_a_model_all_its_cells_are_computed_again(
     lab: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Library(ToyNetwork):
@@ -523,7 +570,7 @@ def test_a_dry_run_names_what_would_be_looked_at(lab: Any, number: Number, work:
     work.clear()
     plan = make_plan(catalog, RunOptions(db_url=lab.url, executor="inline"), ["toy"], ["toy-all"])
     (doubt,) = plan.doubts
-    assert [each.text for each in doubt.differences] == [f"{number.path} changed"]
+    assert doubt.differences == [f"{number.path} changed"]
     assert work["images through networks"] == 0
 
 
