@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
 import io
 import logging
 import os
@@ -193,7 +191,6 @@ def lmu_data_option(function: F) -> F:
 def run_command(command: click.Command) -> None:
     """Runs a command as a program: a user's mistake gives one clear line, never a traceback."""
     signal.signal(signal.SIGTERM, _interrupt)
-    atexit.register(gc.freeze)  # else the end of the program takes most of a second to look through torch once more
     try:
         code = command.main(standalone_mode=False)
         sys.stdout.flush()
