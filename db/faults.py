@@ -42,7 +42,7 @@ _READ_ONLY = ("25006", "42501")
 _CONFLICT = ("40001", "40P01")
 _GONE = ("08", "57P")  # prefixes: the connection, a server that shuts down or starts
 _REFUSED = ("28", "3D")  # the login, the database
-_NO_DATA = "22"  # values that its columns cannot have: numbers out of range, texts in no encoding
+_NO_DATA = ("22003", "22021", "22P05")  # numbers out of range, texts in no encoding
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def explain(error: BaseException | None, url: URL) -> StoreError | None:
         return StoreConflictError(
             f"another program changed the same rows of {where} at the same moment. {_KEEPS} Run the command again."
         )
-    if (state or "").startswith(_NO_DATA):
+    if state in _NO_DATA:
         return StoreError(_impossible(where, _first_line(text)))
     lost = state is None and type(error).__name__ in ("OperationalError", "InterfaceError")
     gone = lost or (state or "").startswith(_GONE) or isinstance(error, ConnectionError | TimeoutError)

@@ -18,6 +18,7 @@ from testbed.console.called import as_called
 from testbed.errors import TestbedError
 from testbed.inputs import ENV_CHECKPOINTS, ENV_DATA, ENV_LMU_DATA, ENV_PREDICTIONS, Inputs, using
 from testbed.paths import ENV_DB
+from testbed.redaction import redacted
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -247,4 +248,4 @@ class _Lines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Writes the message, with its traceback if it has one."""
-        self._write(as_called(self.format(record)))
+        self._write(as_called(redacted(self.format(record))))

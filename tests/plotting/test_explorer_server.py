@@ -207,7 +207,14 @@ def test_this_machine_has_several_names(server, host):
 
 def test_a_server_for_others_answers_to_its_addresses_and_names_only(world):
     with running(Page(world[0], "0.0.0.0", 0, None, "samples.db", world[1])) as url:
-        for host in ("127.0.0.1", "192.0.2.7:8765", "[2001:db8::1]:80", "localhost", "box12:8765", socket.gethostname()):
+        for host in (
+            "127.0.0.1",
+            "192.0.2.7:8765",
+            "[2001:db8::1]:80",
+            "localhost",
+            "box12:8765",
+            socket.gethostname(),
+        ):
             assert get(f"{url}/data/index.json", Host=host)[0] == 200, host
         for host in ("evil.example", f"{socket.gethostname()}.evil.example", "127.0.0.1.evil.example"):
             assert get(f"{url}/data/index.json", Host=host)[0] == 403, host
