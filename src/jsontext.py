@@ -6,10 +6,12 @@ import json
 import math
 from typing import Any
 
+from testbed.visible import escaped_json
+
 
 def to_json(value: Any) -> str:
     """A value as indented JSON; a number that is none (NaN, infinite) as null, since JSON has no word for it."""
-    return json.dumps(finite(value), indent=2, ensure_ascii=False, allow_nan=False, default=str)
+    return escaped_json(json.dumps(finite(value), indent=2, ensure_ascii=False, allow_nan=False, default=str))
 
 
 def finite(value: Any) -> Any:

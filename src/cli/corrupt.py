@@ -25,6 +25,7 @@ from testbed.console.options import (
     use,
 )
 from testbed.console.output import count
+from testbed.console.streams import show_in_place
 from testbed.errors import DataError, SampleError
 from testbed.inputs import Inputs, active, use_in_this_thread
 from testbed.processes import begin, process_context
@@ -115,7 +116,7 @@ def command(
     for wrote, skipped, errors in _work(job, names, processes or os.cpu_count() or 1):
         written, kept = written + wrote, kept + skipped
         failed += errors
-        click.echo(f"\r{written + kept:,} of {len(names) * len(job.cells):,} images", nl=False, err=True)
+        show_in_place(f"{written + kept:,} of {len(names) * len(job.cells):,} images")
     click.echo(err=True)
     for error in failed:
         click.echo(f"Unreadable: {error}", err=True)

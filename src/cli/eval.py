@@ -43,6 +43,7 @@ from testbed.console.options import (
     use,
 )
 from testbed.console.output import print_json
+from testbed.console.streams import terminal
 from testbed.inputs import MAX_MEGAPIXELS, Inputs
 from testbed.paths import expanded
 from testbed.registry.folders import settings_of_folders
@@ -387,7 +388,7 @@ def _progress(options: RunOptions) -> Any:
         return LineProgress(sys.stderr, options.progress_interval)
     from rich.console import Console
 
-    return RichProgress(Console(stderr=True))
+    return RichProgress(Console(file=terminal(sys.stderr)))
 
 
 def main() -> None:

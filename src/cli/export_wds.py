@@ -19,6 +19,7 @@ from testbed.console.options import (
     use,
 )
 from testbed.console.output import count
+from testbed.console.streams import show_in_place
 from testbed.errors import DataError
 from testbed.inputs import Inputs
 
@@ -116,7 +117,9 @@ def command(
 
     def progress(done: int) -> None:
         if done % 100 == 0 or done == total:
-            click.echo(f"\r{done:,} of {total:,} images", nl=done == total, err=True)
+            show_in_place(f"{done:,} of {total:,} images")
+        if done == total:
+            click.echo(err=True)
 
     shards = export(
         wanted.source,
