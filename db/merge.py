@@ -18,6 +18,7 @@ from testbed.db import payloads
 from testbed.db.base import insert_new
 from testbed.db.evaluations import UNIDENTIFIED
 from testbed.db.leases import is_shared
+from testbed.db.locations import Location
 from testbed.db.names import ensure_row
 from testbed.db.store import Store
 from testbed.db.tables import (
@@ -231,7 +232,7 @@ class _Merge:
         if self.target.external is None and not chunk["uri"]:
             return
         where = f"{chunk['kind']}, samples from {chunk['start']}"
-        data = payloads.read_uri(chunk["uri"]) if chunk["uri"] else chunk["payload"]
+        data = payloads.read(Location.of(chunk)) if chunk["uri"] else chunk["payload"]
         payloads.verify(data, chunk["checksum"], where)
         chunk |= {"uri": None, "payload": data}
         if self.target.external is not None:

@@ -12,6 +12,7 @@ from testbed.entities import Evaluation, Metric
 from testbed.errors import StoreError, TestbedError
 from testbed.metric_specs import spec_of
 from testbed.metrics.statistics import interval
+from testbed.plotting.explorer.documents import number_in
 from testbed.plotting.own.confusion import confusions, numbers
 from testbed.plotting.own.source import Own
 
@@ -44,15 +45,15 @@ class Cells:
 
     def document(self, path: str) -> Any:
         """One of these."""
-        kind, _, number = path.partition("/")
-        if kind not in ("cells", "confusion") or not number.isdecimal():
+        kind, _, text = path.partition("/")
+        if kind not in ("cells", "confusion"):
             raise KeyError(path)
         if kind == "confusion":
-            confused = self._confusion(int(number))
+            confused = self._confusion(number_in(text))
             if confused is None:
                 raise KeyError(path)
             return confused
-        first = int(number) * PER_DOCUMENT
+        first = number_in(text) * PER_DOCUMENT
         several = (self._evaluation(each) for each in range(first, first + PER_DOCUMENT))
         found = {str(each.id): self._cell(each) for each in several if each is not None}
         if not found:

@@ -17,6 +17,7 @@ from testbed.entities import Better, SampleInfo
 from testbed.errors import DataError
 from testbed.metric_specs import MetricSpec
 from testbed.metrics.groups import Groups, by_group
+from testbed.spreadsheet import plain
 
 CLASS = "class"
 GROUP = "group"
@@ -164,6 +165,7 @@ def read_csv(path: Path) -> dict[str, dict[str, str]]:
             for row in reader:
                 if None in row or None in row.values():
                     raise DataError(f"{path}, line {reader.line_num}: expected {len(columns)} values")
+                row = {name: plain(value) for name, value in row.items()}
                 if row[ID] in rows:
                     raise DataError(f"{path}, line {reader.line_num}: the id {row[ID]!r} occurs twice")
                 rows[row[ID]] = row

@@ -17,6 +17,7 @@ from testbed.answers.verdict import Verdict
 from testbed.errors import DataError
 from testbed.metrics.judges import majority
 from testbed.models.base.thoughts import final_part
+from testbed.spreadsheet import plain
 
 ID, LABEL, MODEL, ANNOTATOR, ANSWER = "id", "label", "model", "annotator", "answer"
 METHOD = "label"  # of a verdict that a file gives
@@ -56,7 +57,8 @@ def read_labels(path: Path) -> dict[str, dict[str, list[Label]]]:
             columns = list(reader.fieldnames or ())
             if not {ID, LABEL} <= set(columns):
                 raise DataError(f"{path}: expected the columns id and label; found: {', '.join(columns) or 'none'}")
-            for row in reader:
+            for written in reader:
+                row = {name: plain(value or "") for name, value in written.items() if name is not None}
                 if not (row[LABEL] or "").strip():
                     continue
                 where = f"{path}, line {reader.line_num}"

@@ -8,11 +8,13 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from testbed.console.ending import run_program
 from testbed.console.options import (
     EXIT_ERROR,
     ManyWords,
@@ -23,6 +25,7 @@ from testbed.console.options import (
     use,
 )
 from testbed.console.output import count
+from testbed.console.streams import show_in_place
 from testbed.errors import DataError, SampleError
 from testbed.inputs import Inputs, active, use_in_this_thread
 from testbed.processes import begin, process_context
@@ -113,7 +116,7 @@ def command(
     for wrote, skipped, errors in _work(job, names, processes or os.cpu_count() or 1):
         written, kept = written + wrote, kept + skipped
         failed += errors
-        click.echo(f"\r{written + kept:,} of {len(names) * len(job.cells):,} images", nl=False, err=True)
+        show_in_place(f"{written + kept:,} of {len(names) * len(job.cells):,} images")
     click.echo(err=True)
     for error in failed:
         click.echo(f"Unreadable: {error}", err=True)
@@ -243,3 +246,6 @@ def _write(job: Job, names: Sequence[str], images: Any, corruption: str, severit
 def main() -> None:
     """The program."""
     run_command(command)
+
+
+program = partial(run_program, main)  # as a process of its own

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from testbed.console.ending import run_program
 from testbed.console.options import (
     ManyWords,
     ManyWordsCommand,
@@ -17,6 +19,7 @@ from testbed.console.options import (
     use,
 )
 from testbed.console.output import count
+from testbed.console.streams import show_in_place
 from testbed.errors import DataError
 from testbed.inputs import Inputs
 
@@ -114,7 +117,9 @@ def command(
 
     def progress(done: int) -> None:
         if done % 100 == 0 or done == total:
-            click.echo(f"\r{done:,} of {total:,} images", nl=done == total, err=True)
+            show_in_place(f"{done:,} of {total:,} images")
+        if done == total:
+            click.echo(err=True)
 
     shards = export(
         wanted.source,
@@ -202,3 +207,6 @@ def _of_setting(setting: EvalSetting, split: str) -> Wanted:
 def main() -> None:
     """The program."""
     run_command(command)
+
+
+program = partial(run_program, main)  # as a process of its own

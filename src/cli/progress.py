@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from testbed.console.streams import terminal
+
 if TYPE_CHECKING:
     from testbed.graph.options import RunOptions
     from testbed.runner.progress import Progress
@@ -18,4 +20,4 @@ def command_progress(options: RunOptions) -> Progress:
         return LineProgress(sys.stderr, options.progress_interval)
     from rich.console import Console
 
-    return RichProgress(Console(stderr=True))
+    return RichProgress(Console(file=terminal(sys.stderr)))

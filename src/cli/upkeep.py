@@ -65,7 +65,8 @@ _OPTIONS = (
     click.option(
         "--payload-url",
         metavar="URL",
-        help="With --merge and --copy-to: where outputs are stored, as for eval.py. With --gc: look there too.",
+        help="With --merge and --copy-to: where outputs are stored, as for eval.py. With --gc and --purge: look there"
+        " too.",
     ),
     click.option(
         "--gc",
@@ -188,12 +189,14 @@ def _faults(store: Store, given: dict[str, Any]) -> Iterable[Fault]:
         return
     from testbed.registry import registry
     from testbed.runner.deep_check import deep_faults
+    from testbed.runner.name_check import misnamed
 
-    skipped: Counter[str] = Counter()
     registry.load(given["plugins"])
-    yield from deep_faults(store, registry, lambda _, why: skipped.update([why]))
-    for why, number in skipped.most_common():
-        click.echo(f"note: {count(number, 'evaluation')} not scored again: {why}", err=True)
+    for look, what in ((misnamed, "not compared with the registry"), (deep_faults, "not scored again")):
+        skipped: Counter[str] = Counter()
+        yield from look(store, registry, lambda _, why, skipped=skipped: skipped.update([why]))  # type: ignore[misc]
+        for why, number in skipped.most_common():
+            click.echo(f"note: {count(number, 'evaluation')} {what}: {why}", err=True)
 
 
 def _repair(store: Store, given: dict[str, Any]) -> int:

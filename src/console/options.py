@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
 import io
 import logging
 import os
@@ -16,10 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from testbed import __version__
+from testbed.console import streams
 from testbed.console.called import as_called
+from testbed.console.streams import visible_output
 from testbed.errors import TestbedError
 from testbed.inputs import ENV_CHECKPOINTS, ENV_DATA, ENV_LMU_DATA, ENV_PREDICTIONS, Inputs, using
 from testbed.paths import ENV_DB
+from testbed.redaction import redacted
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -193,7 +194,11 @@ def lmu_data_option(function: F) -> F:
 def run_command(command: click.Command) -> None:
     """Runs a command as a program: a user's mistake gives one clear line, never a traceback."""
     signal.signal(signal.SIGTERM, _interrupt)
-    atexit.register(gc.freeze)  # else the end of the program takes most of a second to look through torch once more
+    with visible_output():
+        _run(command)
+
+
+def _run(command: click.Command) -> None:
     try:
         code = command.main(standalone_mode=False)
         sys.stdout.flush()
@@ -213,11 +218,16 @@ def run_command(command: click.Command) -> None:
         _discard_output()
         sys.exit(EXIT_ERROR)
     except OSError as error:
-        if traceback.extract_tb(error.__traceback__)[-1].name not in ("echo", "run_command"):
+        if not _is_of_output(traceback.extract_tb(error.__traceback__)[-1]):
             raise
         _discard_output()
         fail(f"the output cannot be written: {error.strerror or error}", EXIT_ERROR)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _is_of_output(frame: traceback.FrameSummary) -> bool:
+    """Whether an error comes from writing our output."""
+    return frame.name in ("echo", "_run") or frame.filename == streams.__file__
 
 
 def _discard_output() -> None:
@@ -250,4 +260,4 @@ class _Lines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Writes the message, with its traceback if it has one."""
-        self._write(as_called(self.format(record)))
+        self._write(as_called(redacted(self.format(record))))

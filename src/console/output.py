@@ -12,6 +12,7 @@ import click
 from testbed.entities import FRACTION
 from testbed.jsontext import to_json
 from testbed.metric_specs import MetricSpec
+from testbed.visible import visible_line
 
 SECONDS = 5.0  # between lines about a long answer
 
@@ -83,7 +84,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[
         rows: The cells.
         right: The columns whose cells are aligned to the right.
     """
-    lines = [list(header), *[list(row) for row in rows]]
+    lines = [list(map(visible_line, row)) for row in (header, *rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     aligned = set(right)
     text = []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,6 +37,7 @@ from testbed.metrics.multilabel_scores import MEAN_AVERAGE_PRECISION
 from testbed.metrics.retrieval_scores import recall
 from testbed.metrics.selection_scores import ACC, IMAGE_ACC, TEXT_ACC
 from testbed.paths import safe_name, write_atomically
+from testbed.spreadsheet import as_csv
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
@@ -405,15 +404,13 @@ def write_csv(records: Sequence[Mapping[str, Any]], path: Path) -> int:
         columns.append("language")
     columns += [name for name in (EXACT_SETTING, LABEL) if name in there]
     columns.append("model_fullname")
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
+    table = [columns]
     for row in rows:
         row["model_fullname"] = f"{row['model']} {row['pretrained']}".strip()
-        writer.writerow(["" if row.get(name) is None else row[name] for name in columns])
+        table.append(["" if row.get(name) is None else row[name] for name in columns])
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, text.getvalue().encode())
+        write_atomically(path, as_csv(table).encode())
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
     return len(rows)

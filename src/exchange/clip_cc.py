@@ -19,7 +19,6 @@ from testbed.exchange.clip_cc_forms import (
     TODAY,
     Sheet,
     aggregated_table,
-    as_csv,
     first_summary,
     number,
     score_table,
@@ -29,6 +28,7 @@ from testbed.exchange.clip_cc_forms import (
 )
 from testbed.exchange.export_texts import TEXT
 from testbed.paths import write_atomically
+from testbed.spreadsheet import as_csv
 
 SCALES = {"unit": "", "raw": "_raw"}  # scale → suffix of the score names
 STATUS = ("scored", "missing", "empty", "error")
@@ -279,4 +279,4 @@ def _ranking(store: Store, scored: Sequence[Scored], metric: str, tell: Tell) ->
         for value, points in zip(values, place.of_voters, strict=True):
             row += [number(value), f"{points:g}"]
         rows.append(row)
-    return as_csv(header, rows)
+    return as_csv([header, *rows])

@@ -5,14 +5,13 @@ They differ in names and places; see `FORMS`. Both have a JSON of all videos for
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.jsontext import to_json
+from testbed.spreadsheet import as_csv
 
 if TYPE_CHECKING:
     import numpy as np
@@ -117,13 +116,13 @@ def score_table(sheet: Sheet) -> str:
         [sheet.ids[place], *("" if values is None else number(values[place]) for values in sheet.columns.values())]
         for place in np.flatnonzero(~np.isnan(coarse)).tolist()
     ]
-    return as_csv(["video_id", *COLUMNS], rows)
+    return as_csv([["video_id", *COLUMNS], *rows])
 
 
 def status_table(sheet: Sheet) -> str:
     """The CSV of statuses, with all samples."""
     rows = [list(row) for row in zip(sheet.ids, sheet.status, sheet.reasons, strict=True)]
-    return as_csv(["video_id", "status", "reason"], rows)
+    return as_csv([["video_id", "status", "reason"], *rows])
 
 
 def aggregated_table(sheets: Sequence[Sheet]) -> str:
@@ -140,21 +139,12 @@ def aggregated_table(sheets: Sequence[Sheet]) -> str:
     for captioner in sorted({each.captioner for each in sheets}):
         found = [means.get((captioner, decoder, column)) for decoder in decoders for column in wanted]
         rows.append([captioner, *("" if value is None else f"{value:.{DIGITS}f}" for value in found)])
-    return as_csv(header, rows)
+    return as_csv([header, *rows])
 
 
 def number(value: float) -> str:
     """A score in a table; empty for NaN."""
     return "" if value != value else f"{value:.{DIGITS}f}"
-
-
-def as_csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """The text of a CSV file."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 # JSON -------------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from testbed.exchange.export_texts import TEXT, write_texts
 from testbed.jsontext import to_json
 from testbed.metrics.classification import grouped
 from testbed.paths import safe_name, write_atomically
+from testbed.spreadsheet import cell
 
 if TYPE_CHECKING:
     import numpy as np
@@ -178,6 +179,11 @@ def _write(store: Store, evaluation: Evaluation, path: Path, form: Format) -> di
     }
 
 
+def _cell(value: Any) -> Any:
+    """A value that neither a spreadsheet takes for a formula nor pandas, which does not quote it, for a new row."""
+    return cell(value.replace("\r", "\\r")) if isinstance(value, str) else value
+
+
 def _write_table(path: Path, arrays: dict[str, Any], form: Format) -> None:
     """One row for each sample: its id, its target, and a column ``logit_<i>`` for each class."""
     import pandas as pd
@@ -188,6 +194,7 @@ def _write_table(path: Path, arrays: dict[str, Any], form: Format) -> None:
     frame.insert(0, "target", targets if targets.ndim == 1 else [json.dumps(target) for target in targets.tolist()])
     frame.insert(0, "sample_id", arrays["sample_ids"])
     if form == "csv":
+        frame = frame.assign(sample_id=frame["sample_id"].map(_cell), target=frame["target"].map(_cell))
         # Enough digits to restore every value exactly.
         frame.to_csv(path, index=False, float_format="%.9g" if logits.dtype.itemsize <= 4 else "%.17g")
         return

@@ -16,6 +16,7 @@ from testbed.entities import FRACTION, Metric
 from testbed.errors import StoreError, shortened
 from testbed.identity import digest
 from testbed.metric_specs import MetricSpec
+from testbed.spreadsheet import plain
 
 MOST_COLUMNS = 100_000
 # What Decimal takes besides (1_0, digits of other scripts) is a slip of a pen, or of a program.
@@ -63,7 +64,7 @@ def read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file) if row]
+            rows = [list(map(plain, row)) for row in csv.reader(file) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise StoreError(f"{path} cannot be read as a CSV file: {error}") from error
     if not rows:

@@ -6,7 +6,6 @@ that were run.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -18,6 +17,7 @@ from testbed.exchange import clip_benchmark, clip_cc_results
 from testbed.exchange.imported import ImportedCell, ImportReport, imported_cell, metric_in, named, read_csv
 from testbed.metrics.classification_scores import top
 from testbed.metrics.frames import PM0, PM10
+from testbed.spreadsheet import as_csv
 
 # ImageNet-testbed's table has two columns for the settings with frame sets: metrics of the setting before the suffix.
 METRIC_SUFFIXES = (PM0.name, PM10.name)
@@ -207,19 +207,17 @@ def export_csv(results: Iterable[Result], path: Path, sort_by: str = "val") -> t
 
     order = sorted(table, key=rank)
     try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["model", *columns])
-            for model in order:
-                row = table[model]
-                writer.writerow([model, *(_printed(row[each]) if each in row else "" for each in columns)])
+        rows = [[model, *(_printed(table[model].get(each)) for each in columns)] for model in order]
+        path.write_text(as_csv([["model", *columns], *rows]), encoding="utf-8", newline="")
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror}") from error
     return len(order), len(columns)
 
 
-def _printed(result: Result) -> str:
-    """A fraction in percent; imported ones with the digits of their table, if that was in percent."""
+def _printed(result: Result | None) -> str:
+    """A fraction in percent; imported ones with the digits of their table, if that was in percent. Empty for None."""
+    if result is None:
+        return ""
     fraction = result.value or 0.0
     if result.published and float(Decimal(result.published) / 100) == fraction:
         return result.published

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from testbed.errors import StoreError
 from testbed.paths import write_atomically
 from testbed.registry.catalog import Catalog
 from testbed.runner.stored_values import EvaluationValues
+from testbed.spreadsheet import as_csv
 from testbed.tasks.judged_answers import task as judged
 from testbed.tasks.parts.generation import texts_and_status
 from testbed.tasks.question_answering import columns_of
@@ -127,6 +126,5 @@ def _evaluations(
 
 
 def _write(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    text = io.StringIO()
-    csv.writer(text).writerows([header, *rows])
-    write_atomically(path, text.getvalue().encode("utf-8", "replace"))
+    text = as_csv([header, *rows], lineterminator="\r\n")
+    write_atomically(path, text.encode("utf-8", "replace"))

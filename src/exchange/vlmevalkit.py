@@ -23,6 +23,7 @@ from testbed.exchange.vlmevalkit_scores import Cell, Metrics, filled, forms, pri
 from testbed.jsontext import to_json
 from testbed.models.base.capability import FAILED, NO_ANSWER
 from testbed.paths import write_atomically
+from testbed.spreadsheet import as_csv
 
 TASKS = ("question_answering", "judged_answers")
 FAILURE = "Failed to obtain answer via API."  # what stands for an answer that there is not
@@ -150,9 +151,13 @@ def _prediction(value: dict[str, Any] | None) -> str:
 
 
 def _write(path: Path, rows: Iterable[Sequence[Any]], delimiter: str = ",") -> Path:
-    file = io.StringIO()
-    csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(rows)
-    write_atomically(path, file.getvalue().encode("utf-8", "replace"))
+    if delimiter == ",":
+        text = as_csv(rows)
+    else:  # VLMEvalKit reads these answers as they are
+        file = io.StringIO()
+        csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(rows)
+        text = file.getvalue()
+    write_atomically(path, text.encode("utf-8", "replace"))
     return path
 
 

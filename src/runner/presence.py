@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import shlex
 import sys
 import threading
@@ -11,10 +10,9 @@ from types import TracebackType
 
 from testbed.db.leases import BEAT_SECONDS
 from testbed.db.store import Store
+from testbed.redaction import HIDDEN, redacted_word
 
 log = logging.getLogger("testbed")
-
-_PASSWORD = re.compile(r"(://[^/\s:@]*:)[^@\s]*(?=@)|([?&](?:ssl)?password=)[^&\s'\"]*", re.IGNORECASE)
 
 
 class Presence:
@@ -34,7 +32,7 @@ class Presence:
         self._thread = threading.Thread(target=self._beat, name="presence", daemon=True)
 
     def __enter__(self) -> Presence:
-        self.store.begin_run(_PASSWORD.sub(r"\1\2***", shlex.join(sys.argv)))
+        self.store.begin_run(" ".join(map(_shown, sys.argv)))
         self._thread.start()
         return self
 
@@ -56,3 +54,10 @@ class Presence:
                 self.store.beat()
             except Exception:  # a server that restarts, a file that is locked for long; the next one may get through
                 log.debug("the run's sign of life cannot be stored", exc_info=True)
+
+
+def _shown(word: str) -> str:
+    """A word of a command line as a shell takes it, without passwords; what stands for them needs no quotes."""
+    word = redacted_word(word)
+    bare = word.replace(HIDDEN, "")
+    return word if bare and shlex.quote(bare) == bare else shlex.quote(word)

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from testbed.graph.passes import Pass
+from testbed.visible import visible, visible_line
 
 LINE_SECONDS = 10.0
 
@@ -114,14 +115,14 @@ class LineProgress(Progress):
 
     def note(self, text: str) -> None:
         """Writes a line."""
-        print(text, file=self._stream, flush=True)
+        print(visible(text), file=self._stream, flush=True)
 
 
 class Count:
     """Counts the samples of a pass. Its time begins with the first ones: before, it waited for other passes."""
 
     def __init__(self, label: str, unit: str) -> None:
-        self.label = label
+        self.label = visible_line(label)
         self.total = 0
         self.unit = unit
         self.done = 0
@@ -148,7 +149,7 @@ class RichProgress(Progress):
         from rich import progress as rich_progress
 
         self._bars = rich_progress.Progress(
-            rich_progress.TextColumn("{task.description}"),
+            rich_progress.TextColumn("{task.description}", markup=False),
             rich_progress.BarColumn(),
             rich_progress.MofNCompleteColumn(),
             rich_progress.TextColumn("{task.fields[rate]}"),
@@ -164,7 +165,7 @@ class RichProgress(Progress):
     def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
         """Adds a bar; stored samples count as done."""
         if one_pass.id not in self._ids:
-            self._ids[one_pass.id] = self._bars.add_task(one_pass.label, total=0, rate="", start=False)
+            self._ids[one_pass.id] = self._bars.add_task(visible_line(one_pass.label), total=0, rate="", start=False)
             self._counts[one_pass.id] = Count(one_pass.label, str(one_pass.reads))
         self._totals[one_pass.id] = self._totals.get(one_pass.id, 0) + total
         self._counts[one_pass.id].total += to_do
@@ -181,7 +182,7 @@ class RichProgress(Progress):
 
     def note(self, text: str) -> None:
         """Writes a line above the bars."""
-        self._bars.console.print(text, markup=False, highlight=False)
+        self._bars.console.print(visible(text), markup=False, highlight=False)
 
     def close(self) -> None:
         """Leaves the bars as they are."""

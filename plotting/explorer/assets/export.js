@@ -10,7 +10,10 @@
     anchor.remove();
     setTimeout(() => URL.revokeObjectURL(url), 10000);
   }
-  const quoted = (cell) => { const text = String(cell ?? ""); return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text; };
+  const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/, NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?%?$/i;
+  /* A text that a spreadsheet would take for a formula gets an apostrophe. */
+  const safe = (text) => (FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text);
+  const quoted = (cell) => { const text = safe(String(cell ?? "")); return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text; };
   const csv = (rows) => rows.map((row) => row.map(quoted).join(",")).join("\n") + "\n";
   const SPECIAL = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "–": "--" };
   const tex = (cell) => String(cell ?? "").replace(/[\\~^–&%$#_{}]/g, (each) => SPECIAL[each] || `\\${each}`);

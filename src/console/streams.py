@@ -1,0 +1,60 @@
+"""The output of a command: nothing that it prints of stored texts acts on the terminal, whichever line prints it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from testbed.visible import visible
+
+
+class VisibleStream:
+    """A text stream that spells out control characters.
+
+    Args:
+        stream: Where the text goes.
+
+    Attributes:
+        stream: The same, for what moves the cursor on purpose.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        """Writes a text."""
+        self.stream.write(visible(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Writes texts."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+@contextmanager
+def visible_output() -> Iterator[None]:
+    """What is written to standard output and error meanwhile is `visible`."""
+    kept = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (VisibleStream(stream) for stream in kept)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = kept
+
+
+def terminal(stream: Any) -> Any:
+    """The stream behind a `VisibleStream`, for bars and counters; what they show must be visible already."""
+    return stream.stream if isinstance(stream, VisibleStream) else stream
+
+
+def show_in_place(text: str) -> None:
+    """Shows a text in place of the last one, on the same line of standard error."""
+    stream = terminal(sys.stderr)
+    stream.write(f"\r{visible(text)}")
+    stream.flush()

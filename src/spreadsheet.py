@@ -1,0 +1,47 @@
+"""CSV files that a spreadsheet opens without running anything: what it would take for a formula gets an apostrophe.
+
+Names and answers come from whoever can write to a shared store, or from a model. Numbers stay as they are. `plain`
+takes the apostrophe off again, so that what is exported can be imported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+MARK = "'"
+_QUOTED = re.compile('[",\r\n]')
+_FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?%?|[+-]?(?:inf|nan)", re.IGNORECASE | re.ASCII)
+
+
+def cell(value: Any) -> Any:
+    """A value for a cell; a text that a spreadsheet would take for a formula with an apostrophe before it."""
+    return MARK + value if isinstance(value, str) and _is_marked(value) else value
+
+
+def plain(text: str) -> str:
+    """The text of a cell without the apostrophe that `cell` has put there."""
+    return text[1:] if text.startswith(MARK) and _is_marked(text[1:]) else text
+
+
+def as_csv(rows: Iterable[Sequence[Any]], lineterminator: str = "\n") -> str:
+    """The text of a CSV file, its cells safe for spreadsheets.
+
+    Like `csv.writer`, which leaves a lone carriage return without quotes, where readers begin a new row.
+    """
+    return "".join(_line(row) + lineterminator for row in rows)
+
+
+def _line(row: Sequence[Any]) -> str:
+    texts = ["" if value is None else str(value) for value in map(cell, row)]
+    if texts == [""]:
+        return '""'  # else it would be no row
+    return ",".join('"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text for text in texts)
+
+
+def _is_marked(text: str) -> bool:
+    """Whether a text is marked; one that begins with marks is, so that `plain` undoes exactly what `cell` does."""
+    inner = text.lstrip(MARK)
+    return _FORMULA.match(inner) is not None and (inner != text or _NUMBER.fullmatch(text) is None)
