@@ -4,6 +4,7 @@ The writes at ``failing://`` fail with the error that the variable FAILING names
 """
 
 import os
+from typing import ClassVar
 
 import fsspec
 import numpy as np
@@ -33,8 +34,8 @@ ERRORS = {"refused": PermissionError("no credentials"), "dropped": Dropped("the 
 
 class Failing(MemoryFileSystem):
     protocol = "failing"
-    store = {}
-    pseudo_dirs = [""]
+    store: ClassVar = {}
+    pseudo_dirs: ClassVar = [""]
 
     def _open(self, path, mode="rb", **options):
         if mode == "wb" and os.environ.get("FAILING_KIND", "-") in path:

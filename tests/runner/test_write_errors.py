@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from ray_nodes import ray_nodes
 
 from testbed.db.engine import connect
@@ -108,7 +107,7 @@ def test_a_place_for_outputs_that_refuses_them_ends_the_run(
     monkeypatch.setenv("FAILING", "refused")
     monkeypatch.setenv("FAILING_KIND", f"{KINDS[reads]}-")
     url = str(tmp_path / "store.db")
-    with pytest.raises(TestbedError, match="outputs cannot be written to failing://outputs/.*no credentials"):
+    with pytest.raises(TestbedError, match=r"outputs cannot be written to failing://outputs/.*no credentials"):
         run_in_time(url, reads, executor, payload_url="failing://outputs")
     assert nobody_waits_for(url)
 
