@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from testbed.db import payloads
+from testbed.db.locations import Location, is_local
 from testbed.db.ranges import Ranges, merged
 from testbed.errors import StoreError
 
@@ -26,6 +27,8 @@ class _Stored(NamedTuple):
     dtype: str
     shape: list[int]
     checksum: str
+    kind: str
+    size_bytes: int
     uri: str | None
     payload: bytes | memoryview | None
 
@@ -34,7 +37,7 @@ def assemble(rows: Iterable[Any], size: int, unreadable: Ranges, what: str, veri
     """Copies chunks into one array; the rows of unreadable samples are NaN (of text, None).
 
     Args:
-        rows: (start, count, dtype, shape, checksum, uri, payload) of each chunk, in order.
+        rows: (start, count, dtype, shape, checksum, kind, size_bytes, uri, payload) of each chunk, in order.
         size: The number of samples.
         unreadable: The samples that could not be read.
         what: What the outputs are, for messages.
@@ -53,7 +56,7 @@ def assemble(rows: Iterable[Any], size: int, unreadable: Ranges, what: str, veri
         pending: deque[Future[tuple[int, int]]] = deque()
         for chunk in chunks:
             pending.append(threads.submit(parts.copy, chunk))
-            allowed = THREADS if not chunk.uri or payloads.is_local(chunk.uri) else FAR_AWAY
+            allowed = THREADS if not chunk.uri or is_local(chunk.uri) else FAR_AWAY
             if len(pending) > allowed or not covered:  # the first one says what the others have to be like
                 covered.append(pending.popleft().result())
         covered += [future.result() for future in pending]
@@ -89,7 +92,7 @@ class _Parts:
             raise StoreError(f"{self.what}: outputs of {self.size} samples were expected, some reach to {stop}")
         if self._read_to_its_place(chunk):
             return place
-        data = payloads.read_uri(chunk.uri) if chunk.uri else chunk.payload or b""
+        data = payloads.read(Location.of(chunk)) if chunk.uri else chunk.payload or b""
         self._compare(data, chunk)
         values = payloads.decode(data, chunk.dtype, chunk.samples, chunk.shape)
         if self.whole is None:
@@ -111,7 +114,7 @@ class _Parts:
             return False
         part = whole[chunk.start : chunk.start + chunk.samples]
         room = part.data.cast("B") if part.size and whole.dtype == whole.dtype.newbyteorder("<") else memoryview(b"")
-        if not room or not payloads.read_into(chunk.uri, room):
+        if not room or not payloads.read_into(Location.of(chunk), room):
             return False
         self._compare(room, chunk)
         return True

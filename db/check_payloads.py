@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from testbed.db import payloads
 from testbed.db.damage import Change, Fault, Known
 from testbed.db.item_values import AGAIN
+from testbed.db.locations import Location
 from testbed.db.ranges import Ranges, merged
 from testbed.db.tables import ArtifactRow, ItemValueRow, OutputChunkRow, SampleErrorRow, ScoreRow
 from testbed.errors import CorruptOutputError, StoreError
@@ -43,10 +44,10 @@ def _check_chunk(known: Known, session: Session, row: dict[str, Any]) -> Iterato
     if row["start"] < 0 or row["count"] < 0 or (size is not None and row["start"] + row["count"] > size):
         yield known.chunk(row, f"the evaluation has {size} samples")
         return
-    data: bytes | str
+    data: bytes | memoryview | str
     if row["uri"]:
         try:
-            data = payloads.read_uri(row["uri"])
+            data = payloads.read(Location.of(row))
         except CorruptOutputError as error:  # the place may be back tomorrow
             text = f"{known.cell(row['evaluation_id'])}, {row['kind']}, samples from {row['start']}: {error}"
             yield Fault(text, lasts="bring the file back, or remove the evaluation and run it again")
@@ -157,7 +158,7 @@ def _as_list(shape: Any) -> list[Any]:
     return shape if isinstance(shape, list) else [shape]
 
 
-def _wrong(data: bytes | str, checksum: str, dtype: str, shape: Sequence[Any]) -> str | None:
+def _wrong(data: bytes | memoryview | str, checksum: str, dtype: str, shape: Sequence[Any]) -> str | None:
     """What is wrong with an encoded array; None if nothing is."""
     if isinstance(data, str):
         return data
@@ -169,7 +170,7 @@ def _wrong(data: bytes | str, checksum: str, dtype: str, shape: Sequence[Any]) -
         return f"the shape {list(shape)} is none"
     if dtype == payloads.JSON:
         try:
-            values = json.loads(data)
+            values = json.loads(bytes(data))
         except (ValueError, RecursionError):
             return "the stored bytes are no JSON"
         return None if isinstance(values, list) and len(values) == shape[0] else f"{shape[0]} values were expected"

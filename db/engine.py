@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import json
 import sqlite3
 import time
@@ -15,7 +16,7 @@ from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.pool import QueuePool
 
 from testbed.db.sqlite_file import BUSY_SECONDS, opener
-from testbed.errors import MissingExtraError, StoreError
+from testbed.errors import MissingExtraError, StoreError, shortened
 
 Mode = Literal["read", "write"]
 
@@ -61,11 +62,31 @@ def keep_write_ahead_log(engine: Engine) -> None:
                 time.sleep(0.02)
 
 
+def _check_parameters(url: URL) -> None:
+    """Checks what follows the question mark of a URL; a value, which may be a password, is not shown.
+
+    Raises:
+        StoreError: If libpq does not know a parameter, or a port is no number.
+    """
+    from psycopg import pq
+
+    known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
+    for name in url.query:
+        if name not in known:
+            near = difflib.get_close_matches(name.lower(), known, n=1)
+            meant = f"did you mean {near[0]}?" if near else "see libpq's list of keywords"
+            raise StoreError(f"the database URL has a parameter {shortened(name)}, which libpq does not know; {meant}")
+    ports = url.normalized_query.get("port", ())
+    if not all(part.isdecimal() for each in ports for part in each.split(",")):
+        raise StoreError("the port in the database URL is no number")
+
+
 def _postgres_engine(url: URL) -> Engine:
     try:
         import psycopg  # noqa: F401
     except ImportError:
         raise MissingExtraError("psycopg", "postgres", "a Postgres store") from None
+    _check_parameters(url)
     arguments: dict[str, Any] = {"connect_timeout": 10}
     engine = sa.create_engine(
         url,

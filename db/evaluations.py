@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.db.base import check_text, in_parts, insert_new
+from testbed.db.files import File
 from testbed.db.leases import Leases, is_shared
 from testbed.db.names import TABLES, Kind, check_name, ensure_row
 from testbed.db.outputs import Outputs, evaluation_row
-from testbed.db.payloads import delete_uri
 from testbed.db.rows import columns, entity, metric_row, normalized, sample_row, score_row, with_names
 from testbed.db.tables import (
     DatasetRow,
@@ -97,14 +97,14 @@ class Evaluations(Outputs, Leases):
         Returns:
             The evaluation; its status is ``running``, or ``complete`` if it is complete already.
         """
-        gone: list[str] = []
+        gone: list[File] = []
         known = columns(record)
         moment = now()
         with self.writing() as session:
             row = self._row_for(session, record, model, eval_setting, known, moment)
             if row.status != "complete":
                 if row.created_at != moment and not is_shared(session, row.id, self.run_id):
-                    gone = _forget_unread(session, row.id)
+                    gone = self._forget_unread(session, row.id)
                 row.status, row.error, row.updated_at = "running", None, now()
                 row.run_id = self.run_id
                 row.dataset_id = dataset_id
@@ -113,9 +113,25 @@ class Evaluations(Outputs, Leases):
                     setattr(row, field, value)
             session.flush()
             begun = entity(row, record.model, record.eval_setting)
-        for uri in gone:
-            delete_uri(uri)
+        self.delete_files(gone)
         return begun
+
+    def _forget_unread(self, session: Session, evaluation_id: int) -> list[File]:
+        """Drops the errors of samples, and the chunks with these samples; returns the files of the chunks."""
+        errors, chunk = SampleErrorRow, OutputChunkRow
+        lacking = sa.select(chunk.start).where(
+            chunk.evaluation_id == evaluation_id,
+            sa.exists().where(
+                errors.evaluation_id == evaluation_id,
+                errors.position >= chunk.start,
+                errors.position < chunk.start + chunk.count,
+            ),
+        )
+        of_them = (chunk.evaluation_id == evaluation_id, chunk.start.in_(list(session.scalars(lacking))))
+        files = self.files_of(session, sa.and_(*of_them))
+        session.execute(sa.delete(chunk).where(*of_them))
+        session.execute(sa.delete(errors).where(errors.evaluation_id == evaluation_id))
+        return files
 
     def note_times(self, evaluation_ids: Sequence[int], times: Mapping[str, Any]) -> None:
         """Adds where the time of a run went to the environment of evaluations, as one of a list ``times``."""
@@ -342,25 +358,6 @@ def _add_samples(session: Session, dataset_id: int, dataset: DatasetInfo) -> Non
     for positions in in_parts(range(len(dataset.samples))):
         rows = [sample_row(dataset_id, position, dataset.samples[position]) for position in positions]
         insert_new(session, SampleRow, rows)
-
-
-def _forget_unread(session: Session, evaluation_id: int) -> list[str]:
-    """Drops the errors of samples, and the chunks with these samples; returns the URIs of the chunks."""
-    errors, chunk = SampleErrorRow, OutputChunkRow
-    lacking = sa.select(chunk.start).where(
-        chunk.evaluation_id == evaluation_id,
-        sa.exists().where(
-            errors.evaluation_id == evaluation_id,
-            errors.position >= chunk.start,
-            errors.position < chunk.start + chunk.count,
-        ),
-    )
-    starts = list(session.scalars(lacking))
-    of_them = (chunk.evaluation_id == evaluation_id, chunk.start.in_(starts))
-    uris = [uri for uri in session.scalars(sa.select(chunk.uri).where(*of_them)) if uri is not None]
-    session.execute(sa.delete(chunk).where(*of_them))
-    session.execute(sa.delete(errors).where(errors.evaluation_id == evaluation_id))
-    return uris
 
 
 def _require_distinct(what: str, keys: Sequence[tuple[str, ...]]) -> None:

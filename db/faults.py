@@ -42,6 +42,7 @@ _READ_ONLY = ("25006", "42501")
 _CONFLICT = ("40001", "40P01")
 _GONE = ("08", "57P")  # prefixes: the connection, a server that shuts down or starts
 _REFUSED = ("28", "3D")  # the login, the database
+_NO_DATA = ("22003", "22021", "22P05")  # numbers out of range, texts in no encoding
 
 
 @contextmanager
@@ -51,7 +52,8 @@ def clear_errors(url: URL) -> Iterator[None]:
     Raises:
         StoreFullError: The disk is full.
         ReadOnlyStoreError: The file or the database cannot be written.
-        StoreError: It cannot be reached, is locked, or is not a database.
+        StoreError: It cannot be reached, is locked, or is not a database; or nothing in it can be what was asked for,
+            such as a number that is too large.
     """
     try:
         yield
@@ -62,6 +64,8 @@ def clear_errors(url: URL) -> Iterator[None]:
         if clear is None:
             raise
         raise clear from error
+    except (OverflowError, UnicodeEncodeError) as error:  # of a value that is given to the driver
+        raise StoreError(_impossible(display_url(url), _first_line(str(error)))) from error
     except ValueError as error:
         if not isinstance(error, json.JSONDecodeError | UnicodeDecodeError) and not any(
             word in str(error) for word in _NO_VALUE
@@ -90,6 +94,8 @@ def explain(error: BaseException | None, url: URL) -> StoreError | None:
         return StoreConflictError(
             f"another program changed the same rows of {where} at the same moment. {_KEEPS} Run the command again."
         )
+    if state in _NO_DATA:
+        return StoreError(_impossible(where, _first_line(text)))
     lost = state is None and type(error).__name__ in ("OperationalError", "InterfaceError")
     gone = lost or (state or "").startswith(_GONE) or isinstance(error, ConnectionError | TimeoutError)
     if gone or isinstance(error, OSError) or (state or "").startswith(_REFUSED):
@@ -126,6 +132,10 @@ def _damaged(where: str, text: str) -> str:
         f"the store {where} is damaged or its disk fails ({text}); python db.py --check lists the damage,"
         " --repair drops damaged values, and --salvage NEW copies what can be read of a file that lost pages"
     )
+
+
+def _impossible(where: str, text: str) -> str:
+    return f"the store {where} cannot have such a value: {text}"
 
 
 def _full(where: str) -> StoreFullError:

@@ -10,12 +10,17 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from testbed.db.locations import Location, is_outputs_name
 from testbed.db.payloads import absolute_url
 from testbed.db.store import Store
 from testbed.db.tables import EvaluationRow, OutputChunkRow
 from testbed.errors import StoreError
 
 AGE_SECONDS = 3600.0  # younger files may belong to a run that is about to store their rows
+_COLUMNS = (
+    *(OutputChunkRow.uri, OutputChunkRow.kind, OutputChunkRow.start, OutputChunkRow.checksum),
+    OutputChunkRow.size_bytes,
+)
 
 
 @dataclass
@@ -24,7 +29,7 @@ class Garbage:
 
     Attributes:
         own: In the folders of this store's evaluations: URI → bytes.
-        others: In other folders: of evaluations that were purged, or of other stores.
+        others: In other folders of places that the user named: of evaluations that were purged, or of other stores.
         young: How many were left out since they are less than an hour old.
     """
 
@@ -34,30 +39,36 @@ class Garbage:
 
 
 def garbage(store: Store, bases: Iterable[str] = ()) -> Garbage:
-    """Lists files that no row names, below the URLs that the store's rows name and those given.
+    """Lists files that no row names, below the URLs that the store's rows name and those that the user names.
+
+    Where only a row says that outputs are, only the folders count that this store makes for its evaluations: a row may
+    name any place.
 
     Args:
         store: The store.
-        bases: Payload URLs.
+        bases: Payload URLs, besides the one of the store.
 
     Raises:
         StoreError: If a place cannot be listed.
     """
     with store.reading() as session:
-        named = set(session.scalars(sa.select(OutputChunkRow.uri).where(OutputChunkRow.uri.is_not(None))))
-        owners = {store.payload_owner(row) for row in session.scalars(sa.select(EvaluationRow))}
-    owners |= {uri.rsplit("/", 2)[1] for uri in named if uri}
-    places = {uri.rsplit("/", 2)[0] for uri in named if uri} | {absolute_url(base) for base in bases}
+        rows = list(session.execute(sa.select(*_COLUMNS).where(OutputChunkRow.uri.is_not(None))))
+        evaluations = session.scalars(sa.select(EvaluationRow))
+        owners = {store.payload_owner(row) for row in evaluations}
+    named = {row.uri for row in rows}
+    trusted = {absolute_url(base) for base in bases} | ({store.external.base} if store.external else set())
+    places = {Location.of(row) for row in rows}
+    said = {each.base for each in places if each.folder in owners and each.is_deletable("", each.folder, ())}
     found = Garbage()
-    for place in sorted(places):
+    for place in sorted(said | trusted):
         for uri, size, modified in _files(place):
-            owner = uri.removeprefix(f"{place}/").partition("/")[0]
-            if uri in named:
+            own = uri.removeprefix(f"{place}/").partition("/")[0] in owners
+            if uri in named or not (own or place in trusted):
                 continue
             if time.time() - modified < AGE_SECONDS:
                 found.young += 1
             else:
-                (found.own if owner in owners else found.others)[uri] = size
+                (found.own if own else found.others)[uri] = size
     return found
 
 
@@ -72,7 +83,7 @@ def _files(place: str) -> Iterable[tuple[str, int, float]]:
         raise StoreError(f"the files at {place} cannot be listed: {error}") from error
     for path, about in sorted(listed.items()):
         inner = path.removeprefix(root).strip("/")
-        if inner.count("/") == 1 and ".bin" in inner.rpartition("/")[2]:  # nothing that we have not written
+        if inner.count("/") == 1 and is_outputs_name(inner.rpartition("/")[2]):  # nothing that we have not written
             yield f"{place}/{inner}", int(about.get("size") or 0), _time(about)
 
 

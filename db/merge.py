@@ -18,6 +18,7 @@ from testbed.db import payloads
 from testbed.db.base import insert_new
 from testbed.db.evaluations import UNIDENTIFIED
 from testbed.db.leases import is_shared
+from testbed.db.locations import Location
 from testbed.db.names import ensure_row
 from testbed.db.store import Store
 from testbed.db.tables import (
@@ -250,7 +251,7 @@ class _Merge:
             CorruptOutputError: If they cannot be read, or differ from their checksum.
         """
         where = f"{chunk['kind']}, samples from {chunk['start']}"
-        data = payloads.read_uri(chunk["uri"]) if chunk["uri"] else _bytes_of(chunk)
+        data = payloads.read(Location.of(chunk)) if chunk["uri"] else _bytes_of(chunk)
         payloads.verify(data, chunk["checksum"], where)
         chunk |= {"uri": None, "payload": data}
         if self.target.external is not None:

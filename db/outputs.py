@@ -11,19 +11,19 @@ from sqlalchemy.orm import Session
 
 from testbed.db import payloads
 from testbed.db.assembly import FAR_AWAY, THREADS, assemble
-from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
+from testbed.db.base import in_parts, insert_new, insert_or_replace
+from testbed.db.files import OutputFiles
+from testbed.db.locations import Location
 from testbed.db.ranges import Ranges, ranges_of
 from testbed.db.tables import ArtifactRow, EvaluationRow, OutputChunkRow, SampleErrorRow, SampleRow, ScoreRow, now
-from testbed.db.urls import display_url
 from testbed.entities import Chunk
 from testbed.errors import StoreError
-from testbed.identity import digest
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-class Outputs(StoreBase):
+class Outputs(OutputFiles):
     """What models said, sample by sample."""
 
     def append(self, chunks: Sequence[Chunk], errors: Mapping[int, Mapping[int, str]] | None = None) -> int:
@@ -50,10 +50,6 @@ class Outputs(StoreBase):
             insert_new(session, OutputChunkRow, rows)
             insert_new(session, SampleErrorRow, failed)
         return sum(row["size_bytes"] for row in rows)
-
-    def payload_owner(self, row: EvaluationRow) -> str:
-        """The folder for an evaluation's outputs outside the database: no other evaluation of any store has it."""
-        return f"{row.fingerprint}-{digest([display_url(self.url), row.id, row.created_at.isoformat()])[:8]}"
 
     def _written(self, chunks: Sequence[Chunk], encoded: Sequence[payloads.Payload]) -> Sequence[str | None]:
         """The URIs of payloads after they are written, if the store keeps them outside; else computes their checksums.
@@ -160,14 +156,14 @@ class Outputs(StoreBase):
                 wanted = [place for place in places if start <= place < start + count]
                 if wanted:
                     each = session.get_one(OutputChunkRow, (root, kind, start))
-                    data = payloads.read_uri(each.uri) if each.uri else each.payload or b""
+                    data = payloads.read(Location.of(each)) if each.uri else each.payload or b""
                     payloads.verify(data, each.checksum, f"evaluation {root}, {kind}, samples from {start}")
                     values = payloads.decode(data, each.dtype, each.count, each.shape)
                     found.update({place: values[place - start] for place in wanted})
             return [found.get(place) for place in places]
 
     def _chunks(self, session: Session, evaluation_id: int, kind: str) -> Iterator[Any]:
-        """Rows (start, count, dtype, shape, checksum, uri, payload) of an evaluation, in order."""
+        """Rows (start, count, dtype, shape, checksum, kind, size_bytes, uri, payload) of an evaluation, in order."""
         if session.get_bind().dialect.name == "postgresql":
             # psycopg's text format would send every byte as two hexadecimal digits: four times slower.
             driver: Any = session.connection().connection.driver_connection
@@ -175,7 +171,7 @@ class Outputs(StoreBase):
             with driver.cursor(name="chunks", binary=True) as cursor:
                 cursor.itersize = 1
                 cursor.execute(
-                    'SELECT start, "count", dtype, shape, checksum, uri, payload FROM output_chunks'
+                    'SELECT start, "count", dtype, shape, checksum, kind, size_bytes, uri, payload FROM output_chunks'
                     " WHERE evaluation_id = %s AND kind = %s ORDER BY start",
                     (evaluation_id, kind),
                 )
@@ -187,6 +183,8 @@ class Outputs(StoreBase):
             OutputChunkRow.dtype,
             OutputChunkRow.shape,
             OutputChunkRow.checksum,
+            OutputChunkRow.kind,
+            OutputChunkRow.size_bytes,
             OutputChunkRow.uri,
             OutputChunkRow.payload,
         )

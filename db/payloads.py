@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import stat
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed import reading
+from testbed.db import locations
+from testbed.db.locations import Location
 from testbed.errors import CorruptOutputError, StoreError, shortened
 from testbed.identity import digest_bytes
 from testbed.paths import expanded
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 BFLOAT16 = "bfloat16"  # numpy has no such type: stored as uint16, and converted exactly to float32 when read
 REPAIR = "python db.py --repair drops it, and says what computes it again"
 PART = ".part"  # ends the names of files that are being written
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 AT_ONCE = 2**26  # bytes of a file in one call, which takes at most 2 GiB
 JSON = "json"  # a list of JSON values; an array of objects when read
 
@@ -170,10 +174,15 @@ def _as_numpy(values: Any) -> tuple[str, np.ndarray[Any, Any]]:
 
 
 class External:
-    """Payloads outside the database, below an fsspec URL such as ``s3://bucket/outputs`` or ``file:///mnt/lab``."""
+    """Payloads outside the database, below an fsspec URL such as ``s3://bucket/outputs`` or ``file:///mnt/lab``.
+
+    Raises:
+        StoreError: If the URL has a password in it.
+    """
 
     def __init__(self, base: str) -> None:
         self.base = absolute_url(base)
+        locations.trust(self.base)
 
     def write(self, owner: str, kind: str, start: int, payload: Payload) -> str:
         """Stores a payload of an evaluation and returns its URI.
@@ -187,7 +196,7 @@ class External:
         """
         folder = f"{self.base}/{owner}"
         try:
-            if is_local(folder):
+            if locations.is_local(folder):
                 return f"{folder}/{_publish(Path(folder.removeprefix('file://')), f'{kind}-{start}', payload)}"
             uri = f"{folder}/{kind}-{start}-{payload.checksum}.bin"
             with _open(uri, "wb") as file:  # object stores show a file when it is whole
@@ -195,11 +204,6 @@ class External:
         except (OSError, ImportError, ValueError) as error:
             raise StoreError(f"outputs cannot be written to {folder}: {error}") from error
         return uri
-
-
-def is_local(uri: str) -> bool:
-    """Whether a URI is a path of this machine, or a file URL."""
-    return uri.startswith(("file:", "/"))
 
 
 def _publish(folder: Path, name: str, payload: Payload) -> str:
@@ -229,69 +233,109 @@ def _publish(folder: Path, name: str, payload: Payload) -> str:
 
 
 def absolute_url(base: str) -> str:
-    """Makes a path or file URL absolute; other URLs are not changed. Without a slash at its end."""
+    """Makes a path or file URL absolute; other URLs are not changed. Without a slash at its end.
+
+    Raises:
+        StoreError: If it has a password in it.
+    """
     base = base.rstrip("/")
     scheme, separator, path = base.partition("://")
     if separator and scheme != "file":
+        locations.refuse_secrets(base)
         return base
     folder = expanded(path if separator else base).absolute()
     return f"{scheme}://{folder}" if separator else str(folder)
 
 
-def read_uri(uri: str, offset: int = 0, size: int = -1) -> bytes:
-    """The bytes at the URI of a payload.
+def read(place: Location, offset: int = 0, size: int | None = None) -> memoryview:
+    """The bytes of a payload, but never more than one more than its row says.
 
     Args:
-        uri: The URI.
+        place: Where it lies.
         offset: The first byte.
-        size: How many; −1 for all that follow.
+        size: How many; None for all that follow.
 
     Raises:
-        CorruptOutputError: If it cannot be read.
+        CorruptOutputError: If it cannot be read, or is no file of outputs.
     """
-    with _readable(uri) as file:
-        if offset:
-            file.seek(offset)
-        data: bytes = file.read(size)
-        return data
+    with _readable(place) as (file, there):
+        most = min(place.size, there) - offset + 1 if size is None else min(size, there - offset)
+        room = memoryview(bytearray(max(0, most)))
+        file.seek(offset)
+        return room[: _fill(file, room)].toreadonly()
 
 
-def read_into(uri: str, room: memoryview) -> bool:
-    """Reads the payload at a URI into memory of its length; returns whether that is its length.
+def read_into(place: Location, room: memoryview) -> bool:
+    """Reads a payload into memory of its length; returns whether that is its length.
 
     Raises:
-        CorruptOutputError: If it cannot be read.
+        CorruptOutputError: If it cannot be read, or is no file of outputs.
     """
-    with _readable(uri) as file:
-        filled = 0
-        while filled < len(room) and (more := file.readinto(room[filled : filled + AT_ONCE])):
-            filled += more
-        return filled == len(room) and not file.read(1)
+    with _readable(place) as (file, _):
+        return _fill(file, room) == len(room) and not file.read(1)
+
+
+def _fill(file: Any, room: memoryview) -> int:
+    """Reads bytes until memory is full or the file ends; returns how many."""
+    filled = 0
+    while filled < len(room) and (more := file.readinto(room[filled : filled + AT_ONCE])):
+        filled += more
+    return filled
 
 
 def delete_uri(uri: str) -> None:
-    """Deletes a payload if it exists."""
-    import fsspec
+    """Deletes a file of outputs if it exists; whether it is one, the caller knows.
 
-    filesystem, path = fsspec.core.url_to_fs(uri)
-    if filesystem.exists(path):
-        filesystem.rm_file(path)
+    Raises:
+        StoreError: If it cannot be deleted.
+    """
+    try:
+        if locations.is_local(uri):
+            Path(locations.path_of(uri)).unlink(missing_ok=True)
+            return
+        import fsspec
+
+        filesystem, path = fsspec.core.url_to_fs(uri)
+        if filesystem.exists(path):
+            filesystem.rm_file(path)
+    except (OSError, ImportError, ValueError) as error:
+        raise StoreError(f"{uri} cannot be deleted: {error}") from error
 
 
 @contextmanager
-def _readable(uri: str) -> Iterator[Any]:
-    """The payload at a URI, open to read; what fails is said of that URI."""
+def _readable(place: Location) -> Iterator[tuple[Any, int]]:
+    """A payload, open to read, and its length; what fails is said of its URI."""
     try:
-        with reading.watch(None), _open(uri, "rb") as file:
-            yield file
+        place.check()
+        with reading.watch(None), _opened(place.uri) as (file, length):
+            yield file, length
     except (OSError, ImportError, ValueError) as error:
-        raise CorruptOutputError(f"the outputs at {uri} cannot be read: {error}") from error
+        raise CorruptOutputError(f"the outputs at {place.uri} cannot be read: {error}") from error
+
+
+@contextmanager
+def _opened(uri: str) -> Iterator[tuple[Any, int]]:
+    """A file and its length; of this machine, only a regular one.
+
+    Raises:
+        ValueError: If it is no regular file.
+    """
+    if not locations.is_local(uri):
+        with _open(uri, "rb") as far:
+            far.seek(0, os.SEEK_END)
+            length = far.tell()
+            far.seek(0)
+            yield far, length
+        return
+    descriptor = os.open(locations.path_of(uri), os.O_RDONLY | _NO_WAIT)  # of a pipe, it would wait for a writer
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            raise ValueError("it is no regular file")
+        yield file, about.st_size
 
 
 def _open(uri: str, mode: str) -> Any:
-    if is_local(uri):
-        return Path(uri.removeprefix("file://")).open(mode, buffering=0)
-
     import fsspec
 
     return fsspec.open(uri, mode)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import StoreBase
+from testbed.db.files import OutputFiles
 from testbed.db.names import Kind, row_of
-from testbed.db.payloads import delete_uri
 from testbed.db.rows import with_names
 from testbed.db.tables import EvalSettingRow, EvaluationRow, ModelRow, OutputChunkRow, now
 from testbed.errors import StoreError, UnknownNameError
@@ -18,7 +17,7 @@ from testbed.errors import StoreError, UnknownNameError
 _SHOWN = 20
 
 
-class Removal(StoreBase):
+class Removal(OutputFiles):
     """What is out of sight, and what is gone."""
 
     def hide_evaluations(self, model: str, eval_setting: str) -> int:
@@ -63,8 +62,11 @@ class Removal(StoreBase):
                 row.hidden_at = None
             return len(back)
 
-    def purge_hidden(self) -> tuple[int, int]:
+    def purge_hidden(self, left: Callable[[str, str], None] = lambda uri, why: None) -> tuple[int, int]:
         """Deletes all removed evaluations with their outputs, and removed names without any evaluation left.
+
+        Args:
+            left: Called with the URI of each file of outputs that is not deleted, and why.
 
         Returns:
             The numbers of evaluations and of names deleted.
@@ -86,19 +88,11 @@ class Removal(StoreBase):
                     f"{some}: derived from the outputs of removed evaluations, which therefore cannot be purged; remove"
                     " them all too (--remove-evaluation MODEL SETTING), or restore their sources"
                 )
-            uris = list(
-                session.scalars(
-                    sa.select(OutputChunkRow.uri).where(
-                        OutputChunkRow.evaluation_id.in_(hidden), OutputChunkRow.uri.is_not(None)
-                    )
-                )
-            )
+            files = self.files_of(session, OutputChunkRow.evaluation_id.in_(hidden))
             session.execute(sa.update(EvaluationRow).where(EvaluationRow.id.in_(hidden)).values(derived_from_id=None))
             gone = session.execute(sa.delete(EvaluationRow).where(EvaluationRow.hidden_at.is_not(None))).rowcount  # type: ignore[attr-defined]
             names = sum(_purge_names(session, table, link) for table, link in _LINKS)
-        for uri in uris:
-            if uri is not None:
-                delete_uri(uri)
+        self.delete_files(files, left)
         return int(gone), names
 
     def _ids(self, session: Session, model: str, eval_setting: str, hidden: bool) -> list[int]:

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from testbed.db import payloads
 from testbed.db.base import StoreBase, in_parts
+from testbed.db.locations import Location
 from testbed.db.tables import (
     DatasetRow,
     DefinitionRow,
@@ -170,7 +171,7 @@ class SampleRows(StoreBase):
         for start in starts:
             with self.reading() as session:
                 row = session.get_one(OutputChunkRow, (evaluation_id, kind, start))
-                data = payloads.read_uri(row.uri) if row.uri else row.payload or b""
+                data = payloads.read(Location.of(row)) if row.uri else row.payload or b""
                 payloads.verify(data, row.checksum, f"evaluation {evaluation_id}, {kind}, samples from {start}")
                 values = payloads.decode(data, row.dtype, row.count, row.shape)
             yield start, values
@@ -222,11 +223,12 @@ class SampleRows(StoreBase):
 def _chunks(session: Any, evaluation_ids: Iterable[int], kind: str, first: int, last: int) -> list[Any]:
     """The chunks with samples between two positions, without their payloads."""
     table = OutputChunkRow
-    columns = (table.evaluation_id, table.start, table.count, table.dtype, table.shape, table.uri)
+    columns = (table.evaluation_id, table.start, table.count, table.dtype, table.shape)
+    where = (table.uri, table.kind, table.checksum, table.size_bytes)
     within = (table.kind == kind, table.start <= last, table.start + table.count > first)
     found: list[Any] = []
     for part in in_parts(evaluation_ids):
-        found += session.execute(sa.select(*columns).where(table.evaluation_id.in_(part), *within))
+        found += session.execute(sa.select(*columns, *where).where(table.evaluation_id.in_(part), *within))
     return found
 
 
@@ -255,7 +257,8 @@ def _rows(
         first, count = chunk.start, chunk.count
     offset, length = (first - chunk.start) * size, count * size
     if chunk.uri:
-        data = payloads.read_uri(chunk.uri) if whole else payloads.read_uri(chunk.uri, offset, length)
+        place = Location.of(chunk)
+        data = payloads.read(place) if whole else payloads.read(place, offset, length)
         found: Iterable[Any] = [(chunk.evaluation_id, data)]
     else:
         part: Any = table.payload if whole else sa.func.substr(table.payload, offset + 1, length)

@@ -26,6 +26,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from testbed.redaction import redacted
+
 NAMING = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -51,14 +53,19 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class Prose(TypeDecorator[str]):
-    """Text for people, of any origin: what Postgres cannot store of it (NUL, half a surrogate pair) is replaced."""
+    """Text for people, of any origin: what Postgres cannot store of it (NUL, half a surrogate pair) is replaced.
+
+    URLs in it show no passwords: everyone who can read the store reads it.
+    """
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Replaces what cannot be stored."""
-        return value.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode() if value is not None else None
+        """Replaces what cannot be stored, and what must not be."""
+        if value is None:
+            return None
+        return redacted(value).replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()
 
 
 class Base(DeclarativeBase):

@@ -9,8 +9,8 @@ from sqlalchemy.engine import URL, make_url
 
 from testbed.db.sqlite_file import given_url, sqlite_path
 from testbed.errors import StoreError
+from testbed.redaction import redacted_word
 
-_PASSWORD_PARAMETER = re.compile(r"([?&](?:ssl)?password=)[^&]*", re.IGNORECASE)
 _SCHEMES = ("sqlite", "postgres", "postgresql", "postgresql+psycopg")
 # libpq's keywords: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
 _LIBPQ = re.compile(r"^\s*(host|hostaddr|port|dbname|user|service|sslmode)\s*=|\bpass(word|file)\s*=", re.IGNORECASE)
@@ -82,5 +82,4 @@ def display_url(url: URL) -> str:
     """The URL for display, with passwords hidden."""
     if url.get_backend_name() == "sqlite":
         return f"sqlite:///{url.database}"
-    shown = url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
-    return _PASSWORD_PARAMETER.sub(r"\1***", shown)
+    return redacted_word(url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True))

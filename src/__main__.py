@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import click
 
 from testbed import __version__
+from testbed.console.ending import run_program
 from testbed.console.options import run_command
 
 
@@ -70,5 +72,8 @@ def main() -> None:
     run_command(command)
 
 
+program = partial(run_program, main)  # as a process of its own
+
+
 if __name__ == "__main__":
-    main()
+    program()

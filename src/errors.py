@@ -9,11 +9,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
+from testbed.redaction import redacted
+
 
 class TestbedError(Exception):
-    """Base of every error that a user can cause or repair."""
+    """Base of every error that a user can cause or repair. The URLs in its message show no passwords."""
 
     __test__ = False  # pytest would otherwise try to collect a class whose name begins with Test
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*(redacted(each) if isinstance(each, str) else each for each in arguments))
 
 
 class DefinitionError(TestbedError):

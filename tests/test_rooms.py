@@ -13,8 +13,8 @@ FOLDERS = {"src": "testbed", "db": "testbed.db", "plotting": "testbed.plotting"}
 
 # From the ground up. A room is the first part of a module's name after testbed; it imports from the rooms before it.
 ROOMS = """
-    errors lifeline fork_server processes first_names calls jsontext memory stopwatch entities normalform references
-    sourcecode plugin_names described_code described_classes identity fingerprints inputs paths reading
+    redaction errors lifeline fork_server processes first_names calls jsontext memory stopwatch entities normalform
+    references sourcecode plugin_names described_code described_classes identity fingerprints inputs paths reading
     registry corruptions data record models metrics answers vlmevalkit db eval_settings imagenet_testbed
     graph tasks work runner
     analyses exchange console api plotting cli __main__

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from testbed.db.store import Store
 from testbed.errors import MissingExtraError, TestbedError
-from testbed.plotting.explorer.documents import Explorer, script
+from testbed.plotting.explorer.documents import Explorer, as_json, number_in
 from testbed.plotting.explorer.explorer import make_explorer, samples_part
 from testbed.plotting.explorer.files import asset, assets
+from testbed.plotting.explorer.guard import Guard
 from testbed.plotting.explorer.pictures import CLEAN, OWN, Pictures, warm
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
 
     from testbed.registry.catalog import Catalog
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+INDEX = "index.html"
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 _CACHE = 96 << 20  # bytes of documents
 _FRESH = 2.0  # seconds for which a store is taken to be as it was
-_HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
+_FILES = (b"<html ", b'<html data-documents="json" ')  # tells the page how it gets its documents
 
 
 class Served:
@@ -51,8 +49,8 @@ class Served:
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._bytes = 0
 
-    def script(self, path: str) -> bytes:
-        """A document as a script; those that were made are kept until the store changes.
+    def document(self, path: str) -> bytes:
+        """A document as JSON; those that were made are kept until the store changes.
 
         Raises:
             KeyError: If there is none of this path.
@@ -61,7 +59,7 @@ class Served:
         with self._lock:
             explorer, _ = self._current()
             if path not in self._kept:
-                self._keep(path, script(path, explorer.document(path)))
+                self._keep(path, as_json(explorer.document(path)))
             self._kept.move_to_end(path)
             return self._kept[path]
 
@@ -115,12 +113,12 @@ class Served:
             self._bytes = 0
 
 
-def make_app(served: Served, host: str) -> Starlette:
+def make_app(served: Served, host: str) -> Guard:
     """The application.
 
     Args:
         served: The documents.
-        host: The address that it listens on; on a loopback address only this machine may ask.
+        host: The address that it listens on; see `Guard`.
 
     Raises:
         MissingExtraError: If Starlette is not installed.
@@ -133,35 +131,31 @@ def make_app(served: Served, host: str) -> Starlette:
         raise MissingExtraError("starlette", "serve", "--serve") from None
 
     def file(request: Request) -> Response:
-        name = request.path_params.get("name") or "index.html"
+        name = request.path_params.get("name") or INDEX
         if name not in assets():
             return PlainTextResponse("not found", 404)
-        return _answer(asset(name), _TYPES[name.rpartition(".")[2]])
+        content = asset(name).replace(*_FILES) if name == INDEX else asset(name)
+        return _answer(content, _TYPES[name.rpartition(".")[2]])
 
     def document(request: Request) -> Response:
-        try:
-            return _answer(served.script(request.path_params["path"]), _TYPES["js"])
-        except KeyError:
-            return PlainTextResponse("not found", 404)
+        return _answer(served.document(request.path_params["path"]), "application/json")
 
     def picture(request: Request) -> Response:
         asked = request.path_params
-        if not all(re.fullmatch("[0-9]{1,15}", asked[each]) for each in ("number", "position")):
-            return PlainTextResponse("not found", 404)
-        try:
-            found = served.picture(int(asked["number"]), int(asked["position"]), CLEAN if asked.get("clean") else OWN)
-        except KeyError:
-            return PlainTextResponse("not found", 404)
+        which = CLEAN if asked.get("clean") else OWN
+        found = served.picture(number_in(asked["number"]), number_in(asked["position"]), which)
         if isinstance(found, str):
             return PlainTextResponse(found, 404)
-        return Response(found, media_type="image/jpeg", headers={**_HEADERS, "Cache-Control": "private, max-age=60"})
+        return Response(found, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=60"})
 
     def _answer(content: bytes, kind: str) -> Response:
-        headers = {**_HEADERS, "Cache-Control": "no-store"}
-        return Response(content, media_type=f"{kind}; charset=utf-8", headers=headers)
+        return Response(content, media_type=f"{kind}; charset=utf-8", headers={"Cache-Control": "no-store"})
 
     def unreadable(request: Request, error: Exception) -> Response:
         return PlainTextResponse(str(error), 503)
+
+    def unknown(request: Request, error: Exception) -> Response:
+        return PlainTextResponse("not found", 404)
 
     def clean_picture(request: Request) -> Response:
         request.path_params["clean"] = True
@@ -170,35 +164,11 @@ def make_app(served: Served, host: str) -> Starlette:
     app = Starlette(
         routes=[
             Route("/", file),
-            Route("/data/{path:path}.js", document),
+            Route("/data/{path:path}.json", document),
             Route("/pictures/{number}/{position}-clean.jpg", clean_picture),
             Route("/pictures/{number}/{position}.jpg", picture),
             Route("/{name}", file),
         ],
-        exception_handlers={TestbedError: unreadable},
+        exception_handlers={TestbedError: unreadable, KeyError: unknown},
     )
-    app.add_middleware(OnlyThisMachine, host=host)
-    return app
-
-
-class OnlyThisMachine:
-    """Refuses requests that name another host, so that no foreign page whose name resolves here reads the results.
-
-    This is DNS rebinding; it only concerns servers on a loopback address.
-    """
-
-    def __init__(self, app: Callable[..., Any], host: str) -> None:
-        self.app = app
-        self.host = host
-
-    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        """Passes a request on, or refuses it."""
-        from starlette.responses import PlainTextResponse
-
-        if scope["type"] == "http" and self.host in LOOPBACK:
-            given = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
-            asked_for = given.rpartition(":")[0].strip("[]") or given
-            if asked_for not in LOOPBACK:
-                await PlainTextResponse("only this machine may read this page", 403)(scope, receive, send)
-                return
-        await self.app(scope, receive, send)
+    return Guard(app, host)

@@ -10,6 +10,7 @@ from typing import Any
 from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.errors import StoreError, TestbedError
+from testbed.plotting.explorer.documents import number_in
 from testbed.plotting.own.confusion import confusions, numbers
 from testbed.plotting.own.source import Own
 
@@ -42,15 +43,15 @@ class Cells:
 
     def document(self, path: str) -> Any:
         """One of these."""
-        kind, _, number = path.partition("/")
-        if kind not in ("cells", "confusion") or not number.isdecimal():
+        kind, _, text = path.partition("/")
+        if kind not in ("cells", "confusion"):
             raise KeyError(path)
         if kind == "confusion":
-            confused = self._confusion(int(number))
+            confused = self._confusion(number_in(text))
             if confused is None:
                 raise KeyError(path)
             return confused
-        first = int(number) * PER_DOCUMENT
+        first = number_in(text) * PER_DOCUMENT
         several = (self._evaluation(each) for each in range(first, first + PER_DOCUMENT))
         found = {str(each.id): self._cell(each) for each in several if each is not None}
         if not found:

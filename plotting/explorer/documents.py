@@ -1,13 +1,17 @@
 """Documents: what pages load, JSON values found by paths such as ``index`` or ``samples/4/chunk/0``.
 
-A page loads each as a script, since a page of the file system may not read files.
+A page of the file system loads each as a script, since it may not read files. A page that is served fetches them as
+JSON, since any page in the same browser can run a script from anywhere.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
+
+from testbed.jsontext import finite
 
 
 class Part(Protocol):
@@ -53,7 +57,26 @@ class Explorer:
         raise KeyError(path)
 
 
+def as_json(value: Any) -> bytes:
+    """A document as JSON; numbers that are none, which only damaged rows have, as null."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        text = json.dumps(finite(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.encode("utf-8", "backslashreplace")
+
+
 def script(path: str, value: Any) -> bytes:
     """A document as a script, which nothing in a name can end."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
-    return f"T.give({json.dumps(path)}, {text});\n".encode("utf-8", "backslashreplace")
+    return b"T.give(%s, %s);\n" % (json.dumps(path).encode(), as_json(value).replace(b"</", b"<\\/"))
+
+
+def number_in(text: str) -> int:
+    """A number in a path.
+
+    Raises:
+        KeyError: If it is none, or larger than any that a store has.
+    """
+    if not re.fullmatch("[0-9]{1,9}", text):
+        raise KeyError(text)
+    return int(text)

@@ -15,6 +15,7 @@ from testbed.analyses.main_scores import larger_is_better, main_metric
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, ModelFacts
 from testbed.exchange.importing import METRIC_SUFFIXES
+from testbed.plotting.explorer.documents import number_in
 from testbed.plotting.frame import filled, load_grid, with_averages
 from testbed.plotting.scatter import NOT_FITTED
 from testbed.plotting.style import STANDARD, TYPES
@@ -269,9 +270,10 @@ def _number(value: Any) -> float | None:
 
 
 def _place(text: str, size: int) -> int:
-    if not text.isdecimal() or int(text) >= size:
+    place = number_in(text)
+    if place >= size:
         raise KeyError(text)
-    return int(text)
+    return place
 
 
 def _order(name: str) -> tuple[Any, ...]:

@@ -21,6 +21,7 @@ from testbed.errors import StoreError
 from testbed.plotting.explorer.answers import described, size_of_chunk
 from testbed.plotting.explorer.arrays import EvaluationArrays, arrays_of, filters_of, top_of_all
 from testbed.plotting.explorer.details import Details, retrieved_in
+from testbed.plotting.explorer.documents import number_in
 from testbed.plotting.explorer.evaluated import LOGITS, TEXT, SettingSamples, Shown
 from testbed.plotting.explorer.packing import packed, packed_counts, packed_scores, packed_shares
 
@@ -85,16 +86,16 @@ class SamplesPart:
             KeyError: If there is none of this path.
         """
         makers: dict[str, Callable[..., Any]] = {
-            r"samples/(\d{1,15})": self._setting,
-            r"samples/(\d{1,15})/filters": self._filters,
-            r"samples/(\d{1,15})/ids/(\d{1,15})": self._ids,
-            r"samples/(\d{1,15})/chunk/(\d{1,15})": self._chunk,
-            r"packed/(\d{1,15})": self._packed,
-            r"details/(\d{1,15})/(\d{1,15})": self._details,
+            r"samples/(\d+)": self._setting,
+            r"samples/(\d+)/filters": self._filters,
+            r"samples/(\d+)/ids/(\d+)": self._ids,
+            r"samples/(\d+)/chunk/(\d+)": self._chunk,
+            r"packed/(\d+)": self._packed,
+            r"details/(\d+)/(\d+)": self._details,
         }
         for pattern, make in makers.items():
             if found := re.fullmatch(pattern, path):
-                return make(*(int(each) for each in found.groups()))
+                return make(*map(number_in, found.groups()))
         raise KeyError(path)
 
     # Settings and evaluations -------------------------------------------------------------------------------------

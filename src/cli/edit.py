@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MODEL: Kind = "model"
 SETTING: Kind = "eval setting"
+_SHOWN = 5  # files
 
 
 def add(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
@@ -96,9 +97,18 @@ def purge(given: dict[str, Any]) -> int:
         raise TestbedError(
             "--purge permanently deletes everything that was removed, including outputs; add --override to confirm"
         )
-    with Store.open(given["db_url"], "write") as store:
-        evaluations, names = store.purge_hidden()
+    left: list[tuple[str, str]] = []
+    with Store.open(given["db_url"], "write", given["payload_url"]) as store:
+        evaluations, names = store.purge_hidden(lambda uri, why: left.append((uri, why)))
     click.echo(f"{count(evaluations, 'evaluation')} and {count(names, 'name')} deleted")
+    for uri, why in left[:_SHOWN]:
+        click.echo(f"note: the file {uri} stays: {why}", err=True)
+    if left:
+        click.echo(
+            f"note: {count(len(left), 'file')} in all; if outputs of this store were moved there, or the store was,"
+            " name their place with --payload-url",
+            err=True,
+        )
     return 0
 
 

@@ -18,6 +18,7 @@ import click
 
 from testbed import __version__
 from testbed.errors import TestbedError
+from testbed.redaction import redacted_values
 from testbed.runner.progress import LINE_SECONDS, Count, Progress
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ class LogFile(Progress):
 
     def write(self, event: str, **fields: Any) -> None:
         """Writes a line."""
-        line = json.dumps({"time": datetime.now(UTC).isoformat(), "event": event, **fields}, ensure_ascii=False)
+        told = {"time": datetime.now(UTC).isoformat(), "event": event, **redacted_values(fields)}
+        line = json.dumps(told, ensure_ascii=False)
         with self._lock:
             if self._broken:
                 return

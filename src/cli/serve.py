@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     from testbed.registry.catalog import Catalog
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SECONDS = 2  # for requests that are under way when it ends
 
 
 def serve_as_asked(given: dict[str, Any]) -> int:
     """``--serve`` with ``--host`` and ``--port``, until Ctrl-C."""
     from testbed.db.store import Store
+    from testbed.plotting.explorer.guard import is_loopback
     from testbed.registry import registry
 
     registry.load(given["plugins"])
@@ -29,7 +29,7 @@ def serve_as_asked(given: dict[str, Any]) -> int:
     page = Page(given["db_url"], given["host"], given["port"], given["metric"], shown, registry)
     name = f"[{page.host}]" if ":" in page.host else page.host
     click.echo(f"the results in {shown} are at http://{name}:{page.port}/ (Ctrl-C ends it)")
-    if given["host"] not in LOOPBACK:
+    if not is_loopback(given["host"]):
         click.echo("note: anyone who reaches this machine can read them", err=True)
     try:
         page.serve_forever()

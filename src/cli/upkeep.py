@@ -65,7 +65,8 @@ _OPTIONS = (
     click.option(
         "--payload-url",
         metavar="URL",
-        help="With --merge and --copy-to: where outputs are stored, as for eval.py. With --gc: look there too.",
+        help="With --merge and --copy-to: where outputs are stored, as for eval.py. With --gc and --purge: look there"
+        " too.",
     ),
     click.option(
         "--gc",

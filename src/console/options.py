@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
 import io
 import logging
 import os
@@ -20,6 +18,7 @@ from testbed.console.called import as_called
 from testbed.errors import TestbedError
 from testbed.inputs import ENV_CHECKPOINTS, ENV_DATA, ENV_LMU_DATA, ENV_PREDICTIONS, Inputs, using
 from testbed.paths import ENV_DB
+from testbed.redaction import redacted
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -193,7 +192,6 @@ def lmu_data_option(function: F) -> F:
 def run_command(command: click.Command) -> None:
     """Runs a command as a program: a user's mistake gives one clear line, never a traceback."""
     signal.signal(signal.SIGTERM, _interrupt)
-    atexit.register(gc.freeze)  # else the end of the program takes most of a second to look through torch once more
     try:
         code = command.main(standalone_mode=False)
         sys.stdout.flush()
@@ -250,4 +248,4 @@ class _Lines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Writes the message, with its traceback if it has one."""
-        self._write(as_called(self.format(record)))
+        self._write(as_called(redacted(self.format(record))))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import shlex
 import sys
 import threading
@@ -11,10 +10,9 @@ from types import TracebackType
 
 from testbed.db.leases import BEAT_SECONDS
 from testbed.db.store import Store
+from testbed.redaction import redacted_word
 
 log = logging.getLogger("testbed")
-
-_PASSWORD = re.compile(r"(://[^/\s:@]*:)[^@\s]*(?=@)|([?&](?:ssl)?password=)[^&\s'\"]*", re.IGNORECASE)
 
 
 class Presence:
@@ -34,7 +32,7 @@ class Presence:
         self._thread = threading.Thread(target=self._beat, name="presence", daemon=True)
 
     def __enter__(self) -> Presence:
-        self.store.begin_run(_PASSWORD.sub(r"\1\2***", shlex.join(sys.argv)))
+        self.store.begin_run(shlex.join(map(redacted_word, sys.argv)))
         self._thread.start()
         return self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
@@ -923,3 +924,34 @@ def test_a_name_with_a_zero_character_does_not_mean_that_the_server_is_away(post
     with Store.open(postgres_store_url, "write") as store, pytest.raises(Exception, match="NUL") as caught:
         store.add_name("model", "a\0b")
     assert "cannot be reached" not in str(caught.value)
+
+
+@pytest.mark.parametrize("number", [2**31, 99_999_999_999, 2**63, 10**30])
+def test_a_number_that_no_row_can_have_is_an_error_that_says_so(store_url: str, number: int) -> None:
+    with Store.open(store_url) as store:
+        for ask in (
+            store.evaluation,
+            lambda it: store.sample_infos(1, [it]),
+            lambda it: store.sample_ids(1, it, it + 1),
+        ):
+            with contextlib.suppress(StoreError):  # any other exception is a traceback
+                assert not ask(number)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "said"),
+    [
+        ("passwrd=s3cret", "'passwrd', which libpq does not know; did you mean password?"),
+        ("Password=s3cret", "'Password', which libpq does not know; did you mean password?"),
+        ("row_factory=s3cret", "'row_factory', which libpq does not know"),
+        ("autocommit=s3cret", "'autocommit', which libpq does not know"),
+        ("prepare_threshold=s3cret", "'prepare_threshold', which libpq does not know"),
+        ("port=s3cret", "the port in the database URL is no number"),
+        ("connect_timeout=1&tokn=s3cret", "'tokn', which libpq does not know"),
+    ],
+)
+def test_a_parameter_of_a_url_that_is_wrong_is_named_without_its_value(parameter: str, said: str) -> None:
+    with pytest.raises(StoreError) as error:
+        Store.open(f"postgresql://me@127.0.0.1:1/lab?{parameter}")
+    assert said in str(error.value)
+    assert "s3cret" not in str(error.value)

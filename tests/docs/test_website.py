@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -20,7 +21,7 @@ def website(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     if BUILT:
         return Path(BUILT)
     folder = tmp_path_factory.mktemp("website")
-    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     done = subprocess.run(build, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder
@@ -67,3 +68,13 @@ def test_the_reference_has_what_definition_files_import(website: Path) -> None:
 def test_the_index_of_the_search_is_built_in(website: Path) -> None:
     index = (website / "search" / "search_index.json").read_text(encoding="utf-8")
     assert "first-hour.html" in index
+
+
+def test_links_to_other_files_lead_to_files_of_the_website(website: Path) -> None:
+    lost = []
+    for page in website.rglob("*.html"):
+        for address in re.findall(r"<a\b[^>]*\bhref=[\"']?([^\s\"'>]+)", page.read_text(encoding="utf-8")):
+            path = unquote(urlsplit(address).path)
+            if path and not urlsplit(address).scheme and page.name != "404.html" and not (page.parent / path).is_file():
+                lost.append(f"{page.relative_to(website)}: {address}")
+    assert lost == []

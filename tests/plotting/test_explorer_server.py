@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import http.client
+import http.server
 import json
 import shutil
+import socket
 import sys
 import threading
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,11 +20,13 @@ from typing import Any
 
 import axe_core_python
 import numpy as np
+import postgres_server
 import pytest
 from click.testing import CliRunner
 from sample_world import COUNT, sample_store
 
 from testbed.cli.serve import Page
+from testbed.db.merge import merge
 from testbed.db.store import Store
 from testbed.errors import MissingExtraError, TestbedError
 from testbed.metrics.paired import compare
@@ -64,9 +71,9 @@ def get(url: str, **headers: str) -> tuple[int, bytes, Any]:
 
 
 def document(server: str, path: str) -> Any:
-    status, content, _ = get(f"{server}/data/{path}.js")
+    status, content, _ = get(f"{server}/data/{path}.json")
     assert status == 200
-    return json.loads(content.decode().partition(", ")[2].rstrip(";\n").removesuffix(")"))
+    return json.loads(content)
 
 
 # Over HTTP --------------------------------------------------------------------------------------------------------
@@ -89,7 +96,8 @@ def test_the_server_gives_the_page_its_documents_and_pictures_and_nothing_else(s
         "/../setup.cfg",
         "/%2e%2e/setup.cfg",
         "/data/../index.html",
-        "/data/nothing.js",
+        "/data/nothing.json",
+        "/data/index.js",  # a script, which any page could run
         "/pictures/99/0.jpg",
     )
     for path in (
@@ -102,15 +110,150 @@ def test_the_server_gives_the_page_its_documents_and_pictures_and_nothing_else(s
 
 
 def test_another_sites_page_cannot_read_what_is_served_here(server):
-    for path in ("/data/index.js", "/pictures/0/0.jpg", "/"):
+    for path in ("/data/index.json", "/pictures/0/0.jpg", "/"):
         assert get(f"{server}{path}", Host="evil.example")[0] == 403
         assert get(f"{server}{path}", Host="evil.example:8765")[0] == 403
         assert get(f"{server}{path}", Host="localhost:8765")[0] in (200, 404)
 
 
+# What a browser sends for a page: of another site, of another port of this machine, in a frame.
+FOREIGN = [
+    {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"},
+    {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+    {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "anything"},
+    {"Origin": "https://evil.example"},
+    {"Origin": "null"},
+    {"Origin": "http://127.0.0.1:1"},
+]
+
+
+@pytest.mark.parametrize("headers", FOREIGN, ids=str)
+def test_a_foreign_page_in_the_same_browser_gets_nothing(server, headers):
+    for path in ("/", "/core.js", "/data/index.json", "/data/samples/0.json", "/pictures/0/0.jpg", "/nothing"):
+        assert get(f"{server}{path}", **headers)[0] == 403, path
+
+
+def test_a_link_opens_the_page_and_nothing_else(server):
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert get(f"{server}/", **link)[0] == 200
+    assert {get(f"{server}{path}", **link)[0] for path in ("/data/index.json", "/pictures/0/0.jpg", "/core.js")} == {
+        403
+    }
+    for own in ("same-origin", "none"):
+        assert get(f"{server}/data/index.json", **{"Sec-Fetch-Site": own})[0] == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/core.js", "/data/index.json", "/pictures/0/0.jpg", "/pictures/0/99.jpg", "/no/no"]
+)
+@pytest.mark.parametrize("headers", [{}, {"Host": "evil.example"}, {"Sec-Fetch-Site": "cross-site"}], ids=str)
+def test_every_answer_is_for_pages_of_this_server_only(server, path, headers):
+    _, _, told = get(f"{server}{path}", **headers)
+    assert told["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert told["X-Content-Type-Options"] == "nosniff"
+    assert "frame-ancestors 'none'" in told["Content-Security-Policy"]
+    assert told["Access-Control-Allow-Origin"] is None
+    assert not told["Content-Type"].startswith("text/javascript") or path == "/core.js"
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"])
+def test_only_reading_is_possible(server, method):
+    for path in ("/", "/data/index.json", "/pictures/0/0.jpg"):
+        connection = http.client.HTTPConnection(server.removeprefix("http://"))
+        connection.request(method, path, body=b"{}")
+        answer = connection.getresponse()
+        assert answer.status == 405
+        assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        connection.close()
+
+
+def test_head_tells_what_get_would(server):
+    for path in ("/", "/data/index.json", "/pictures/0/0.jpg"):
+        asked = urllib.request.Request(f"{server}{path}", method="HEAD")
+        with urllib.request.urlopen(asked) as answer:
+            assert (answer.status, answer.read()) == (200, b"")
+            assert int(answer.headers["Content-Length"]) == len(get(f"{server}{path}")[1])
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [],
+        ["Host: evil.example", "Host: 127.0.0.1"],
+        ["Host: 127.0.0.1", "Host: evil.example"],
+        ["Host: 127.0.0.1.evil.example"],
+        ["Host: evil.example:127.0.0.1"],
+        ["Host: user@127.0.0.1"],
+        ["Host: evil.example#127.0.0.1"],
+        ["Host: [::1].evil.example"],
+        ["Host: "],
+    ],
+)
+def test_a_host_that_is_none_or_several_or_another_is_refused(server, lines):
+    with socket.create_connection(("127.0.0.1", int(server.rpartition(":")[2])), timeout=10) as raw:
+        text = "\r\n".join(["GET /data/index.json HTTP/1.1", *lines, "Connection: close", "", ""])
+        raw.sendall(text.encode())
+        said = b"".join(iter(lambda: raw.recv(65536), b""))
+    assert said.split()[1] in (b"403", b"400")
+    assert b"samples.db" not in said
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:9", "localhost", "LOCALHOST:80", "[::1]", "[::1]:8765"])
+def test_this_machine_has_several_names(server, host):
+    assert get(f"{server}/data/index.json", Host=host)[0] == 200
+
+
+def test_a_server_for_others_answers_to_its_addresses_and_names_only(world):
+    with running(Page(world[0], "0.0.0.0", 0, None, "samples.db", world[1])) as url:
+        for host in (
+            "127.0.0.1",
+            "192.0.2.7:8765",
+            "[2001:db8::1]:80",
+            "localhost",
+            "box12:8765",
+            socket.gethostname(),
+        ):
+            assert get(f"{url}/data/index.json", Host=host)[0] == 200, host
+        for host in ("evil.example", f"{socket.gethostname()}.evil.example", "127.0.0.1.evil.example"):
+            assert get(f"{url}/data/index.json", Host=host)[0] == 403, host
+
+
+LARGE = [10**n for n in (6, 9, 10, 11, 15, 18, 19, 25)] + [2**31 - 1, 2**31, 2**63]
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+def test_numbers_that_nothing_has_are_not_found(world, backend, request):
+    url = world[0]
+    if backend == "postgres":
+        url = request.getfixturevalue("postgres_copy")
+    with running(Page(url, "127.0.0.1", 0, None, "samples.db", world[1])) as server:
+        document(server, "index")
+        for large in (*LARGE, "9" * 5000, "-1", "1e3", "0x1", "٣", "1 ", ""):
+            asked = urllib.parse.quote(str(large))
+            for path in (
+                f"pictures/0/{asked}.jpg", f"pictures/0/{asked}-clean.jpg", f"pictures/{asked}/0.jpg",
+                f"data/cells/{asked}.json", f"data/confusion/{asked}.json", f"data/packed/{asked}.json",
+                f"data/samples/{asked}.json", f"data/samples/0/chunk/{asked}.json", f"data/samples/0/ids/{asked}.json",
+                f"data/details/{asked}/0.json", f"data/details/1/{asked}.json", f"data/values/{asked}.json",
+                f"data/metric/0/{asked}.json", f"data/samples/{asked}/filters.json",
+            ):  # fmt: skip
+                assert get(f"{server}/{path}")[0] == 404, path
+
+
+@pytest.fixture(scope="module")
+def postgres_copy(world, postgres_url: str) -> Iterator[str]:
+    """The same store on Postgres."""
+    with postgres_server.database(postgres_url) as url:
+        with Store.open(world[0]) as source, Store.create(url) as target:
+            merge(source, target)
+        yield url
+
+
 def test_a_store_that_cannot_be_read_is_said_in_the_answer(world, tmp_path):
     with running(Page(str(tmp_path / "gone–.db"), "127.0.0.1", 0, None, "gone.db", world[1])) as url:
-        status, content, _ = get(f"{url}/data/index.js")
+        status, content, _ = get(f"{url}/data/index.json")
         assert status == 503
         assert "there is no results store" in content.decode()
 
@@ -124,13 +267,13 @@ def test_a_port_that_is_taken_is_said(server, world):
 def test_what_is_served_follows_the_store(world, tmp_path):
     copy = shutil.copy(Path(world[0]), tmp_path / "copy.db")
     served = Served(str(copy), world[1], None, "copy.db")
-    assert b'"one"' in served.script("samples/5")
+    assert b'"one"' in served.document("samples/5")
     with Store.open(str(copy), "write") as store:
         store.hide_evaluations("one", "plain")
     served._asked = 0.0
-    index = json.loads(served.script("index").decode().partition(", ")[2].rstrip(";\n").removesuffix(")"))
+    index = json.loads(served.document("index"))
     place = [each["name"] for each in index["settings"]].index("plain")
-    assert b'"one"' not in served.script(f"samples/{place}")
+    assert b'"one"' not in served.document(f"samples/{place}")
     served.close()
 
 
@@ -279,6 +422,29 @@ def test_the_keyboard_goes_from_the_leaderboard_to_samples_to_a_comparison_and_f
         "count => document.getElementById('cell-b').innerText === count", arg=str((expected["b"] & of_class).sum())
     )
     assert f"samples\n{of_class.sum()}\n" in opened.locator("#statistics").inner_text() + "\n"
+
+
+@drive
+def test_a_page_of_another_port_can_neither_run_nor_show_nor_read_what_is_served(browser, server, tmp_path):
+    (tmp_path / "index.html").write_text(
+        "<script>given = []; T = {give: (...all) => given.push(all)};</script>"
+        f"<script src='{server}/data/index.js'></script><script src='{server}/data/index.json'></script>"
+        f"<img src='{server}/pictures/0/0.jpg'><iframe src='{server}/'></iframe>"
+    )
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        opened = browser.new_page()
+        opened.goto(f"http://localhost:{other.server_port}/")
+        opened.wait_for_load_state("networkidle")
+        assert opened.evaluate("given") == []
+        assert opened.evaluate("document.querySelector('img').naturalWidth") == 0
+        read = "url => fetch(url).then((answer) => answer.text()).catch(() => null)"
+        for path in ("/", "/data/index.json", "/pictures/0/0.jpg"):
+            assert opened.evaluate(read, server + path) is None
+        assert "samples.db" not in "".join(frame.content() for frame in opened.frames)
+        opened.close()
+        other.shutdown()
 
 
 @drive

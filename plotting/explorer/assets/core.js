@@ -8,19 +8,28 @@ window.T = (() => {
 
   // Documents --------------------------------------------------------------------------------------------------------
 
+  const FETCHED = document.documentElement.dataset.documents === "json"; // as the server says; files are loaded as scripts
   /* A document, loaded once. */
   function load(path) {
     if (!documents.has(path)) {
-      documents.set(path, new Promise((found, failed) => {
-        waiting.set(path, found);
-        const script = document.createElement("script");
-        script.src = `data/${path}.js`;
-        script.onload = () => script.remove();
-        script.onerror = () => { documents.delete(path); script.remove(); failed(new Error(`There is no document ${path}`)); };
-        document.head.append(script);
-      }));
+      documents.set(path, (FETCHED ? fetched(path) : ran(path)).catch((error) => { documents.delete(path); throw error; }));
     }
     return documents.get(path);
+  }
+  async function fetched(path) {
+    const answer = await fetch(`data/${path}.json`);
+    if (answer.ok) return answer.json();
+    throw new Error(answer.status === 404 ? `There is no document ${path}` : await answer.text());
+  }
+  function ran(path) {
+    return new Promise((found, failed) => {
+      waiting.set(path, found);
+      const script = document.createElement("script");
+      script.src = `data/${path}.js`;
+      script.onload = () => script.remove();
+      script.onerror = () => { script.remove(); failed(new Error(`There is no document ${path}`)); };
+      document.head.append(script);
+    });
   }
   const give = (path, value) => waiting.get(path)(value);
 
