@@ -50,6 +50,15 @@ _BY_CONTENT: dict[Any, tuple[str, ...]] = {
     ArtifactRow: ("fingerprint",),
     ItemValueRow: ("node", "digest"),
 }
+# What a damaged row of these is, for people.
+_DAMAGED: dict[Any, str] = {
+    ArtifactRow: "artifact {fingerprint} ({kind})",
+    ItemValueRow: "the value of the item {digest} of {node}",
+}
+_NAMES = (
+    *("model_name", "model_type", "parameters", "model_since"),
+    *("setting_name", "parent", "task", "setting_since"),
+)
 
 
 @dataclass
@@ -60,7 +69,7 @@ class Merged:
         copied: Evaluations that are new.
         known: Evaluations that were there already.
         conflicts: Lines about evaluations that both stores have with different metrics; the target keeps its own.
-        unreadable: Lines about evaluations whose outputs cannot be read; they are not copied.
+        unreadable: Lines about what is not copied, because it cannot be read or differs from its checksum.
     """
 
     copied: int = 0
@@ -125,7 +134,18 @@ class _Merge:
                 with self.source.reading() as session:
                     rows = list(_rows(session, table, sa.tuple_(*keys).in_(lacking)))
                 with self.target.writing() as session:
-                    insert_new(session, table, rows)
+                    insert_new(session, table, [row for row in rows if self._is_whole(table, row)])
+
+    def _is_whole(self, table: Any, row: dict[str, Any]) -> bool:
+        """Whether what a row holds is what was stored; tells of one that is damaged, which a run computes again."""
+        if table not in _DAMAGED:
+            return True
+        try:
+            payloads.verify(_bytes_of(row), row["checksum"], _DAMAGED[table].format(**row))
+        except CorruptOutputError as error:
+            self.merged.unreadable.append(str(error))
+            return False
+        return True
 
     def _dataset(self, dataset_id: int | None) -> int | None:
         """The id of a data set in the target; it is copied if need be."""
@@ -154,9 +174,7 @@ class _Merge:
     # Evaluations --------------------------------------------------------------------------------------------------
 
     def _copy_evaluation(self, row: dict[str, Any]) -> None:
-        names = {
-            name: row.pop(name) for name in ("model_name", "model_type", "parameters", "setting_name", "parent", "task")
-        }
+        names = {name: row.pop(name) for name in _NAMES}
         source_id = row["id"]
         row = {name: value for name, value in row.items() if name != "id"}
         row["dataset_id"] = self._dataset(row["dataset_id"])
@@ -175,6 +193,8 @@ class _Merge:
             setting = ensure_row(
                 session, "eval setting", names["setting_name"], parent=names["parent"], task=names["task"]
             )
+            for known_name, since in ((model, names["model_since"]), (setting, names["setting_since"])):
+                known_name.created_at = min(known_name.created_at, since)
             session.flush()
             row |= {"model_id": model.id, "eval_setting_id": setting.id}
             known = self._known(session, row)
@@ -219,6 +239,8 @@ class _Merge:
                     new = [{**each, "evaluation_id": made.id} for each in part]
                     for each in new if table is OutputChunkRow else ():
                         self._move(each, made)
+                    for each in new if table is ScoreRow else ():
+                        payloads.verify(_bytes_of(each), each["checksum"], f"score {each['name']}")
                     for each in new if table is CertificateRow else ():
                         del each["id"]
                     insert_new(session, table, new)
@@ -227,12 +249,10 @@ class _Merge:
         """Puts outputs where the target stores outputs.
 
         Raises:
-            CorruptOutputError: If they cannot be read.
+            CorruptOutputError: If they cannot be read, or differ from their checksum.
         """
-        if self.target.external is None and not chunk["uri"]:
-            return
         where = f"{chunk['kind']}, samples from {chunk['start']}"
-        data = payloads.read(Location.of(chunk)) if chunk["uri"] else chunk["payload"]
+        data = payloads.read(Location.of(chunk)) if chunk["uri"] else _bytes_of(chunk)
         payloads.verify(data, chunk["checksum"], where)
         chunk |= {"uri": None, "payload": data}
         if self.target.external is not None:
@@ -258,12 +278,19 @@ def _stays(session: Session, known: EvaluationRow, row: dict[str, Any]) -> bool:
     return known.status == "complete" or row["status"] != "complete" or is_shared(session, known.id, None)
 
 
+def _bytes_of(row: dict[str, Any]) -> bytes:
+    """The stored bytes of a row; none where SQLite holds something else in their place."""
+    return row["payload"] if isinstance(row["payload"], bytes) else b""
+
+
 def _wanted() -> Any:
     """Selects the visible evaluations, and those that have their outputs, with what is known of their names."""
     table: Any = EvaluationRow.__table__
     about = (
         ModelRow.name.label("model_name"), ModelRow.model_type, ModelRow.parameters,
+        ModelRow.created_at.label("model_since"),
         EvalSettingRow.name.label("setting_name"), EvalSettingRow.parent, EvalSettingRow.task,
+        EvalSettingRow.created_at.label("setting_since"),
     )  # fmt: skip
     joined = sa.select(table, *about).join(ModelRow, ModelRow.id == table.c.model_id)
     joined = joined.join(EvalSettingRow, EvalSettingRow.id == table.c.eval_setting_id)

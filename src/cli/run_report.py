@@ -192,7 +192,9 @@ def _print_summary(report: Report, override: bool, where: str | None) -> None:
     click.echo(f"{count(len(report.outcomes), 'cell')}: {', '.join(said)}.")
     if report.interrupted:
         again = "the same command without --override" if override else "the same command again"
-        click.echo(f"The run was interrupted; everything computed so far is stored. To resume, run {again}.")
+        kept = f"not everything computed is stored ({report.unstored.rstrip('.')})"
+        kept = kept if report.unstored else "everything computed so far is stored"
+        click.echo(f"The run was interrupted; {kept}. To resume, run {again}.")
     elif not report.passes and not counted["derived"] and not counted["scored"] and counted["stored"]:
         click.echo("All of it was stored already; nothing was computed.")
     if where:

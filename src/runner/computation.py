@@ -84,8 +84,8 @@ class Computation:
         try:
             if not self.report.interrupted:
                 self._compute(plan.computed(), plan.derived())
-        except KeyboardInterrupt:
-            self.report.interrupted = True
+        except KeyboardInterrupt as interrupt:
+            self.report.interrupted, self.report.unstored = True, str(interrupt)
         finally:
             self.outcomes.close()
             self.report.outcomes = self.outcomes.collect(plan)

@@ -59,7 +59,8 @@ class Executor(Protocol):
 
         Raises:
             RunError: If not all could be done.
-            KeyboardInterrupt: If the user interrupts, after the workers have stored what they computed.
+            KeyboardInterrupt: If the user interrupts, after the workers have stored what they computed; else with a
+                message that says why they have not.
         """
         ...
 

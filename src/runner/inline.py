@@ -12,6 +12,7 @@ from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job, Shard
 from testbed.reading import Read
 from testbed.registry.catalog import Catalog
+from testbed.runner.interrupts import Interrupts
 from testbed.runner.pool import LOOK_SECONDS, Events
 from testbed.runner.progress import Progress
 from testbed.runner.resources import choose_resources
@@ -22,10 +23,11 @@ from testbed.work.worker import Worker
 class InlineChannel:
     """A channel that calls functions directly."""
 
-    def __init__(self, scheduler: Scheduler, events: Events, progress: Progress) -> None:
+    def __init__(self, scheduler: Scheduler, events: Events, progress: Progress, interrupts: Interrupts) -> None:
         self._scheduler = scheduler
         self._events = events
         self._progress = progress
+        self._interrupts = interrupts
         self._done: list[tuple[int, int]] = []
 
     def next_pass(self) -> int | None:
@@ -36,6 +38,8 @@ class InlineChannel:
                 return None
             if not self._events.resume():
                 time.sleep(LOOK_SECONDS)
+            if self.stopping():
+                return None
             self.settle()  # the writer may store the last values while this run waits for others
         return answer
 
@@ -81,8 +85,8 @@ class InlineChannel:
         self._progress.note(text)
 
     def stopping(self) -> bool:
-        """An exception stops the run; nothing else does."""
-        return False
+        """Whether the user has interrupted the run: what is computed until then is stored."""
+        return self._interrupts.noted
 
 
 class InlineExecutor:
@@ -105,13 +109,17 @@ class InlineExecutor:
         from testbed.work.start import settle
 
         settle(self.device, job.threads)
-        channel = InlineChannel(scheduler, events, progress)
-        with contextlib.ExitStack() as stack:
+        with Interrupts() as interrupts, contextlib.ExitStack() as stack:
+            channel = InlineChannel(scheduler, events, progress, interrupts)
             checked = stack.enter_context(Store.open(job.check.db_url)) if job.check is not None else None
             stack.enter_context(torch.no_grad())
             while not scheduler.finished:
                 before = scheduler.shards_done
-                Worker(job, catalog, store, channel, self.device, checked).run()
+                try:
+                    Worker(job, catalog, store, channel, self.device, checked).run()
+                except KeyboardInterrupt:
+                    raise KeyboardInterrupt("a second Ctrl-C ended the computation before it was stored") from None
                 channel.settle()  # the last values are stored only now, and may turn out not to be all
+                interrupts.heed()
                 if scheduler.shards_done == before and not scheduler.finished:
                     raise RunError("the run ended before all was done")

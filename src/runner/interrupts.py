@@ -16,10 +16,14 @@ class Interrupts:
 
     Signals that would end the process or are ignored are left as they are, and so are all in a thread that is not the
     main one.
+
+    Attributes:
+        noted: Whether there was a signal.
+        forced: Whether there was a second one.
     """
 
     def __init__(self) -> None:
-        self._noted = False
+        self.noted = self.forced = False
         self._usual: dict[int, Callable[[int, FrameType | None], Any]] = {}
 
     def __enter__(self) -> Interrupts:
@@ -40,10 +44,11 @@ class Interrupts:
         Raises:
             KeyboardInterrupt: Once.
         """
-        if self._noted:
+        if self.noted:
             raise KeyboardInterrupt
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        if self._noted:
+        self.forced = self.noted
+        self.noted = True
+        if self.forced:
             self._usual[number](number, frame)
-        self._noted = True

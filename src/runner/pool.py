@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -145,21 +146,24 @@ class Pool:
         self._fatal: str | None = None
         self._lost = ""
         self._broken = ""
+        self._unstored = ""  # why some of what was computed when the run was interrupted is not stored
 
     def run(self) -> None:
         """Works until all shards are done.
 
         Raises:
             RunError: If no worker can continue.
-            KeyboardInterrupt: After the workers have ended, when the user interrupts.
+            KeyboardInterrupt: After the workers have ended, when the user interrupts. Its message says why some of
+                what they computed is not stored; it is empty if all of it is.
         """
         try:
             with Interrupts() as interrupts:
                 try:
                     self._work(interrupts)
                 except KeyboardInterrupt:
-                    self._stop_gently()
-                    raise
+                    with contextlib.suppress(KeyboardInterrupt):  # a second one
+                        self._stop_gently()
+                    raise KeyboardInterrupt(self._why_unstored(interrupts)) from None
         finally:
             self.transport.close()
         if self._fatal is not None:
@@ -204,6 +208,16 @@ class Pool:
         end = time.monotonic() + STOP_SECONDS
         while self._working and (left := end - time.monotonic()) > 0:
             self._serve(left)
+
+    def _why_unstored(self, interrupts: Interrupts) -> str:
+        """Why some of what the workers computed is not stored after an interrupt; empty if all of it is."""
+        if self._fatal is not None:
+            return self._fatal
+        if any(map(self.scheduler.holds_shards, self._working)):
+            if interrupts.forced:
+                return "a second Ctrl-C ended the workers before they had stored it"
+            return f"a worker had not stored it {STOP_SECONDS:.0f} s after the interrupt"
+        return self._unstored
 
     def _start(self, slot: int) -> None:
         self._working.add(slot)
@@ -289,6 +303,8 @@ class Pool:
         self._waiting.discard(slot)
         holds = self.scheduler.holds_shards(slot)
         cause = message.cause or ("it exited early" if holds else None)
+        if self._stopping and message.cause is not None and holds:
+            self._unstored = self._broken or f"a worker on {self.transport.devices[slot]} died ({message.cause})"
         if cause is None or self._stopping:
             return
         self._deaths[slot] += 1 if self.scheduler.computes(slot) else IDLE_DEATH

@@ -90,6 +90,7 @@ class Report:
         reused: The number of samples × cells reused from an earlier run.
         disagreements: Lines about numbers of this run that differ from published ones.
         checks: The outcomes of checks of stored evaluations.
+        unstored: Of an interrupted run, why some of what it computed is not stored; empty if all of it is.
         dtype: The precision of the models.
         times: Pass → where its time went, with ``--profile``.
     """
@@ -102,6 +103,7 @@ class Report:
     disagreements: list[str] = field(default_factory=list)
     checks: list[Checked] = field(default_factory=list)
     interrupted: bool = False
+    unstored: str = ""
     dtype: str = "float32"
     times: dict[int, Times] = field(default_factory=dict)
 

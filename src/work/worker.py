@@ -72,6 +72,8 @@ class Worker:
                 began = time.perf_counter()
                 with reading.watch(reading.SHARED):
                     self._work_on(self.passes[pass_id])
+                # Nobody answers a worker that waits for another pass while the run waits for what it failed to store.
+                self.writer.drain()
                 if self.context.options.profile:
                     self._tell_times(pass_id, began)
         finally:
@@ -83,6 +85,7 @@ class Worker:
         kernel = KERNELS[one_pass.reads](self.context, one_pass)
         with closing(kernel.run(self._shards(one_pass))) as events:
             for event in events:
+                self.writer.check()
                 match event:
                     case Begun(shard):
                         self.channel.shard_begun(shard.id)
@@ -96,7 +99,6 @@ class Worker:
 
     def _tell_times(self, pass_id: int, began: float) -> None:
         """Tells how long a pass took, by stage; what is not in a stage is ``other``."""
-        self.writer.drain()
         total, seconds = time.perf_counter() - began, stopwatch.take()
         own = sum(value for name, value in seconds.items() if name in stopwatch.STAGES)
         self.channel.spent(pass_id, {**seconds, "other": max(0.0, total - own)})

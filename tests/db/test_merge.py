@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from stored_cells import put, samples_of, saying
 
 from testbed.db.merge import merge
 from testbed.db.store import Store, upgrade
-from testbed.db.tables import Base
+from testbed.db.tables import Base, EvalSettingRow, ModelRow
 from testbed.entities import CellRecord, Chunk, Metric
 
 SAMPLES = samples_of([0, 1, 2, 3])
@@ -193,3 +195,82 @@ def test_what_cannot_be_read_is_left_out_and_told_and_the_rest_is_copied(tmp_pat
         ["gone on shown", "cut on shown"],
     )
     assert [each.model for each in store.evaluations()] == ["whole"]
+
+
+def damage(store: Store, table: str) -> None:
+    """Changes a byte of all that a table holds, as a failing disk does."""
+    with store.writing() as session:
+        rows = [dict(row) for row in session.execute(sa.select(Base.metadata.tables[table])).mappings()]
+        for row in rows:
+            payload = bytes([row["payload"][0] ^ 1]) + row["payload"][1:]
+            columns = Base.metadata.tables[table].c
+            where = [columns[name] == row[name] for name in columns if columns[name].primary_key]
+            session.execute(sa.update(Base.metadata.tables[table]).where(*where).values(payload=payload))
+
+
+@pytest.mark.parametrize("table", ["output_chunks", "scores", "artifacts", "item_values"])
+def test_what_differs_from_its_checksum_is_told_and_not_copied(
+    whole: Path, tmp_path: Path, store: Store, table: str
+) -> None:
+    with Store.open(str(shutil.copy(whole, tmp_path / "damaged.db")), "write") as source:
+        damage(source, table)
+        merged = merge(source, store)
+        before, after = rows(source), rows(store)
+    assert before[table] > 0
+    assert after[table] == 0
+    told = [each for each in merged.unreadable if "differ from their checksum" in each]
+    assert told
+    if table in ("artifacts", "item_values"):  # the results that were made with them are as they were
+        assert len(told) == before[table]
+        assert after["evaluations"] == before["evaluations"]
+
+
+def test_outputs_that_are_no_bytes_are_told_and_not_copied(whole: Path, tmp_path: Path, store: Store) -> None:
+    path = shutil.copy(whole, tmp_path / "damaged.db")
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE output_chunks SET payload = 'text' WHERE uri IS NULL")
+        connection.execute("UPDATE output_chunks SET payload = NULL WHERE rowid % 2 = 0")
+    connection.close()
+    with Store.open(str(path)) as source:
+        merged = merge(source, store)
+    assert rows(store)["output_chunks"] == 0
+    assert merged.unreadable
+
+
+def test_names_keep_the_time_since_when_they_are_known(store: Store, other: Store) -> None:
+    put(store, "net", "shown", SAMPLES, saying([0, 1, 2, 3]))
+    put(other, "net", "hidden", SAMPLES, saying([0, 1, 2, 3]))
+    put(other, "late", "shown", SAMPLES, saying([0, 1, 2, 3]))
+    times = {"net": datetime(2020, 1, 1, tzinfo=UTC), "late": datetime(2021, 1, 1, tzinfo=UTC)}
+    with other.writing() as session:
+        for name, moment in times.items():
+            session.execute(sa.update(ModelRow).where(ModelRow.name == name).values(created_at=moment))
+        session.execute(sa.update(EvalSettingRow).values(created_at=times["late"]))
+    with store.writing() as session:
+        earlier = {"created_at": datetime(2019, 1, 1, tzinfo=UTC)}
+        session.execute(sa.update(EvalSettingRow).where(EvalSettingRow.name == "shown").values(earlier))
+    merge(other, store)
+    with store.reading() as session:
+        models = dict(session.execute(sa.select(ModelRow.name, ModelRow.created_at)))
+        found = session.execute(sa.select(EvalSettingRow.name, EvalSettingRow.created_at))
+        settings = dict(found)
+    assert models == times
+    assert settings == {"shown": earlier["created_at"], "hidden": times["late"]}  # where both know it, the earlier one
+
+
+def test_a_copy_has_every_column_of_every_row(whole: Path, store: Store) -> None:
+    with Store.open(str(whole)) as source:
+        merge(source, store)
+        for table in Base.metadata.sorted_tables:
+            if table.name in NOT_COPIED:
+                continue
+            own = [
+                each
+                for each in table.columns
+                if not each.foreign_keys and not (each.primary_key and each.name == "id") and each.name != "run_id"
+            ]
+            found = []
+            for where in (source, store):
+                with where.reading() as session:
+                    found.append(sorted(repr(tuple(row)) for row in session.execute(sa.select(*own))))
+            assert found[0] == found[1], table.name

@@ -1,0 +1,201 @@
+"""A run whose outputs cannot be written ends at once, with the reason, whatever is computed, where and by whom."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ray_nodes import ray_nodes
+
+from testbed.db.engine import connect
+from testbed.db.store import Store
+from testbed.db.urls import resolve_url
+from testbed.errors import TestbedError
+from testbed.graph.options import RunOptions
+from testbed.registry import registry
+from testbed.runner.progress import SilentProgress
+from testbed.runner.report import Report
+from testbed.runner.run import run
+
+PLUGIN = Path(__file__).parent.parent / "plugins" / "all_passes.py"
+MODELS = {
+    "images": "network",
+    "rows": "towers",
+    "texts": "towers",
+    "messages": "speaker",
+    "questions": "speaker",
+}
+KINDS = {"images": "logits", "rows": "logits", "messages": "text"}  # of outputs; the others are stored as items
+PATIENCE = 60
+
+
+def execute(url: str, *statements: str) -> None:
+    engine = connect(resolve_url(url), "write").execution_options(testbed_mode="write")
+    with engine.connect() as connection:
+        for each in statements:
+            connection.exec_driver_sql(each)
+        connection.commit()
+    engine.dispose()
+
+
+def fill_the_disk(url: str, reads: str) -> None:
+    """From now on, a database stores no values of a kind of pass, as if its disk were full."""
+    table = "output_chunks" if reads in KINDS else "item_values"
+    when = f"WHEN (NEW.kind = '{KINDS[reads]}')" if reads in KINDS else ""
+    if url.startswith("postgres"):
+        body = "BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = '53100'; END"
+        execute(
+            url,
+            f"CREATE FUNCTION full_disk() RETURNS trigger AS '{body.replace(chr(39), 2 * chr(39))}' LANGUAGE plpgsql",
+            f"CREATE TRIGGER full_disk BEFORE INSERT ON {table} FOR EACH ROW {when} EXECUTE FUNCTION full_disk()",
+        )
+    else:
+        body = "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+        execute(url, f"CREATE TRIGGER full_disk BEFORE INSERT ON {table} {when} {body}")
+
+
+def free_the_disk(url: str, reads: str) -> None:
+    table = "output_chunks" if reads in KINDS else "item_values"
+    execute(url, f"DROP TRIGGER full_disk ON {table}" if url.startswith("postgres") else "DROP TRIGGER full_disk")
+
+
+def run_in_time(url: str, reads: str, executor: str, **given: Any) -> Report:
+    """How a run ends; one that hangs fails the test instead of keeping it."""
+    registry.load([PLUGIN])
+    options = RunOptions(db_url=url, executor=executor, plugins=(str(PLUGIN),), **given)
+    usual = signal.signal(signal.SIGALRM, _too_late)
+    signal.alarm(PATIENCE)
+    try:
+        return run(registry, options, [MODELS[reads]], [reads], SilentProgress())
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, usual)
+
+
+def _too_late(number: int, frame: Any) -> None:
+    raise AssertionError(f"the run still waits after {PATIENCE} s")
+
+
+def nobody_waits_for(url: str) -> bool:
+    with Store.open(url) as store:
+        return all(each.outcome == "failed" for each in store.runs())
+
+
+@pytest.mark.parametrize("executor", ["inline", pytest.param("processes", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("reads", MODELS)
+def test_a_full_disk_ends_the_run_and_the_next_one_completes_it(store_url: str, reads: str, executor: str) -> None:
+    fill_the_disk(store_url, reads)
+    with pytest.raises(TestbedError, match="no space left for the store"):
+        run_in_time(store_url, reads, executor)
+    assert nobody_waits_for(store_url)
+    free_the_disk(store_url, reads)
+    assert run_in_time(store_url, reads, executor).ok
+
+
+@pytest.mark.parametrize("executor", ["inline", pytest.param("processes", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("reads", KINDS)
+def test_a_place_for_outputs_that_refuses_them_ends_the_run(
+    tmp_path: Path, reads: str, executor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAILING", "refused")
+    monkeypatch.setenv("FAILING_KIND", f"{KINDS[reads]}-")
+    url = str(tmp_path / "store.db")
+    with pytest.raises(TestbedError, match=r"outputs cannot be written to failing://outputs/.*no credentials"):
+        run_in_time(url, reads, executor, payload_url="failing://outputs")
+    assert nobody_waits_for(url)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("reads", MODELS)
+def test_a_full_disk_ends_a_run_on_a_cluster(root: Path, reads: str, store_url: str) -> None:
+    pytest.importorskip("ray", reason="testbed[ray] is not here")
+    fill_the_disk(store_url, reads)
+    with ray_nodes(1, OMP_NUM_THREADS="1") as cluster:
+        words = ["--models", MODELS[reads], "--eval-settings", reads, "--plugin", str(PLUGIN), "--db-url", store_url]
+        command = [sys.executable, str(root / "eval.py"), *words, "--executor", "ray"]
+        done = subprocess.run(
+            [*command, "--ray-address", cluster.address],
+            env=dict(cluster.environment),
+            text=True,
+            capture_output=True,
+            timeout=90,
+        )
+    assert done.returncode == 1
+    assert "Error: no space left for the store" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# Ctrl-C -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def interrupted(root: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """A function that begins a slow run on a store, presses Ctrl-C once it computes, and gives how it ends."""
+
+    def call(url: str, executor: str, before: Callable[[], None] = lambda: None) -> subprocess.CompletedProcess[str]:
+        world = PLUGIN.parent / "world.py"
+        words = ["--models", "world-slow", "--eval-settings", "world", "--plugin", str(world), "--db-url", url]
+        process = subprocess.Popen(
+            [sys.executable, str(root / "eval.py"), *words, "--executor", executor, "--cpu-processes", "1"],
+            env={**os.environ, "WORLD_MARKS": str(tmp_path)},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=_heed_ctrl_c,
+        )
+        end = time.monotonic() + PATIENCE
+        while not (tmp_path / "batches").exists():
+            assert time.monotonic() < end
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        before()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+    return call
+
+
+def _heed_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def set_pace(folder: Path, seconds: float) -> None:
+    (folder / "pace").touch()
+    os.utime(folder / "pace", (seconds, seconds))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("executor", ["inline", "processes"])
+def test_ctrl_c_says_that_all_is_stored_only_if_it_is(
+    store_url: str, tmp_path: Path, interrupted: Callable[..., subprocess.CompletedProcess[str]], executor: str
+) -> None:
+    set_pace(tmp_path, 4)
+    done = interrupted(store_url, executor)
+    assert done.returncode == 130, done.stderr
+    assert "everything computed so far is stored" in done.stdout
+    computed = sum(int(line) for line in (tmp_path / "batches").read_text().split())
+    with Store.open(store_url) as store:
+        (evaluation,) = store.evaluations(["world-slow"])
+        ranges = store.stored_ranges([evaluation.id], "logits")[evaluation.id]
+    assert sum(stop - start for start, stop in ranges) == computed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("executor", ["inline", "processes"])
+def test_ctrl_c_says_what_is_not_stored_and_why(
+    store_url: str, tmp_path: Path, interrupted: Callable[..., subprocess.CompletedProcess[str]], executor: str
+) -> None:
+    set_pace(tmp_path, 4)
+    done = interrupted(store_url, executor, before=lambda: fill_the_disk(store_url, "images"))
+    assert done.returncode in (1, 130)
+    assert "everything computed so far is stored" not in done.stdout
+    assert "no space left for the store" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
