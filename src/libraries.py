@@ -17,6 +17,13 @@ from typing import Any
 from testbed.identity import digest_bytes
 from testbed.paths import cache_dir, write_atomically
 
+# Libraries whose release can move numbers, whatever a run imports of them so far.
+NUMERIC = """
+    torch torchvision timm open-clip-torch transformers tokenizers sentencepiece sentence-transformers safetensors numpy
+    scipy scikit-learn scikit-image pillow pillow-simd opencv-python opencv-python-headless pandas pyautoattack nltk
+    sentencex pysbd
+""".split()
+
 
 @cache
 def installed() -> Mapping[str, tuple[str, str]]:
@@ -69,7 +76,9 @@ def _entries(folder: str) -> list[str]:
 def _recorded() -> dict[str, tuple[str, list[str]]]:
     """Each distribution's digest and top-level modules; remembered while its record has the same size and times."""
     memo = cache_dir("content") / "distributions.json"
-    known, used, made = _load(memo), {}, {}
+    known = _load(memo)
+    used: dict[str, tuple[str, list[str]]] = {}
+    made: dict[str, list[Any]] = {}
     for name, (_, place) in installed().items():
         path = os.path.join(place, "RECORD")
         try:

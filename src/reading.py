@@ -413,7 +413,9 @@ def _collect() -> None:
         size = os.fstat(_forked[0].fileno()).st_size
         lines = os.pread(_forked[0].fileno(), size - _taken, _taken).split(b"\n")[:-1]
         _taken += sum(len(line) + 1 for line in lines)
-        note([tuple(json.loads(line)) for line in lines])  # type: ignore[misc]
+        for line in lines:
+            owner, kind, name = json.loads(line)
+            note([(owner, kind, name)])
     if len(sys.modules) != _counted:
         _counted = len(sys.modules)
         tops = {name.partition(".")[0] for name in list(sys.modules)} - _modules

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -48,7 +48,7 @@ class Guard:
         """Passes a request on, or refuses it."""
         from starlette.responses import PlainTextResponse
 
-        async def send_guarded(message: dict[str, Any]) -> None:
+        async def send_guarded(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 own = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
                 message = {**message, "headers": [*message.get("headers", ()), *own]}

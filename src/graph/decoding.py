@@ -10,7 +10,8 @@ import testbed
 from testbed.data.decode import DECODER
 from testbed.errors import IdentityError
 from testbed.identity import describe, digest
-from testbed.record import Today
+from testbed.libraries import NUMERIC
+from testbed.record import DISTRIBUTION, Today
 
 _PACKAGE = Path(testbed.__file__).resolve().parent
 
@@ -39,5 +40,5 @@ def pixels_key(transform: Any, setting_transform: Any) -> str | None:
 
 @cache
 def _surroundings() -> Any:
-    record = Today().record_of((), ())
+    record = Today().record_of((DISTRIBUTION, name) for name in NUMERIC)
     return [record["libraries"], record["python"], record["testbed"]]

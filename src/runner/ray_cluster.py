@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import MissingExtraError, RunError
-from testbed.record import Today
+from testbed.libraries import NUMERIC
+from testbed.record import DISTRIBUTION, Today
 from testbed.runner.resources import require_compiler
 
 log = logging.getLogger("testbed")
@@ -113,7 +114,7 @@ def checked(ray: Any, found: Sequence[Node], plugins: tuple[str, ...], compiles:
     """
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    record = Today([Path(each) for each in plugins]).record_of((), ())
+    record = Today([Path(each) for each in plugins]).record_of((DISTRIBUTION, name) for name in NUMERIC)
     survey = ray.remote(num_cpus=0, max_retries=2)(survey_node)
     on_gpus = any(each.gpus for each in found)  # then the workers that compile are only there
 
