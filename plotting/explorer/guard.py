@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -48,12 +48,15 @@ class Guard:
         """Passes a request on, or refuses it."""
         from starlette.responses import PlainTextResponse
 
-        async def send_guarded(message: dict[str, Any]) -> None:
+        async def send_guarded(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 own = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
                 message = {**message, "headers": [*message.get("headers", ()), *own]}
             await send(message)
 
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
         if scope["type"] != "http":  # nothing here speaks anything else
             await send({"type": "websocket.close"})
             return

@@ -41,7 +41,7 @@ class VisibleStream:
 def visible_output() -> Iterator[None]:
     """What is written to standard output and error meanwhile is `visible`."""
     kept = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (VisibleStream(stream) for stream in kept)  # type: ignore[assignment]
+    sys.stdout, sys.stderr = (VisibleStream(stream) for stream in kept)
     try:
         yield
     finally:
