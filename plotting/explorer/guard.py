@@ -54,6 +54,9 @@ class Guard:
                 message = {**message, "headers": [*message.get("headers", ()), *own]}
             await send(message)
 
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
         if scope["type"] != "http":  # nothing here speaks anything else
             await send({"type": "websocket.close"})
             return

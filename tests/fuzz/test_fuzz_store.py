@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import shutil
@@ -18,6 +19,7 @@ from sample_world import sample_store
 from starlette.testclient import TestClient
 
 from testbed.db import payloads
+from testbed.db.locations import Location
 from testbed.db.store import Store
 from testbed.errors import StoreError
 from testbed.jsontext import to_json
@@ -115,6 +117,28 @@ def test_values_of_items(texts: list[str], data: st.DataObject, tmp_path: Path, 
         assert store.lacking_texts("node", [*texts, "another one"]) in (["another one"], [])
 
 
+# Files that rows name ------------------------------------------------------------------------------------------------
+
+
+@fuzzed()
+@given(
+    uri=mangled("/lab/f-01234567/logits-0-aa.bin", "sftp://k:s@b/f-01234567/logits-0-aa.bin", "file:///etc/passwd"),
+    kind=mangled("logits", ".."), start=st.sampled_from((0, -1, 10**30)), checksum=mangled("aa", "../x"),
+    size=st.sampled_from((0, 24, -1, 2**62, None, "x", 1.5)),
+)  # fmt: skip
+@example(uri="/dev/zero", kind="", start=0, checksum="", size=2**62)
+@example(uri="//../../logits-0-aa.bin", kind="logits", start=0, checksum="aa", size=1)
+@example(uri="file:///dev/zero::/f/logits-0-aa.bin", kind="logits", start=0, checksum="aa", size=1)
+def test_places_of_outputs(uri: str, kind: str, start: int, checksum: str, size: Any) -> None:
+    place = Location(uri, kind, start, checksum, size)
+    with contextlib.suppress(StoreError):  # whatever has the name of outputs may be asked for, and is not there
+        payloads.read(place)
+    if place.is_deletable("f", "f-01234567", ()):
+        assert uri.endswith(f"/f-01234567/{kind}-{start}-{checksum}.bin")
+        assert "::" not in uri
+        assert "/" not in kind + checksum
+
+
 # The explorer -------------------------------------------------------------------------------------------------------
 
 
@@ -128,12 +152,19 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 PATHS = (
-    *("/", "/sample.js", "/data/index.js", "/data/samples/1.js", "/data/samples/1/chunk/0.js", "/pictures/1/0.jpg"),
+    *(
+        "/",
+        "/sample.js",
+        "/data/index.json",
+        "/data/samples/1.json",
+        "/data/samples/1/chunk/0.json",
+        "/pictures/1/0.jpg",
+    ),
     *(
         "/pictures/1/0-clean.jpg",
         "/../etc/passwd",
         "/data/../../x.js",
-        "/data/samples/1/details/1/0.js",
+        "/data/samples/1/details/1/0.json",
         "/pictures/-1/1.jpg",
     ),
 )
@@ -144,8 +175,8 @@ PATHS = (
 @example(path="/pictures/1/" + "9" * 30 + ".jpg")
 @example(path="/pictures/" + "9" * 30 + "/1.jpg")
 @example(path="/pictures/1/" + "9" * 5000 + ".jpg")
-@example(path="/data/samples/" + "9" * 5000 + ".js")
-@example(path="/data/samples/1/chunk/" + "9" * 30 + ".js")
+@example(path="/data/samples/" + "9" * 5000 + ".json")
+@example(path="/data/samples/1/chunk/" + "9" * 30 + ".json")
 def test_paths_of_the_explorer(client: Any, path: str) -> None:
     from urllib.parse import quote
 
