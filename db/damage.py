@@ -49,6 +49,11 @@ class Fault:
     hide: frozenset[int] = frozenset()
     lasts: str = ""
 
+    @property
+    def is_curable(self) -> bool:
+        """Whether `repair` can do anything about it."""
+        return bool(self.changes or self.again or self.hide)
+
 
 class Known:
     """The small tables of a store as far as they can be read, to name what a fault belongs to.

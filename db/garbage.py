@@ -10,6 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from testbed.db import far
 from testbed.db.locations import Location, is_outputs_name
 from testbed.db.payloads import absolute_url
 from testbed.db.store import Store
@@ -74,17 +75,22 @@ def garbage(store: Store, bases: Iterable[str] = ()) -> Garbage:
 
 def _files(place: str) -> Iterable[tuple[str, int, float]]:
     """URI, bytes and time of change of the payloads below a URL."""
-    import fsspec
-
     try:
-        filesystem, root = fsspec.core.url_to_fs(place)
-        listed = filesystem.find(root, maxdepth=2, detail=True) if filesystem.exists(root) else {}
+        root, listed = far.repeatedly(lambda: _listed(place))
     except (OSError, ImportError, ValueError) as error:
         raise StoreError(f"the files at {place} cannot be listed: {error}") from error
     for path, about in sorted(listed.items()):
         inner = path.removeprefix(root).strip("/")
         if inner.count("/") == 1 and is_outputs_name(inner.rpartition("/")[2]):  # nothing that we have not written
             yield f"{place}/{inner}", int(about.get("size") or 0), _time(about)
+
+
+def _listed(place: str) -> tuple[str, dict[str, Any]]:
+    """The path that a URL names in its file system, and what is below."""
+    import fsspec
+
+    filesystem, root = fsspec.core.url_to_fs(place)
+    return root, filesystem.find(root, maxdepth=2, detail=True) if filesystem.exists(root) else {}
 
 
 def _time(about: dict[str, Any]) -> float:

@@ -111,6 +111,19 @@ def path_of(uri: str) -> str:
     return uri.removeprefix("file://")
 
 
+def refuse_memory(url: str) -> None:
+    """Refuses a place that is in the memory of a process, where outputs are lost that others are to find.
+
+    Raises:
+        StoreError: If it is one.
+    """
+    if url.partition("://")[0] == "memory":
+        raise StoreError(
+            f"outputs at {url} would be in the memory of the process that writes them, and lost with it; give a folder"
+            " or the URL of an object store"
+        )
+
+
 def refuse_secrets(url: str) -> None:
     """Refuses a URL for outputs that holds a password, which would be stored with each of them for every reader.
 

@@ -10,15 +10,15 @@ import os
 import secrets
 import stat
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from testbed import reading
-from testbed.db import locations
+from testbed.db import far, locations
 from testbed.db.locations import Location
 from testbed.errors import CorruptOutputError, StoreError, shortened
 from testbed.identity import digest_bytes
@@ -33,6 +33,8 @@ PART = ".part"  # ends the names of files that are being written
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 AT_ONCE = 2**26  # bytes of a file in one call, which takes at most 2 GiB
 JSON = "json"  # a list of JSON values; an array of objects when read
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -199,11 +201,15 @@ class External:
             if locations.is_local(folder):
                 return f"{folder}/{_publish(Path(folder.removeprefix('file://')), f'{kind}-{start}', payload)}"
             uri = f"{folder}/{kind}-{start}-{payload.checksum}.bin"
-            with _open(uri, "wb") as file:  # object stores show a file when it is whole
-                file.write(payload.data)
+            far.repeatedly(lambda: _send(uri, payload.data))
         except (OSError, ImportError, ValueError) as error:
             raise StoreError(f"outputs cannot be written to {folder}: {error}") from error
         return uri
+
+
+def _send(uri: str, data: bytes | memoryview) -> None:
+    with _open(uri, "wb") as file:  # object stores show a file when it is whole
+        file.write(data)
 
 
 def _publish(folder: Path, name: str, payload: Payload) -> str:
@@ -258,11 +264,14 @@ def read(place: Location, offset: int = 0, size: int | None = None) -> memoryvie
     Raises:
         CorruptOutputError: If it cannot be read, or is no file of outputs.
     """
-    with _readable(place) as (file, there):
+
+    def read_from(file: Any, there: int) -> memoryview:
         most = min(place.size, there) - offset + 1 if size is None else min(size, there - offset)
         room = memoryview(bytearray(max(0, most)))
         file.seek(offset)
-        return room[: _fill(file, room)].toreadonly()
+        return room[: _fill(file, room, there - offset)].toreadonly()
+
+    return _of(place, read_from)
 
 
 def read_into(place: Location, room: memoryview) -> bool:
@@ -271,15 +280,20 @@ def read_into(place: Location, room: memoryview) -> bool:
     Raises:
         CorruptOutputError: If it cannot be read, or is no file of outputs.
     """
-    with _readable(place) as (file, _):
-        return _fill(file, room) == len(room) and not file.read(1)
+    return _of(place, lambda file, there: _fill(file, room, there) == len(room) == there)
 
 
-def _fill(file: Any, room: memoryview) -> int:
-    """Reads bytes until memory is full or the file ends; returns how many."""
+def _fill(file: Any, room: memoryview, there: int) -> int:
+    """Reads bytes until memory is full or the file ends; returns how many.
+
+    Raises:
+        OSError: If there are fewer than were told.
+    """
     filled = 0
     while filled < len(room) and (more := file.readinto(room[filled : filled + AT_ONCE])):
         filled += more
+    if filled < min(len(room), there):
+        raise OSError(f"only {filled:,} of {there:,} bytes came")
     return filled
 
 
@@ -293,22 +307,34 @@ def delete_uri(uri: str) -> None:
         if locations.is_local(uri):
             Path(locations.path_of(uri)).unlink(missing_ok=True)
             return
-        import fsspec
-
-        filesystem, path = fsspec.core.url_to_fs(uri)
-        if filesystem.exists(path):
-            filesystem.rm_file(path)
+        far.repeatedly(lambda: _delete_far(uri))
     except (OSError, ImportError, ValueError) as error:
         raise StoreError(f"{uri} cannot be deleted: {error}") from error
 
 
-@contextmanager
-def _readable(place: Location) -> Iterator[tuple[Any, int]]:
-    """A payload, open to read, and its length; what fails is said of its URI."""
+def _delete_far(uri: str) -> None:
+    import fsspec
+
+    filesystem, path = fsspec.core.url_to_fs(uri)
+    if filesystem.exists(path):
+        filesystem.rm_file(path)
+
+
+def _of(place: Location, operation: Callable[[Any, int], T]) -> T:
+    """What an operation makes of a payload, which it is given open to read, with its length.
+
+    Raises:
+        CorruptOutputError: If it cannot be read; names its URI.
+    """
+
+    def once() -> T:
+        with _opened(place.uri) as (file, length):
+            return operation(file, length)
+
     try:
         place.check()
-        with reading.watch(None), _opened(place.uri) as (file, length):
-            yield file, length
+        with reading.watch(None):
+            return once() if locations.is_local(place.uri) else far.repeatedly(once)
     except (OSError, ImportError, ValueError) as error:
         raise CorruptOutputError(f"the outputs at {place.uri} cannot be read: {error}") from error
 
@@ -321,11 +347,11 @@ def _opened(uri: str) -> Iterator[tuple[Any, int]]:
         ValueError: If it is no regular file.
     """
     if not locations.is_local(uri):
-        with _open(uri, "rb") as far:
-            far.seek(0, os.SEEK_END)
-            length = far.tell()
-            far.seek(0)
-            yield far, length
+        with _open(uri, "rb") as remote:
+            remote.seek(0, os.SEEK_END)
+            length = remote.tell()
+            remote.seek(0)
+            yield remote, length
         return
     descriptor = os.open(locations.path_of(uri), os.O_RDONLY | _NO_WAIT)  # of a pipe, it would wait for a writer
     with os.fdopen(descriptor, "rb", buffering=0) as file:

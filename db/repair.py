@@ -52,7 +52,7 @@ class Repair(Soundness):
         done: list[Fault] = []
         for _ in range(_ROUNDS):  # some faults show only when others are gone
             found = list((look or self.faults)())
-            curable = [each for each in found if each.changes or each.again or each.hide]
+            curable = [each for each in found if each.is_curable]
             if not curable:
                 break
             self._cure(curable)

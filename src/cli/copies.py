@@ -24,9 +24,11 @@ def copy_to(given: dict[str, Any]) -> int:
 
 
 def _copy(source_url: str | None, target_url: str | None, given: dict[str, Any]) -> int:
+    from testbed.db.locations import refuse_memory
     from testbed.db.merge import merge
     from testbed.db.store import Store
 
+    refuse_memory(given["payload_url"] or "")
     with Store.open(source_url) as source, Store.create(target_url, given["payload_url"]) as target:
         _require_two(source, target)
         merged = merge(source, target, not given["no_outputs"], shares())

@@ -94,13 +94,15 @@ def check(given: dict[str, Any]) -> int:
     from testbed.db.store import Store
 
     with Store.open(given["db_url"]) as store:
-        faults = [_line(fault) for fault in _faults(store, given)]
+        found = list(_faults(store, given))
+    faults = [_line(fault) for fault in found]
     if given["as_json"]:
         print_json({"ok": not faults, "faults": faults})
     else:
         for fault in faults:
             click.echo(fault)
-        told = f"{count(len(faults), 'fault')} found; --repair drops what is damaged"
+        advice = "; --repair drops what is damaged" if any(fault.is_curable for fault in found) else ""
+        told = f"{count(len(faults), 'fault')} found{advice}"
         click.echo(told if faults else "the store is sound", err=bool(faults))
     return EXIT_ERROR if faults else 0
 

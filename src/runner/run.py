@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from testbed.db.locations import refuse_memory
 from testbed.db.store import Store
 from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
@@ -49,6 +50,8 @@ def run(
         catalog.load(options.plugins)
         progress = progress or SilentProgress()
         options = _where_known(catalog, options, models, settings, progress)
+        if options.executor != "inline":
+            refuse_memory(options.payload_url or "")
         with Store.create(options.db_url, options.payload_url) as store, Presence(store) as presence:
             report = _run(Computation(catalog, options, store, progress), models, settings)
             presence.outcome = _outcome(report)

@@ -203,8 +203,7 @@ def damage(store: Store, table: str) -> None:
         rows = [dict(row) for row in session.execute(sa.select(Base.metadata.tables[table])).mappings()]
         for row in rows:
             payload = bytes([row["payload"][0] ^ 1]) + row["payload"][1:]
-            columns = Base.metadata.tables[table].c
-            where = [columns[name] == row[name] for name in columns if columns[name].primary_key]
+            where = [each == row[each.name] for each in Base.metadata.tables[table].primary_key]
             session.execute(sa.update(Base.metadata.tables[table]).where(*where).values(payload=payload))
 
 
@@ -251,9 +250,10 @@ def test_names_keep_the_time_since_when_they_are_known(store: Store, other: Stor
         session.execute(sa.update(EvalSettingRow).where(EvalSettingRow.name == "shown").values(earlier))
     merge(other, store)
     with store.reading() as session:
-        models = dict(session.execute(sa.select(ModelRow.name, ModelRow.created_at)))
-        found = session.execute(sa.select(EvalSettingRow.name, EvalSettingRow.created_at))
-        settings = dict(found)
+        models, settings = (
+            {row.name: row.created_at for row in session.scalars(sa.select(table))}
+            for table in (ModelRow, EvalSettingRow)
+        )
     assert models == times
     assert settings == {"shown": earlier["created_at"], "hidden": times["late"]}  # where both know it, the earlier one
 

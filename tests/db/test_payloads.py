@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import threading
 import uuid
@@ -444,3 +445,130 @@ def test_text_of_unreadable_samples_is_none(store: Store, build: Any) -> None:
     begun = build.begin("captioner", size=3)
     store.append([Chunk(begun.id, "text", 0, ["a", "b"])], {begun.id: {2: "broken"}})
     assert list(store.read_outputs(begun.id, "text")) == ["a", "b", None]
+
+
+# What goes wrong far away ------------------------------------------------------------------------------------------
+
+
+class ClientError(Exception):
+    """Such as clients of object stores raise: no OSError."""
+
+
+class CutOff(io.BytesIO):
+    """An answer that promises more than comes."""
+
+    def readinto(self, room: Any) -> int:
+        return 0
+
+
+class Unsteady(MemoryFileSystem):
+    """A far place whose clients raise an error so many times."""
+
+    protocol = "unsteady"
+    error: Any = None
+    times = 0
+    cut = 0  # so many answers end early, without an error
+
+    @classmethod
+    def fail(cls) -> None:
+        if cls.times:
+            cls.times -= 1
+            raise cls.error
+
+    def _open(self, path: str, mode: str = "rb", **more: Any) -> Any:
+        self.fail()
+        file = super()._open(path, mode, **more)
+        if mode == "rb" and Unsteady.cut:
+            Unsteady.cut -= 1
+            return CutOff(file.getvalue())
+        return file
+
+    def find(self, *given: Any, **more: Any) -> Any:
+        self.fail()
+        return super().find(*given, **more)
+
+    def rm_file(self, path: str) -> None:
+        self.fail()
+        super().rm_file(path)
+
+
+@pytest.fixture
+def unsteady(sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """A store whose outputs lie at such a place."""
+    fsspec.register_implementation("unsteady", Unsteady, clobber=True)
+    monkeypatch.setattr("testbed.db.far.PAUSES", (0.0, 0.0, 0.0))
+    monkeypatch.setattr("testbed.db.far._given_up", False)
+    for name, value in (("times", 0), ("cut", 0), ("error", ClientError("the payload is not completed"))):
+        monkeypatch.setattr(Unsteady, name, value)
+    with Store.open(str(sqlite_store.url.database), "write", f"unsteady://{uuid.uuid4().hex}/lab") as store:
+        yield store
+
+
+ERRORS = [ClientError("the payload is not completed"), TimeoutError(), ConnectionResetError("by peer"), EOFError()]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("times", [1, 3])
+def test_what_fails_for_a_moment_is_done_again(unsteady: Store, builder: Any, error: Exception, times: int) -> None:
+    Unsteady.error, Unsteady.times = error, times
+    evaluation = builder(unsteady).complete()
+    assert Unsteady.times == 0
+    Unsteady.times = times
+    values = unsteady.read_outputs(evaluation.id, "logits")
+    assert values.tobytes() == builder(unsteady).logits(seed=evaluation.id).tobytes()
+    Unsteady.times = times
+    assert unsteady.read_rows(evaluation.id, "logits", [0])[0].tolist() == values[0].tolist()
+    assert Unsteady.times == 0
+
+
+@pytest.mark.parametrize("cut", [1, 3])
+def test_an_answer_that_ends_early_is_asked_for_again(unsteady: Store, builder: Any, cut: int) -> None:
+    evaluation = builder(unsteady).complete()
+    Unsteady.cut = cut
+    values = unsteady.read_outputs(evaluation.id, "logits")
+    assert values.tobytes() == builder(unsteady).logits(seed=evaluation.id).tobytes()
+    Unsteady.cut = 100
+    with pytest.raises(CorruptOutputError, match=r"cannot be read: only 0 of \d+ bytes came"):
+        unsteady.read_outputs(evaluation.id, "logits")
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_what_goes_on_failing_is_one_clear_line(unsteady: Store, builder: Any, error: Exception) -> None:
+    evaluation = builder(unsteady).complete()
+    Unsteady.error, Unsteady.times = error, 10**6
+    said = str(error) or type(error).__name__
+    with pytest.raises(CorruptOutputError, match=f"the outputs at unsteady://.* cannot be read: .*{said}"):
+        unsteady.read_outputs(evaluation.id, "logits")
+    with pytest.raises(StoreError, match=f"outputs cannot be written to unsteady://.*{said}"):
+        builder(unsteady).complete("other")
+    with pytest.raises(StoreError, match=f"the files at unsteady://.* cannot be listed: .*{said}"):
+        garbage(unsteady)
+    (line,) = [each for each in unsteady.check() if "cannot be read" in each]
+    assert said in line
+    assert "--repair" not in line
+    assert "--salvage" not in line
+    done = unsteady.repair()
+    assert (len(done.done), [said in each.text for each in done.left]) == (0, [True])
+    tries = 10**6 - Unsteady.times
+    list(unsteady.check())
+    assert 10**6 - Unsteady.times == tries + 1  # while nobody answers, each is asked once
+    Unsteady.times = 0
+    assert list(unsteady.check()) == []
+
+
+def test_files_that_cannot_be_deleted_are_told_and_the_rest_of_the_purge_is_done(unsteady: Store, builder: Any) -> None:
+    builder(unsteady).complete()
+    unsteady.hide_evaluations("net", "val")
+    Unsteady.times = 10**6
+    left: list[str] = []
+    assert unsteady.purge_hidden(lambda uri, why: left.append(why))[0] == 1
+    assert [why.endswith("cannot be deleted: ClientError: the payload is not completed") for why in left] == [True]
+
+
+def test_what_is_not_there_or_not_allowed_is_not_tried_again(unsteady: Store, builder: Any) -> None:
+    evaluation = builder(unsteady).complete()
+    for error in (FileNotFoundError("gone"), PermissionError("forbidden")):
+        Unsteady.error, Unsteady.times = error, 10**6
+        with pytest.raises(CorruptOutputError, match=str(error)):
+            unsteady.read_outputs(evaluation.id, "logits")
+        assert Unsteady.times == 10**6 - 1

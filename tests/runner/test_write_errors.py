@@ -112,6 +112,13 @@ def test_a_place_for_outputs_that_refuses_them_ends_the_run(
     assert nobody_waits_for(url)
 
 
+@pytest.mark.parametrize("executor", ["processes", "ray"])
+def test_outputs_in_the_memory_of_a_worker_are_refused(tmp_path: Path, executor: str) -> None:
+    with pytest.raises(TestbedError, match="outputs at memory://x would be in the memory of the process"):
+        run_in_time(str(tmp_path / "store.db"), "images", executor, payload_url="memory://x")
+    assert not (tmp_path / "store.db").exists()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("reads", MODELS)
 def test_a_full_disk_ends_a_run_on_a_cluster(root: Path, reads: str, store_url: str) -> None:
