@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,6 @@ from testbed.cli.edit import MODEL, SETTING
 from testbed.cli.status import status
 from testbed.cli.upkeep import ACTIONS as UPKEEP
 from testbed.cli.upkeep import salvage, upgrade, upkeep_options
-from testbed.console.ending import run_program
 from testbed.console.options import (
     ManyWords,
     ManyWordsCommand,
@@ -342,6 +340,3 @@ _ACTIONS: dict[str, Any] = {
 def main() -> None:
     """The program."""
     run_command(command)
-
-
-program = partial(run_program, main)  # as a process of its own
