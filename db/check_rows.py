@@ -73,13 +73,14 @@ def _check_list(known: Known, dataset_id: int, rows: list[dict[str, Any]]) -> It
     samples = [SampleInfo(*(row[field] for field in fields)) for row in rows]
     if len({sample.id for sample in samples}) != len({(sample.id, sample.digest) for sample in samples}):
         yield known.samples(dataset_id, "have two of one name")  # a setting may repeat a sample
-    elif dataset.get("fingerprint") not in list(_fingerprints(samples)):
-        yield known.samples(dataset_id, "are not those of its fingerprint: an id, a digest or a target was changed")
+    elif dataset.get("fingerprint") not in list(_fingerprints(samples, names)):
+        yield known.samples(
+            dataset_id, "are not those of its fingerprint: an id, a digest, a target or a class was changed"
+        )
 
 
-def _fingerprints(samples: list[SampleInfo]) -> Iterator[str]:
-    """The digests that a list of samples may have."""
-    yield dataset_of("", samples).fingerprint
+def _fingerprints(samples: list[SampleInfo], names: Any) -> Iterator[str]:
+    """The digests that a list of samples may have; in older stores, the names of classes were no part of it."""
     # SQLite keeps the number 3.0 in a column of JSON as 3.
     numbers = [
         SampleInfo(each.id, each.digest, float(each.target), each.group, each.slices)
@@ -87,7 +88,9 @@ def _fingerprints(samples: list[SampleInfo]) -> Iterator[str]:
         else each
         for each in samples
     ]
-    yield dataset_of("", numbers).fingerprint
+    for each in (samples, numbers):
+        yield dataset_of("", each, names if isinstance(names, list) else None).fingerprint
+        yield dataset_of("", each).fingerprint
 
 
 def check_definitions(known: Known, session: Session) -> Iterator[Fault]:

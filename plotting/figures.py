@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from testbed.console.completion import stored
-from testbed.console.ending import run_program
 from testbed.console.options import ManyWords, ManyWordsCommand, run_command, store_options
 from testbed.console.output import count
 from testbed.errors import TestbedError
@@ -160,8 +158,5 @@ def main() -> None:
     run_command(command)
 
 
-program = partial(run_program, main)  # as a process of its own
-
-
 if __name__ == "__main__":
-    program()
+    main()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import click
 
-from testbed.console.ending import run_program
 from testbed.console.options import ManyWords, ManyWordsCommand, data_root_option, run_command, store_options, use
 from testbed.console.output import count
 from testbed.errors import TestbedError
@@ -77,8 +75,5 @@ def main() -> None:
     run_command(command)
 
 
-program = partial(run_program, main)  # as a process of its own
-
-
 if __name__ == "__main__":
-    program()
+    main()

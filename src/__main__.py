@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import click
 
 from testbed import __version__
-from testbed.console.ending import run_program
 from testbed.console.options import run_command
 
 
@@ -72,8 +70,5 @@ def main() -> None:
     run_command(command)
 
 
-program = partial(run_program, main)  # as a process of its own
-
-
 if __name__ == "__main__":
-    program()
+    main()

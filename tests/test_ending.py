@@ -10,7 +10,7 @@ import pytest
 
 START = """
 import atexit, os, sys, threading, time
-from testbed.console.ending import run_program
+from testbed.console.ending import ending_at_once
 
 class Held:
     def __del__(self):
@@ -19,29 +19,63 @@ class Held:
 held = Held()  # of a module, as what libraries hold: only the interpreter's own end lets go of it
 atexit.register(print, "registered before")
 
+def work():
+    with ending_at_once(sys._getframe(1)):
+        atexit.register(print, "registered meanwhile")
+        print("x" * 100_000)
+        end()
+
 def main():
-    atexit.register(print, "registered meanwhile")
-    print("x" * 100_000)
+    work()
+
+def within():
+    main()
 """
+APART = "taken apart"
 
 
-def run(body: str, *, alone: bool = True) -> subprocess.CompletedProcess[str]:
-    end = "run_program(main)" if alone else "main()"
-    script = f"{START}    {body}\n\n{end}\n"
+def run(body: str, call: str = "main()") -> subprocess.CompletedProcess[str]:
+    script = f"{START}\ndef end():\n    {body}\n\n{call}\n"
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 130])
-def test_a_program_ends_with_its_status_and_whole_output_without_taking_everything_apart(code: int) -> None:
-    done = run(f"sys.exit({code})")
+@pytest.mark.parametrize("call", ["main()", "work()", "sys.exit(main())", "if True:\n    main()"])
+def test_a_program_ends_with_its_status_and_whole_output_without_taking_everything_apart(code: int, call: str) -> None:
+    done = run(f"sys.exit({code})", call)
     assert done.returncode == code
     assert done.stdout == "x" * 100_000 + "\nregistered meanwhile\n"
     assert done.stderr == ""
-    assert "taken apart" in run(f"sys.exit({code})", alone=False).stdout  # else this test would show nothing
 
 
 def test_a_plain_exit_is_a_success() -> None:
-    assert run("sys.exit()").returncode == 0
+    done = run("sys.exit()")
+    assert done.returncode == 0
+    assert APART not in done.stdout
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "try:\n    main()\nexcept SystemExit:\n    pass",
+        "try:\n    main()\nexcept SystemExit: sys.exit(0)",
+        "try: main()\nexcept SystemExit: print('more'); sys.exit(0)",
+        "import contextlib\nwith contextlib.suppress(SystemExit):\n    main()",
+        "threading.Thread(target=main).start()",
+        "try:\n    within()\nexcept SystemExit: pass",
+        "exec('try: main()\\nexcept SystemExit: pass')",
+    ],
+)
+def test_a_script_that_goes_on_ends_as_it_says(call: str) -> None:
+    done = run("sys.exit(7)", call)
+    assert done.returncode == 0
+    assert APART in done.stdout
+
+
+def test_a_script_that_does_more_in_the_end_does_it() -> None:
+    done = run("sys.exit(7)", "try:\n    main()\nfinally:\n    print('more')")
+    assert done.returncode == 7
+    assert "more\n" in done.stdout
 
 
 def test_an_exit_with_words_still_says_them() -> None:
@@ -67,10 +101,13 @@ def test_a_fork_ends_as_it_is_told() -> None:
     assert done.returncode == 5
 
 
-def test_commands_end_like_this(tmp_path: Path, root: Path) -> None:
-    plugin = START.partition("def main")[0].partition("run_program\n")[2]
+@pytest.mark.parametrize("script", ["db.py", "-c"])
+def test_commands_end_like_this(script: str, tmp_path: Path, root: Path) -> None:
+    plugin = START.partition("def work")[0].partition("ending_at_once\n")[2]
     (tmp_path / "plugin.py").write_text(f"import atexit\n{plugin}")
     words = ["--list-models-registry", "--plugin", str(tmp_path / "plugin.py"), "--db-url", str(tmp_path / "x.db")]
-    done = subprocess.run([sys.executable, str(root / "db.py"), *words], capture_output=True, text=True, check=False)
+    installed = ["-c", "import sys; from testbed.cli.db import main; sys.exit(main())"]  # as pip's scripts do
+    program = installed if script == "-c" else [str(root / script)]
+    done = subprocess.run([sys.executable, *program, *words], capture_output=True, text=True, check=False)
     assert done.stdout.endswith("registered before\n"), done.stderr
-    assert "taken apart" not in done.stdout
+    assert APART not in done.stdout

@@ -8,13 +8,11 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from testbed.console.ending import run_program
 from testbed.console.options import (
     EXIT_ERROR,
     ManyWords,
@@ -246,6 +244,3 @@ def _write(job: Job, names: Sequence[str], images: Any, corruption: str, severit
 def main() -> None:
     """The program."""
     run_command(command)
-
-
-program = partial(run_program, main)  # as a process of its own

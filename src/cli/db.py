@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ from testbed.cli.status import status
 from testbed.cli.upkeep import ACTIONS as UPKEEP
 from testbed.cli.upkeep import salvage, upgrade, upkeep_options
 from testbed.cli.verify_store import verify_store_as_asked, verify_store_options
-from testbed.console.ending import run_program
 from testbed.console.options import (
     ManyWords,
     ManyWordsCommand,
@@ -350,6 +348,3 @@ _ACTIONS: dict[str, Any] = {
 def main() -> None:
     """The program."""
     run_command(command)
-
-
-program = partial(run_program, main)  # as a process of its own

@@ -27,7 +27,6 @@ from testbed.cli.scorer_options import as_scored, scorer_options
 from testbed.cli.task_options import as_captioners, as_tasks, given_files, task_options
 from testbed.cli.thumbnails import thumbnails_of
 from testbed.console.completion import registered
-from testbed.console.ending import run_program
 from testbed.console.model_lines import models_as_objects
 from testbed.console.options import (
     EXIT_ERROR,
@@ -395,6 +394,3 @@ def _run(
 def main() -> None:
     """The program."""
     run_command(command)
-
-
-program = partial(run_program, main)  # as a process of its own

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from testbed.console.ending import run_program
 from testbed.console.options import (
     ManyWords,
     ManyWordsCommand,
@@ -207,6 +205,3 @@ def _of_setting(setting: EvalSetting, split: str) -> Wanted:
 def main() -> None:
     """The program."""
     run_command(command)
-
-
-program = partial(run_program, main)  # as a process of its own

@@ -16,6 +16,7 @@ import click
 from testbed import __version__
 from testbed.console import streams
 from testbed.console.called import as_called
+from testbed.console.ending import ending_at_once
 from testbed.console.streams import visible_output
 from testbed.errors import TestbedError
 from testbed.inputs import ENV_CHECKPOINTS, ENV_DATA, ENV_LMU_DATA, ENV_PREDICTIONS, Inputs, using
@@ -194,7 +195,7 @@ def lmu_data_option(function: F) -> F:
 def run_command(command: click.Command) -> None:
     """Runs a command as a program: a user's mistake gives one clear line, never a traceback."""
     signal.signal(signal.SIGTERM, _interrupt)
-    with visible_output():
+    with ending_at_once(sys._getframe(1)), visible_output():
         _run(command)
 
 
