@@ -90,6 +90,8 @@ def _run(computation: Computation, models: Sequence[str], settings: Sequence[str
         if options.verify is not None:
             trust.verify(plan, amount(options.verify))
     except KeyboardInterrupt:
+        if not planner.planned:
+            raise  # making a plan may take as long as what the user has interrupted
         plan = planner.plan(models, settings)
         report.interrupted = True
     computation.compute(plan, trust.suspects)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from testbed.data.content import MISSING, ContentDigests
 from testbed.data.decode import decode_bytes, decode_file
+from testbed.data.threads import Stop
 from testbed.errors import DataError, SampleError
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class _MemberDigests(ContentDigests):
         except (KeyError, OSError):
             return None
 
-    def _digest(self, name: str) -> str:
+    def _digest(self, name: str, stop: Stop) -> str:
         try:
             return hashlib.sha256(self.images.read(name)).hexdigest()[:32]
         except SampleError:
