@@ -10,6 +10,7 @@ from testbed.calls import reason_of
 from testbed.errors import TestbedError
 
 PAUSES = (0.2, 0.8, 3.2)  # seconds, each before one more attempt
+PATIENCE = 10.0  # seconds after which there is none: some clients try again themselves, for long
 
 # What stays as it is: nothing is there, one may not, the URL or the client is none.
 _LASTING = (
@@ -33,13 +34,14 @@ def repeatedly(operation: Callable[[], T]) -> T:
     """
     global _given_up
     pauses = [] if _given_up else list(PAUSES)
+    end = time.monotonic() + PATIENCE
     while True:
         try:
             value = operation()
         except _LASTING:
             raise
         except Exception as error:
-            if not pauses:
+            if not pauses or time.monotonic() > end:
                 _given_up = True
                 raise _as_os_error(error) from error
             time.sleep(pauses.pop(0))

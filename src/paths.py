@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import os
 import re
+import stat
 import threading
 from pathlib import Path
+from typing import BinaryIO
 
 from testbed.errors import DataError
 from testbed.inputs import active, is_url
@@ -16,6 +20,7 @@ ENV_CACHE = "TESTBED_CACHE"
 ENV_PAYLOADS = "TESTBED_PAYLOADS"
 
 _LONGEST = 100  # two names, their hashes and a suffix must stay under the 255 characters of a file name
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 _RESERVED = {"con", "prn", "aux", "nul", *(f"com{i}" for i in range(10)), *(f"lpt{i}" for i in range(10))}
 
 
@@ -43,6 +48,27 @@ def expanded(path: str | os.PathLike[str]) -> Path:
         return Path(os.path.expanduser(path))
     except ValueError:  # no name that a user can have
         return Path(path)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Opens a regular file to read: a pipe would keep its reader waiting, and a device may have no end.
+
+    Raises:
+        OSError: If it cannot be opened, or is something else.
+    """
+    # Of a pipe, an ordinary open would wait for somebody who writes.
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(open(path, "rb", opener=lambda name, flags: os.open(name, flags | _NO_WAIT)))
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        stack.pop_all()
+    return file
+
+
+def read_regular(path: Path) -> bytes:
+    """The bytes of a regular file; errors as for `open_regular`."""
+    with open_regular(path) as file:
+        return file.read()
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -8,16 +8,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
 from pathlib import Path
 
 from testbed.data.decode import is_deep, marked
+from testbed.data.threads import Stop, reading_threads
 from testbed.errors import DataError
 from testbed.identity import digest_bytes
-from testbed.paths import cache_dir, write_atomically
+from testbed.paths import cache_dir, open_regular, write_atomically
 
 _BLOCK = 1 << 20
 _PART = 64  # files that a thread is given at a time: each such task takes a kilobyte
@@ -27,12 +27,19 @@ MISSING = "missing"
 _SETTLED_NS = 100_000_000
 
 
-def file_digest(path: Path) -> str:
-    """A 32-digit hexadecimal digest of a file's content."""
+def file_digest(path: Path, stop: Stop | None = None) -> str:
+    """A 32-digit hexadecimal digest of a regular file's content.
+
+    Raises:
+        OSError: If it cannot be read, or is no regular file.
+        StoppedError: If it is told to stop.
+    """
     hasher = hashlib.sha256()
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while block := file.read(_BLOCK):
             hasher.update(block)
+            if stop is not None:
+                stop.heed()
     return hasher.hexdigest()[:32]
 
 
@@ -51,7 +58,10 @@ class ContentDigests:
         self.hashed = 0
 
     def digests(self, names: Sequence[str]) -> list[str]:
-        """The digest of each file (a path relative to the root); `MISSING` for one that cannot be read."""
+        """The digest of each file (a path relative to the root); `MISSING` for one that cannot be read, or is a pipe.
+
+        Those of files that were read before an interrupt are kept.
+        """
         known, now = self._load(), time.time_ns()
         stats = [self._stat(name) for name in names]
         fresh = [
@@ -60,28 +70,42 @@ class ContentDigests:
             if stat is not None and known.get(name, [])[:-1] != stat
         ]
         if fresh:
-            parts = [[name for name, _ in fresh[at : at + _PART]] for at in range(0, len(fresh), _PART)]
-            with ThreadPoolExecutor(min(16, (os.cpu_count() or 1) * 2)) as threads:  # hashing releases the GIL
-                digests = chain.from_iterable(threads.map(lambda part: [self._digest(name) for name in part], parts))
-            for (name, stat), content in zip(fresh, digests, strict=True):
-                known[name] = [*stat, content]
-            self.hashed += len(fresh)
-            changing = {name for name, stat in fresh if now - stat[-1] < _SETTLED_NS}
-            # A file that could not be read may be readable next time.
-            kept = {name: entry for name, entry in known.items() if entry[-1] != MISSING and name not in changing}
-            self._save(kept)
+            found: dict[str, list[object]] = {}
+            try:
+                self._hash(fresh, found)
+            finally:  # also when it is interrupted: what was read need not be read again
+                known |= found
+                self.hashed += len(found)
+                changing = {name for name, stat in fresh if now - stat[-1] < _SETTLED_NS}
+                # A file that could not be read may be readable next time.
+                kept = {name: entry for name, entry in known.items() if entry[-1] != MISSING and name not in changing}
+                self._save(kept)
         return [MISSING if stat is None else str(known[name][-1]) for name, stat in zip(names, stats, strict=True)]
+
+    def _hash(self, fresh: Sequence[tuple[str, list[int]]], found: dict[str, list[object]]) -> None:
+        """Adds entries for files to those that were found."""
+        parts = [fresh[at : at + _PART] for at in range(0, len(fresh), _PART)]
+        with reading_threads(len(parts)) as (threads, stop):  # hashing releases the GIL
+
+            def hash_part(part: Sequence[tuple[str, list[int]]]) -> None:
+                for name, times in part:
+                    stop.heed()
+                    found[name] = [*times, self._digest(name, stop)]
+
+            list(threads.map(hash_part, parts))
 
     def _stat(self, name: str) -> list[int] | None:
         try:
-            stat = os.stat(self.root / name)
+            found = os.stat(self.root / name)
         except OSError:
             return None
-        return [stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_ctime_ns]
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        return [found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns]
 
-    def _digest(self, name: str) -> str:
+    def _digest(self, name: str, stop: Stop) -> str:
         try:
-            return file_digest(self.root / name)
+            return file_digest(self.root / name, stop)
         except OSError:
             return MISSING
 
@@ -102,8 +126,8 @@ class ImageDigests(ContentDigests):
 
     FOLDER = "images"
 
-    def _digest(self, name: str) -> str:
-        digest = super()._digest(name)
+    def _digest(self, name: str, stop: Stop) -> str:
+        digest = super()._digest(name, stop)
         if digest == MISSING:
             return MISSING
         with open(self.root / name, "rb") as file:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from testbed.errors import DataError, SampleError
 from testbed.identity import digest_bytes
 from testbed.inputs import ENV_MAX_MEGAPIXELS, active
+from testbed.paths import read_regular
 from testbed.stopwatch import stage
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def decode_file(path: Path) -> Image.Image:
     """
     try:
         with stage("read"):
-            data = path.read_bytes()
+            data = read_regular(path)
     except OSError as error:
         if error.errno in _FAULTS_OF_THE_MACHINE:
             raise DataError(f"{path} cannot be read at the moment: {error.strerror}; the file may be intact") from error

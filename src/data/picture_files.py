@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.data.rows import Picture
 from testbed.errors import SampleError, shortened
+from testbed.paths import read_regular
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -98,7 +99,7 @@ def _read(path: str, whose: str) -> Picture:
     if "://" in path[:12]:
         raise SampleError(f"the message of {whose} names the picture {shortened(path)}; nothing is downloaded")
     try:
-        return Picture(Path(path).read_bytes(), Path(path).name)
+        return Picture(read_regular(Path(path)), Path(path).name)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise SampleError(f"the picture {shortened(path)} in the message of {whose} cannot be read: {why}") from error

@@ -86,6 +86,9 @@ class Planner:
         options: The run's options.
         fetch: Whether to download, train or load weights that are missing; a dry run does not.
         opener: Opens models and settings; None makes one.
+
+    Attributes:
+        planned: Whether there was a plan, so that making it again is quick.
     """
 
     def __init__(
@@ -103,6 +106,7 @@ class Planner:
         self.outputs = StoredOutputs(store, options.strict)
         self._identifier = Identifier(catalog, self.opener, options, self._images_of)
         self._cells: dict[tuple[str, str], Cell] = {}
+        self.planned = False
 
     def plan(self, models: Sequence[str], settings: Sequence[str]) -> Plan:
         """Decides about every model on every setting; nothing in the store is changed."""
@@ -122,6 +126,7 @@ class Planner:
             self._settle(cell)
         asked = {id(cell) for cell in plan.cells}
         plan.others = [cell for cell in self._cells.values() if id(cell) not in asked]
+        self.planned = True
         return plan
 
     # The graph ----------------------------------------------------------------------------------------------------

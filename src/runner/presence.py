@@ -42,7 +42,8 @@ class Presence:
         self._ended.set()
         self._thread.join()
         try:
-            self.store.end_run(self.outcome if error is None else "failed")
+            failed = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+            self.store.end_run(self.outcome if error is None else failed)
         except Exception:  # such as a store that is full; the leases expire without it
             if error is None:
                 raise

@@ -96,6 +96,8 @@ def _run(computation: Computation, models: Sequence[str], settings: Sequence[str
             trust.verify(plan, amount(options.verify))
         store.confirm([each.stored.id for each in plan.of(Action.DONE) if each.stored is not None])
     except KeyboardInterrupt:
+        if not planner.planned:
+            raise  # making a plan may take as long as what the user has interrupted
         plan = planner.plan_pairs(pairs)
         report.interrupted = True
     computation.compute(plan, trust.suspects)

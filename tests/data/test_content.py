@@ -6,13 +6,19 @@ import hashlib
 import json
 import os
 import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from testbed.data import content
 from testbed.data.content import MISSING, ContentDigests, file_digest, remembered_digest
-from testbed.errors import DataError
+from testbed.data.decode import decode_file
+from testbed.errors import DataError, SampleError
 
 
 @pytest.fixture(autouse=True)
@@ -173,7 +179,7 @@ def test_a_memo_with_a_damaged_entry_is_healed(root, entry):
 def test_a_file_that_could_not_be_read_once_is_read_the_next_time(root, monkeypatch):
     with monkeypatch.context() as patch:
 
-        def fail(path):
+        def fail(path, stop):
             raise OSError(5, "Input/output error")
 
         patch.setattr(content, "file_digest", fail)
@@ -208,3 +214,72 @@ def test_remembered_digest_of_one_file(root):
     assert remembered_digest(root / "a.png") == sha(b"longer")
     with pytest.raises(DataError, match=r"gone\.png cannot be read"):
         remembered_digest(root / "gone.png")
+
+
+# What is no file, and Ctrl-C --------------------------------------------------------------------------------------
+
+
+def test_a_pipe_a_device_or_a_socket_is_no_file_and_nobody_waits_for_it(root):
+    os.mkfifo(root / "pipe.png")
+    (root / "device.png").symlink_to("/dev/zero")
+    (root / "folder.png").mkdir()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(root / "socket.png"))
+        names = ["a.png", "pipe.png", "device.png", "folder.png", "socket.png"]
+        assert ContentDigests(root).digests(names) == [sha(b"first"), *[MISSING] * 4]
+    for name in names[1:]:
+        with pytest.raises(DataError, match="cannot be read"):
+            remembered_digest(root / name)
+        with pytest.raises(OSError, match=r"no regular file|Is a directory|No such device"):
+            file_digest(root / name)
+        with pytest.raises(SampleError, match="cannot be read"):
+            decode_file(root / name)
+
+
+def test_a_file_that_becomes_a_pipe_meanwhile_is_not_waited_for(root, monkeypatch):
+    monkeypatch.setattr(ContentDigests, "_stat", lambda self, name: [1, 2, 3, 4])
+    os.mkfifo(root / "pipe.png")
+    assert ContentDigests(root).digests(["pipe.png"]) == [MISSING]
+
+
+@pytest.fixture
+def many(root):
+    """More files than are read at a time, one of which is large, and their names."""
+    names = [f"{number:04d}.png" for number in range(600)]
+    for name in names:
+        (root / name).write_bytes(name.encode())
+    with (root / names[0]).open("r+b") as file:
+        file.truncate(1 << 40)  # a hole, which takes minutes to read
+    return names
+
+
+def test_ctrl_c_does_not_wait_for_what_is_left_and_what_was_read_is_kept(root, many):
+    ready = root.parent / "ready"
+    program = f"""
+import os, signal, sys
+from pathlib import Path
+from testbed.data import content
+content._SETTLED_NS = 0
+signal.signal(signal.SIGINT, signal.default_int_handler)
+digest = content.ContentDigests._digest
+def slow(self, name, stop):
+    found = digest(self, name, stop)
+    if name > "0500":
+        Path({str(ready)!r}).touch()
+    return found
+content.ContentDigests._digest = slow
+content.ContentDigests(Path({str(root)!r})).digests({many!r})
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 60
+    while not ready.exists():
+        assert time.monotonic() < end
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)  # the large file alone would take minutes
+    assert "KeyboardInterrupt" in err
+    (root / many[0]).write_bytes(b"small")
+    again = ContentDigests(root)
+    assert again.digests(many)[1:] == [sha(name.encode()) for name in many[1:]]
+    assert again.hashed < 300

@@ -161,7 +161,7 @@ def reads(monkeypatch):
     """The shards that are read, by name."""
     seen = []
     real = webdataset_index.read_shard
-    monkeypatch.setattr(webdataset_index, "read_shard", lambda path, kind: seen.append(path.name) or real(path, kind))
+    monkeypatch.setattr(webdataset_index, "read_shard", lambda path, *more: seen.append(path.name) or real(path, *more))
     return seen
 
 

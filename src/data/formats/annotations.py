@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, TypeVar
 
 from testbed.errors import DataError, shortened
+from testbed.paths import read_regular
 
 _Kind = TypeVar("_Kind")
 
@@ -48,7 +49,7 @@ def read_text(path: Path) -> str:
         DataError: If it cannot be read, or is in another encoding.
     """
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return read_regular(path).decode("utf-8-sig")
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

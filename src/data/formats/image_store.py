@@ -15,6 +15,7 @@ from testbed.data.content import MISSING, ImageDigests
 from testbed.data.decode import decode_bytes, decode_file, image_digest
 from testbed.data.left_out import composed
 from testbed.data.spelling import on_disk
+from testbed.data.threads import Stop
 from testbed.errors import DataError, SampleError
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class _MemberDigests(ImageDigests):
         except (KeyError, OSError):
             return None
 
-    def _digest(self, name: str) -> str:
+    def _digest(self, name: str, stop: Stop) -> str:
         try:
             return image_digest(self.images.read(name))
         except SampleError:

@@ -12,13 +12,13 @@ import re
 import stat
 import tarfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from testbed.data.decode import image_digest
 from testbed.data.left_out import HIDDEN, NO_SAMPLE, Leaving, is_hidden
+from testbed.data.threads import Stop, StoppedError, reading_threads
 from testbed.data.webdataset.format import IMAGE_EXTENSIONS, LABEL_EXTENSION, read_label
 from testbed.errors import DataError
 from testbed.identity import digest_bytes
@@ -77,11 +77,11 @@ def index_shards(paths: Sequence[Path], kind: str) -> list[ShardIndex]:
     Raises:
         DataError: If a shard cannot be read or is not in the format.
     """
-    with ThreadPoolExecutor(min(len(paths), (os.cpu_count() or 1) * 2)) as threads:  # both release the GIL
-        return list(threads.map(lambda path: _index(path, kind), paths))
+    with reading_threads(len(paths)) as (threads, stop):  # both release the GIL
+        return list(threads.map(lambda path: _index(path, kind, stop), paths))
 
 
-def _index(path: Path, kind: str) -> ShardIndex:
+def _index(path: Path, kind: str, stop: Stop) -> ShardIndex:
     try:
         real = path.resolve(strict=True)
         now = real.stat()
@@ -93,7 +93,8 @@ def _index(path: Path, kind: str) -> ShardIndex:
     found = _recall(memo)
     stamp = (str(real), now.st_size, now.st_mtime_ns, now.st_ino, now.st_ctime_ns)
     if found is None or (found.path, found.size, found.mtime_ns, found.inode, found.ctime_ns) != stamp:
-        found = read_shard(real, kind)
+        stop.heed()
+        found = read_shard(real, kind, stop)
         try:
             write_atomically(memo, json.dumps({"revision": _REVISION, **asdict(found)}, ensure_ascii=False).encode())
         except (OSError, UnicodeEncodeError):  # disk full, or a path that is not text: not cached
@@ -131,15 +132,17 @@ class _Sample:
     others: list[str] = field(default_factory=list)
 
 
-def read_shard(path: Path, kind: str) -> ShardIndex:
+def read_shard(path: Path, kind: str, stop: Stop | None = None) -> ShardIndex:
     """Reads a shard from its beginning to its end.
 
     Args:
         path: The shard.
         kind: The kind of its labels.
+        stop: Looked at before each member.
 
     Raises:
         DataError: If it is not a plain tar archive, is truncated, has invalid members, or a sample is incomplete.
+        StoppedError: If it is told to stop.
     """
     samples: dict[str, _Sample] = {}
     leaving = Leaving()
@@ -148,8 +151,10 @@ def read_shard(path: Path, kind: str) -> ShardIndex:
             now = os.fstat(file.fileno())
             _check_beginning(path, file)
             for member in _members(path, file):
+                if stop is not None:
+                    stop.heed()
                 _take(path, file, member, kind, samples, leaving)
-    except DataError:
+    except (DataError, StoppedError):
         raise
     except OSError as error:
         raise DataError(f"the shard {path} cannot be read: {error.strerror or error}") from error
