@@ -35,6 +35,8 @@ from stale_changes import (
     Harmless,
 )
 
+pytestmark = pytest.mark.timeout(900)  # all changes are evaluated before the first test
+
 ALTERED = 1e-3  # how much of the logits' range a change alters at least
 MOST_SAMPLES = 16  # that may be run again to find that nothing has changed
 UNCHANGED = ("plain", "clean")  # a cell of all runs that no change is about

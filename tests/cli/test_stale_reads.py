@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from stale_changes import BASE, BEGINNING, SHARED
 
+pytestmark = pytest.mark.timeout(900)  # all cases are evaluated before the first test
+
 TWICE = """
 def f(images):
     return images * factor()
@@ -182,7 +184,7 @@ def write(folder: Path, files: dict[str, str | None], case: Case) -> None:
             path.write_text(own(text, case))
 
 
-@pytest.fixture(scope="module", params=["inline", "processes"])
+@pytest.fixture(scope="module", params=["inline", pytest.param("processes", marks=pytest.mark.long)])
 def answers(request, warm_python, root, tmp_path_factory) -> tuple[dict, dict]:
     """What the first run and the second one say."""
     folder = tmp_path_factory.mktemp("reads").resolve()

@@ -21,7 +21,7 @@ from ray_nodes import RayNodes, descendants, ray_nodes
 
 from testbed.db.store import Store
 from testbed.errors import RunError, StoreError
-from testbed.record import Today
+from testbed.record import DISTRIBUTION, Today
 from testbed.runner.ray_cluster import survey_node
 
 pytest.importorskip("ray", reason="testbed[ray] is not here")
@@ -172,7 +172,7 @@ def test_workers_write_to_a_server_themselves_and_a_check_reads_through_the_run(
 def test_a_node_with_other_versions_or_without_a_plug_in_is_refused(tmp_path: Path) -> None:
     plugin = tmp_path / "mine.py"
     plugin.write_text("x = 1\n")
-    record = Today([plugin]).record_of((), ())
+    record = Today([plugin]).record_of([(DISTRIBUTION, "torch")])
     assert survey_node(record, [str(plugin)])[0] == []
     record["libraries"]["torch"] = "1.0"
     assert re.match(r"torch 1.0 → ", survey_node(record, [str(plugin)])[0][0])
@@ -183,7 +183,7 @@ def test_a_node_with_other_versions_or_without_a_plug_in_is_refused(tmp_path: Pa
 
 
 def test_a_node_without_a_compiler_is_refused_if_networks_are_to_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    record = Today([]).record_of((), ())
+    record = Today([]).record_of([])
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
     assert survey_node(record, [])[0] == []
