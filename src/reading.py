@@ -152,11 +152,14 @@ def install() -> None:
 def _on_event(event: str, arguments: tuple[Any, ...]) -> None:
     """Python calls this at everything that may be audited. It must be quick, and never raise."""
     handler = _HANDLERS.get(event)
-    if handler is not None:
+    if handler is not None and not getattr(_now, "busy", False):
+        _now.busy = True  # what is read here in order to tell whose read it is
         try:
             handler(arguments)
         except (TypeError, ValueError, OSError, AttributeError, TestbedError):  # what the call itself will raise
             return
+        finally:
+            _now.busy = False
 
 
 def _on_open(arguments: tuple[Any, ...]) -> None:
@@ -246,7 +249,8 @@ def _watched(kind: type[Any]) -> type[Any]:
 
         def __getitem__(self, key: Any) -> Any:
             listed = _is_copied(key)
-            if isinstance(key, str) and not listed and _is_users(owner := _owner(through_testbed=False)):
+            busy = getattr(_now, "busy", False)
+            if isinstance(key, str) and not listed and not busy and _is_users(owner := _owner(through_testbed=False)):
                 note([(str(owner), VARIABLE, key)])
             return super().__getitem__(key)
 
@@ -278,13 +282,18 @@ def _replace(function: Any) -> None:
 
 
 def _note_existence(path: Any) -> None:
+    if getattr(_now, "busy", False):
+        return
+    _now.busy = True
     try:
         name = os.fsdecode(path)
         owner = _owner()
         if owner is not None and os.path.abspath(name) not in _written and not _is_apart(os.path.abspath(name)):
             _add(owner, EXISTS, name)
-    except (TypeError, ValueError, OSError):
+    except (TypeError, ValueError, OSError, TestbedError):
         return
+    finally:
+        _now.busy = False
 
 
 def _asked_by_user(frame: types.FrameType | None) -> bool:

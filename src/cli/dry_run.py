@@ -30,7 +30,7 @@ def dry_run(
     from testbed.runner.dry import make_plan
 
     plan = make_plan(catalog, options, models, settings)
-    doubts = {each.cell.name: [difference.text for difference in each.differences] for each in plan.doubts}
+    doubts = {each.cell.name: list(each.differences) for each in plan.doubts}
     if as_json:
         print_json(
             {

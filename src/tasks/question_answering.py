@@ -216,10 +216,15 @@ def verdicts_of(
     """What rules say of each answer; None where there is none, or no right one to compare it with."""
     read = SCORINGS[scoring]
     given = zip(columns, texts_for(replies, rules), replies.texts, strict=True)
-    found = [
-        (read(row, text, rules), final) if text is not None and has_answer(row) else None for row, text, final in given
-    ]
-    return [None if each is None else each[0] if each[1] else unsaid(each[0]) for each in found]
+    found: list[Verdict | None] = []
+    for row, text, final in given:
+        if text is None or not has_answer(row):
+            found.append(None)
+            continue
+        verdict = read(row, text, rules)
+        as_it_is = final or (rules == PUBLISHED and not text)  # VLMEvalKit reads blank answers like others
+        found.append(verdict if as_it_is else unsaid(verdict))
+    return found
 
 
 def _others(rules: str) -> str:

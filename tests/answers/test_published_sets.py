@@ -21,6 +21,7 @@ from testbed.data.tables.scores import RecordedScores
 from testbed.eval_settings.question_tables import QuestionTables
 from testbed.exchange.recorded import Number, Row, compared
 from testbed.exchange.vlmevalkit_scores import cells_of, forms, numbers_of
+from testbed.tasks.parts.generation import replies_of
 from testbed.tasks.question_answering import named, verdicts_of
 
 SETS = json.loads(gzip.decompress((Path(__file__).parent.parent / "assets" / "published_sets.json.gz").read_bytes()))
@@ -34,12 +35,17 @@ def lmu_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / f"{each['set']}.tsv").write_text("\t".join(each["rows"][0]) + "\n")
 
 
+def said(texts: list[str]) -> Any:
+    """Answers as they are stored."""
+    return replies_of([{"text": text, "finish_reason": "stop"} for text in texts])
+
+
 def asked(of: dict[str, Any], rules: str = "vlmevalkit") -> tuple[str, str, Answered]:
     """Scoring, report, and the answers as rules read them."""
     scoring, chosen, _ = named(QuestionTables().build(of["set"]))
     columns = [{name: cell for name, cell in row.items() if name not in ("index", "prediction")} for row in of["rows"]]
     texts = [row["prediction"] for row in of["rows"]]
-    verdicts = verdicts_of(scoring, columns, texts, rules)
+    verdicts = verdicts_of(scoring, columns, said(texts), rules)
     ids = [row["index"] for row in of["rows"]]
     return scoring, chosen, Answered(ids, columns, verdicts, texts, None, rules == "vlmevalkit")
 
@@ -101,7 +107,12 @@ def rotations(indexes: list[str], g_index: list[str] | None = None, rotate: bool
         row |= {"answer": "B" if again else "A"} | ({"g_index": g_index[place]} if g_index else {})
         columns.append(row | {"n": index})
     texts = ["A", "A", "B", "A"]
-    return Answered(indexes, columns, verdicts_of("multiple_choice", columns, texts, "default"), texts)
+    return Answered(
+        indexes,
+        columns,
+        verdicts_of("multiple_choice", columns, said(texts), "default"),
+        texts,
+    )
 
 
 @pytest.mark.parametrize(

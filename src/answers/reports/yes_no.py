@@ -132,7 +132,7 @@ def pope(answered: Answered, scorer: str) -> list[Metric]:
 def vsr(answered: Answered, scorer: str) -> list[Metric]:
     """VSR (arXiv 2205.00363), zero-shot: accuracy, and precision, recall and F1 of "yes", as in `pope`."""
     found = _yes(Scored.of(answered), scorer, OVERALL, answered.published)
-    return [replace(each, name="f1_score") if each.name == "f1" else each for each in found]
+    return [replace(each, name="f1_score", headline=0) if each.name == "f1" else each for each in found]
 
 
 def amber(answered: Answered, scorer: str) -> list[Metric]:
