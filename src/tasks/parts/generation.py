@@ -132,7 +132,7 @@ def replies_of(values: Iterable[Any]) -> Replies:
         else:
             final = final_of(value) or ""
             found.status[place] = SCORED if final else EMPTY
-            found.texts[place], found.whole[place] = final, value["text"].strip()
+            found.texts[place], found.whole[place] = final, value["text"]
             found.cut_off[place] = is_cut_off(value)
     return found
 
