@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from typing import Any
 
 from testbed.redaction import redacted
 
@@ -15,6 +16,7 @@ from testbed.redaction import redacted
 class TestbedError(Exception):
     """Base of every error that a user can cause or repair. The URLs in its message show no passwords."""
 
+    report: Any = None  # of a run that it ended: how far that had come
     __test__ = False  # pytest would otherwise try to collect a class whose name begins with Test
 
     def __init__(self, *arguments: object) -> None:

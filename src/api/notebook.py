@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from testbed.graph.passes import Pass
-from testbed.runner.progress import Progress
+from testbed.runner.progress import Count, Progress
 
 
 class NotebookProgress(Progress):
@@ -14,20 +14,25 @@ class NotebookProgress(Progress):
 
     def __init__(self) -> None:
         self._bars: dict[int, Any] = {}
+        self._counts: dict[int, Count] = {}
 
     def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
         """Adds a bar, or makes it longer; stored samples count as done."""
         if one_pass.id not in self._bars:
             self._bars[one_pass.id] = _bar(one_pass.label, str(one_pass.reads))
+            self._counts[one_pass.id] = Count(one_pass.label, str(one_pass.reads))
         bar = self._bars[one_pass.id]
         bar.total = (bar.total or 0) + total
         bar.initial += total - to_do
         bar.update(total - to_do)
         bar.refresh()
 
-    def advance(self, pass_id: int, images: int) -> None:
+    def advance(self, pass_id: int, images: float) -> None:
         """Moves a bar."""
-        self._bars[pass_id].update(images)
+        if (count := self._counts.get(pass_id)) is not None:
+            before = count.shown
+            count.advance(images)
+            self._bars[pass_id].update(count.shown - before)
 
     def note(self, text: str) -> None:
         """Writes a line."""

@@ -22,7 +22,7 @@ from testbed.cli.preprocessing_options import class_order, preprocessing, prepro
 from testbed.cli.progress import command_progress
 from testbed.cli.recorded_files import recorded_option, with_recorded
 from testbed.cli.run_files import write_heads, write_logdir
-from testbed.cli.run_report import FINISHED, not_finite, print_report, unexpected
+from testbed.cli.run_report import FINISHED, not_finite, print_ended, print_report, unexpected
 from testbed.cli.scorer_options import as_scored, scorer_options
 from testbed.cli.task_options import as_captioners, as_tasks, given_files, task_options
 from testbed.cli.thumbnails import thumbnails_of
@@ -43,6 +43,7 @@ from testbed.console.options import (
     use,
 )
 from testbed.console.output import print_json
+from testbed.errors import TestbedError
 from testbed.inputs import MAX_MEGAPIXELS, Inputs
 from testbed.paths import expanded
 from testbed.registry.folders import settings_of_folders
@@ -336,6 +337,10 @@ def _run(
             report = run(catalog, options, models, settings, told)
             if log is not None:
                 log.report(report)
+        except TestbedError as error:
+            if error.report is not None and error.report.passes and not as_json:
+                print_ended(error.report, options, models, settings)
+            raise
         finally:
             progress.close()
         with Store.open(options.db_url) as store:

@@ -64,15 +64,17 @@ class LogFile(Progress):
         known.total += to_do
         self.write("pass", **{"pass": one_pass.id}, label=known.label, unit=known.unit, to_do=known.total)
 
-    def advance(self, pass_id: int, images: int) -> None:
+    def advance(self, pass_id: int, images: float) -> None:
         """A line every ten seconds, and when a pass ends."""
-        known = self._passes[pass_id]
+        if (known := self._passes.get(pass_id)) is None:
+            return
+        before = known.shown
         known.advance(images)
-        if known.done >= known.total or time.monotonic() - known.told >= LINE_SECONDS:
+        if (known.is_complete and known.shown != before) or time.monotonic() - known.told >= LINE_SECONDS:
             known.told = time.monotonic()
             rate = known.rate()
             per_second = None if rate is None else round(rate, 1)
-            self.write("progress", **{"pass": pass_id}, done=known.done, of=known.total, per_second=per_second)
+            self.write("progress", **{"pass": pass_id}, done=known.shown, of=known.total, per_second=per_second)
 
     def note(self, text: str) -> None:
         """A message."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,10 +17,12 @@ from testbed.console.called import as_called
 from testbed.console.model_lines import print_chance, print_class_orders, print_models
 from testbed.console.output import count, grid, metric_value, percent
 from testbed.entities import FRACTION, NOT_FINITE, OVERALL
+from testbed.errors import TestbedError
 from testbed.metric_specs import MetricSpec, main_metric, spec_of
 
 if TYPE_CHECKING:
     from testbed.graph.cells import LeftOuts
+    from testbed.graph.options import RunOptions
     from testbed.runner.report import Report
 
 SHOWN_REASONS = 10
@@ -62,6 +65,16 @@ def print_report(
     print_checks(report.checks)
     print_times([each for _, each in sorted(report.times.items())])
     _print_summary(report, override, where)
+
+
+def print_ended(report: Report, options: RunOptions, models: Sequence[str], settings: Sequence[str]) -> None:
+    """Prints what a run had finished that cannot go on, if the store can be read; arguments as for `print_report`."""
+    from testbed.db.store import Store
+
+    with suppress(TestbedError), Store.open(options.db_url) as store:
+        finished = [each.evaluation_id for each in report.of(*FINISHED) if each.evaluation_id is not None]
+        results, unreadable = store.results_of(finished), store.unreadable(finished)
+        print_report(report, results, unreadable, models, settings, options.override, store.display_url)
 
 
 def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], settings: Sequence[str]) -> None:

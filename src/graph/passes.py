@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -107,6 +107,8 @@ class Shard:
         attempts: How often it was begun by workers that died.
         given: Positions whose outputs are stored elsewhere: they are copied, not computed.
         requests: The requests, of a pass over items; see `testbed.graph.requests`.
+        share: The part of its samples that progress counts for it: other shards are of the same samples, for other
+            cells, so that each sample counts once in all.
     """
 
     id: int
@@ -117,6 +119,7 @@ class Shard:
     attempts: int = 0
     given: tuple[int, ...] = ()
     requests: tuple[str, ...] = ()
+    share: float = 1.0
 
     @property
     def size(self) -> int:
@@ -133,6 +136,11 @@ class Shard:
     def count(self) -> int:
         """How many samples are computed."""
         return self.size - len(self.given)
+
+    @property
+    def counted(self) -> float:
+        """As how many samples it counts in the progress of its pass."""
+        return self.count * self.share
 
 
 @dataclass(frozen=True)
@@ -214,10 +222,20 @@ def shards_of(
             for start, stop in missing(len(one_pass.positions), stored.get(cell.evaluation_id, ()), one_pass.chunk):
                 given = tuple(filter(cell.given.__contains__, range(start, stop))) if cell.given else ()
                 wanting[start, stop, given].append(cell.evaluation_id)
-    return [
+    shards = [
         Shard(next(fresh), one_pass.id, start, stop, tuple(wanting[start, stop, given]), given=given)
         for start, stop, given in sorted(wanting)
     ]
+    _share_counts(shards)
+    return shards
+
+
+def _share_counts(shards: Sequence[Shard]) -> None:
+    """Has each sample count once, though several shards are of it: of cells that lack different ranges."""
+    times = Counter(position for shard in shards for position in shard.positions)
+    for shard in shards:
+        if shard.count:
+            shard.share = sum(1 / times[position] for position in shard.positions) / shard.count
 
 
 def shards_of_items(

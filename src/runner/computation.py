@@ -191,7 +191,7 @@ class Computation:
             self.progress.note(f"reusing {copied:,} outputs that other evaluations have of the same samples")
         self.report.reused = reused + copied
         for one_pass in self._passes:
-            to_do = sum(shard.count for shard in shards if shard.pass_id == one_pass.id)
+            to_do = round(sum(shard.counted for shard in shards if shard.pass_id == one_pass.id))
             if any(shard.pass_id == one_pass.id for shard in shards):
                 self._begin_pass(one_pass, len(one_pass.positions), to_do)
 
@@ -359,6 +359,8 @@ class Computation:
         if self._repairs[evaluation_id] > MAX_REPAIRS:
             self.cell_failed(evaluation_id, "stored outputs could not be read back")
         else:
+            for each in shards:
+                each.share = 0.0  # its samples have been counted
             self._scheduler.add(shards)
         return True
 

@@ -60,8 +60,8 @@ class InlineChannel:
         while self._done:
             self._events.shard_done(*self._done.pop(0))
 
-    def progress(self, pass_id: int, images: int) -> None:
-        """Reports the number of images computed in a pass."""
+    def progress(self, pass_id: int, images: float) -> None:
+        """Reports as how many images count what was computed in a pass."""
         self._progress.advance(pass_id, images)
 
     def cell_failed(self, evaluation_id: int, reason: str) -> None:

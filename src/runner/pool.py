@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -140,7 +140,7 @@ class Pool:
         self._waiting: set[int] = set()
         self._silent: set[int] = set()  # workers that have said nothing as yet: there may be no room for them
         self._deaths = dict.fromkeys(range(len(transport.devices)), 0)
-        self._counted: Counter[tuple[int, int]] = Counter()  # slot, pass → samples computed and not stored as yet
+        self._counted: dict[tuple[int, int], float] = defaultdict(float)  # slot, pass → counted and not stored as yet
         self._looked = time.monotonic()
         self._stopping = False
         self._fatal: str | None = None
@@ -249,11 +249,11 @@ class Pool:
     def _on_shard_done(self, slot: int, shard_id: int, stored_bytes: int) -> None:
         self._deaths[slot] = 0
         shard = self.scheduler.in_progress(shard_id)
-        self._counted[slot, shard.pass_id] -= shard.count
+        self._counted[slot, shard.pass_id] -= shard.counted
         self.events.shard_done(shard_id, stored_bytes)
         self._wake()
 
-    def _on_progress(self, slot: int, pass_id: int, images: int) -> None:
+    def _on_progress(self, slot: int, pass_id: int, images: float) -> None:
         self._counted[slot, pass_id] += images
         self.progress.advance(pass_id, images)
 

@@ -20,8 +20,11 @@ class Progress:
         Called again for a pass over texts when more texts become known.
         """
 
-    def advance(self, pass_id: int, images: int) -> None:
-        """Reports that more images were computed."""
+    def advance(self, pass_id: int, images: float) -> None:
+        """Reports that more images were computed, here or by another run; parts of images, where cells share them.
+
+        Of passes that were not announced, since they take seconds, nothing is shown.
+        """
 
     def note(self, text: str) -> None:
         """A message for the user."""
@@ -59,7 +62,7 @@ class Several(Progress):
         for each in self._all:
             each.begin(one_pass, total, to_do)
 
-    def advance(self, pass_id: int, images: int) -> None:
+    def advance(self, pass_id: int, images: float) -> None:
         """To all."""
         for each in self._all:
             each.advance(pass_id, images)
@@ -97,20 +100,22 @@ class LineProgress(Progress):
         """Registers the pass."""
         self._passes.setdefault(one_pass.id, Count(one_pass.label, str(one_pass.reads))).total += to_do
 
-    def advance(self, pass_id: int, images: int) -> None:
+    def advance(self, pass_id: int, images: float) -> None:
         """Counts, and prints a line when one is due."""
-        count = self._passes[pass_id]
+        if (count := self._passes.get(pass_id)) is None:
+            return
+        before = count.shown
         count.advance(images)
         now = time.monotonic()
         if self._interval is None:
             due = now - count.told >= LINE_SECONDS
         else:
-            due = count.done // self._interval > (count.done - images) // self._interval
-        if count.done >= count.total or due:
+            due = count.shown // self._interval > before // self._interval
+        if due or (count.is_complete and count.shown != before):
             count.told = now
-            line = f"{count.label}: {count.done:,} of {count.total:,} {count.unit}"
+            line = f"{count.label}: {count.shown:,} of {count.total:,} {count.unit}"
             if rate := count.rate():
-                line += f", {rate:,.0f} {count.unit}/s, {_clock((count.total - count.done) / rate)} left"
+                line += f", {rate:,.0f} {count.unit}/s, {_clock((count.total - count.shown) / rate)} left"
             self.note(line)
 
     def note(self, text: str) -> None:
@@ -125,21 +130,31 @@ class Count:
         self.label = visible_line(label)
         self.total = 0
         self.unit = unit
-        self.done = 0
+        self._done = 0.0
         self.told = time.monotonic()
         self._began: float | None = None
-        self._first = 0
+        self._first = 0.0
 
-    def advance(self, images: int) -> None:
+    @property
+    def shown(self) -> int:
+        """How many are done, in whole samples."""
+        return round(self._done)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all are done."""
+        return self.shown >= self.total
+
+    def advance(self, images: float) -> None:
         """Counts more samples."""
-        self.done += images
+        self._done += images
         if self._began is None:
             self._began, self._first = time.monotonic(), images
 
     def rate(self) -> float | None:
         """Samples per second after the first ones; None while there is nothing to measure."""
         seconds = 0.0 if self._began is None else time.monotonic() - self._began
-        return (self.done - self._first) / seconds if seconds > 0 and self.done > self._first else None
+        return (self._done - self._first) / seconds if seconds > 0 and self._done > self._first else None
 
 
 class RichProgress(Progress):
@@ -159,7 +174,7 @@ class RichProgress(Progress):
         )
         self._ids: dict[int, Any] = {}
         self._counts: dict[int, Count] = {}
-        self._totals: dict[int, int] = {}
+        self._stored: dict[int, int] = {}
         self._bars.start()
 
     def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
@@ -167,18 +182,21 @@ class RichProgress(Progress):
         if one_pass.id not in self._ids:
             self._ids[one_pass.id] = self._bars.add_task(visible_line(one_pass.label), total=0, rate="", start=False)
             self._counts[one_pass.id] = Count(one_pass.label, str(one_pass.reads))
-        self._totals[one_pass.id] = self._totals.get(one_pass.id, 0) + total
-        self._counts[one_pass.id].total += to_do
-        self._bars.update(self._ids[one_pass.id], total=self._totals[one_pass.id], advance=total - to_do)
+        stored = self._stored[one_pass.id] = self._stored.get(one_pass.id, 0) + total - to_do
+        count = self._counts[one_pass.id]
+        count.total += to_do
+        self._bars.update(self._ids[one_pass.id], total=stored + count.total, completed=stored + count.shown)
 
-    def advance(self, pass_id: int, images: int) -> None:
+    def advance(self, pass_id: int, images: float) -> None:
         """Moves the bar."""
-        bar, count = self._ids[pass_id], self._counts[pass_id]
-        if not count.done:
-            self._bars.start_task(bar)
+        if (count := self._counts.get(pass_id)) is None:
+            return
+        if not count.shown:
+            self._bars.start_task(self._ids[pass_id])
         count.advance(images)
         rate = count.rate()
-        self._bars.update(bar, advance=images, rate="" if rate is None else f"{rate:,.0f} {count.unit}/s")
+        told = "" if rate is None else f"{rate:,.0f} {count.unit}/s"
+        self._bars.update(self._ids[pass_id], completed=self._stored[pass_id] + count.shown, rate=told)
 
     def note(self, text: str) -> None:
         """Writes a line above the bars."""

@@ -17,6 +17,7 @@ from testbed.registry.catalog import Catalog
 from testbed.runner import ray_cluster
 from testbed.runner.pool import Events, Pool
 from testbed.runner.progress import Progress
+from testbed.runner.ray_inputs import require_inputs
 from testbed.runner.ray_workers import RayWorkers
 from testbed.runner.resources import MAX_DATA_WORKERS, Resources
 from testbed.runner.scheduler import Scheduler
@@ -74,6 +75,7 @@ class RayExecutor:
         self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: Events, progress: Progress
     ) -> None:
         """See `testbed.runner.executors.Executor`."""
+        require_inputs(self._ray, self._nodes, job, catalog)
         served = any(each.resource == NETWORK for each in job.passes)
         devices = [*self.resources.devices, *([NETWORK] if served else [])]
         room = {"num_gpus": 1, "num_cpus": 0} if self._use_gpus else {"num_cpus": self.resources.threads}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
@@ -16,11 +17,13 @@ from testbed.graph.passes import Job
 from testbed.models.base.capability import NETWORK
 from testbed.runner.pool import Ended, Told
 from testbed.runner.ray_cluster import environment
+from testbed.runner.ray_head import GIVE_UP_SECONDS, LEAVE_SECONDS, Head
 from testbed.work.actor import ENDED, HERE, STORE, RemoteWorker, pack
 from testbed.work.streamed import OPERATIONS
 
 log = logging.getLogger("testbed")
 
+FAILED = "cell_failed"  # a message for the run
 CALLS = 8  # methods of a worker that run at the same time: fetch, answer, result, stop
 ROOM_SECONDS = 30.0  # after how long the user hears that there is no room for a worker
 
@@ -52,6 +55,8 @@ class RayWorkers:
         self._ray = ray
         self._room = room
         self._note = note
+        self._head = Head(ray, note)
+        self._given_up = False  # the head is lost, and the workers have been told to stop
         self._kind = ray.remote(RemoteWorker)
         self._stores = contextlib.ExitStack()
         self._streamed: dict[str, Store] = {}
@@ -71,13 +76,14 @@ class RayWorkers:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stores.close()
+        self._head.close()
 
     def start(self, slot: int) -> None:
         """Asks Ray for an actor, without waiting for it."""
         served = self.devices[slot] == NETWORK
         actor = self._kind.options(
             max_concurrency=CALLS, scheduling_strategy="SPREAD", **({"num_cpus": 0} if served else self._room)
-        ).remote(environment(), frozenset(self._streamed))
+        ).remote(environment(), frozenset(self._streamed), node_name)
         actor.begin.remote("cpu" if served else self.devices[slot])
         self._actors[slot] = actor
         self._asked[slot] = time.monotonic()
@@ -86,6 +92,9 @@ class RayWorkers:
     def wait(self, seconds: float | None = None) -> Iterator[Told | Ended]:
         """Messages that workers have; operations of streamed stores are done here."""
         self._tell_of_room()
+        self._head.look()
+        if self._head.lost_for > GIVE_UP_SECONDS:
+            yield from self._give_up()
         if not self._fetches:
             return
         ready, _ = self._ray.wait(list(self._fetches), num_returns=1, timeout=seconds)
@@ -107,6 +116,9 @@ class RayWorkers:
                     self._operate(slot, *arguments)
                 elif kind == ENDED:
                     yield self._ended(slot, *arguments)
+                elif kind == FAILED:  # for what only this node lacks, say
+                    evaluation_id, reason = arguments
+                    yield Told(slot, kind, (evaluation_id, f"{reason} ({self._where.get(slot, 'a worker')})"))
                 else:
                     yield Told(slot, kind, tuple(arguments))
             if self._is_present(slot, actor):  # not a successor, which has a fetch of its own
@@ -126,6 +138,16 @@ class RayWorkers:
         """Kills all workers that are still running, or have not begun."""
         for slot in list(self._actors):
             self._ended(slot, None)
+
+    def _give_up(self) -> Iterator[Told | Ended]:
+        """Ends the run before Ray kills its process; workers that can still be reached store what they have."""
+        if not self._given_up:
+            self._given_up = True
+            for slot in list(self._actors):
+                yield Told(slot, "fatal", (self._head.reason,))
+        late = self._head.lost_for > LEAVE_SECONDS
+        for slot in [each for each in self._actors if late or each not in self._where]:
+            yield self._ended(slot, None)
 
     def _is_present(self, slot: int, actor: Any) -> bool:
         return self._actors.get(slot) is actor
@@ -148,6 +170,8 @@ class RayWorkers:
         actor = self._actors.pop(slot)
         self._asked.pop(slot, None)
         self._where.pop(slot, None)
+        if self._given_up:
+            return Ended(slot, cause)  # Ray would wait for the head
         with contextlib.suppress(self._ray.exceptions.RayError):
             self._ray.kill(actor)  # also one that only cannot be reached: it must not compute beside its successor
         return Ended(slot, cause)
@@ -160,6 +184,13 @@ class RayWorkers:
             self._note(f"Ray has no room for {count} as yet; {meanwhile}")
         for slot in late:
             del self._asked[slot]
+
+
+def node_name() -> str:
+    """The node that this process is on: its host's name, and the address that Ray knows it by."""
+    from ray.util import get_node_ip_address
+
+    return f"{platform.node()} ({get_node_ip_address()})"
 
 
 def _is_file(url: str) -> bool:

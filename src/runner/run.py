@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from testbed.db.locations import refuse_memory
 from testbed.db.store import Store
+from testbed.errors import TestbedError
 from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
 from testbed.inputs import active, using
@@ -43,7 +44,8 @@ def run(
         How each cell ended. A cell that failed is a row in the store with its reason; the others went on.
 
     Raises:
-        TestbedError: If the run as a whole cannot start or go on; what was stored before that is kept.
+        TestbedError: If the run as a whole cannot start or go on; what was stored before that is kept. Its attribute
+            ``report`` says how far the run had come.
     """
     options = options.settled()
     with using(options.inputs or active()):
@@ -53,7 +55,12 @@ def run(
         if options.executor != "inline":
             refuse_memory(options.payload_url or "")
         with Store.create(options.db_url, options.payload_url) as store, Presence(store) as presence:
-            report = _run(Computation(catalog, options, store, progress), models, settings)
+            computation = Computation(catalog, options, store, progress)
+            try:
+                report = _run(computation, models, settings)
+            except TestbedError as error:
+                error.report = computation.report
+                raise
             presence.outcome = _outcome(report)
             return report
 

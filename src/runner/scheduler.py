@@ -259,6 +259,8 @@ class Scheduler:
                     shard.stop,
                     (evaluation_id,),
                     attempts=shard.attempts - 1,
+                    given=shard.given,
+                    share=shard.share / len(shard.cells),
                 )
             )
         return parts

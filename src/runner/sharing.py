@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from testbed.db.ranges import Ranges, lacking, merged
@@ -41,8 +41,7 @@ class Sharing:
         free, held = self._items(one_pass, shard) if one_pass.of_items else self._ranges(shard)
         if not held and len(free) == 1 and _same(free[0], shard):
             return True, []
-        if not free and not held:
-            self._count(shard)
+        self._count(shard, but=[*free, *held])
         return False, self.scheduler.replace(shard.id, free, held)
 
     def resume(self) -> tuple[bool, list[int]]:
@@ -90,11 +89,11 @@ class Sharing:
         taken = {each: merged([*stored[each], *others.get(each, ())]) for each in shard.cells}
         return any(lacking(shard.start, shard.stop, taken[each]) for each in shard.cells)
 
-    def _count(self, shard: Shard) -> None:
-        """Counts a shard that another run has stored."""
+    def _count(self, shard: Shard, but: Sequence[Shard] = ()) -> None:
+        """Counts what other runs have stored of a shard: all of it but some parts."""
         if not self._of_items(shard):
-            self.elsewhere += shard.size * len(shard.cells)
-            self.progress.advance(shard.pass_id, shard.count)
+            self.elsewhere += shard.size * len(shard.cells) - sum(each.size * len(each.cells) for each in but)
+        self.progress.advance(shard.pass_id, shard.counted - sum(each.counted for each in but))
 
     def _ranges(self, shard: Shard) -> tuple[list[Shard], list[Shard]]:
         """What is this run's of a shard of samples, and what other runs compute."""
@@ -116,6 +115,7 @@ class Sharing:
                 stop=stop,
                 cells=tuple(cells),
                 given=tuple(position for position in shard.given if start <= position < stop),
+                share=shard.share * len(cells) / len(shard.cells),
             )
             for (start, stop), cells in sorted(groups.items())
         ]

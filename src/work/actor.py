@@ -8,7 +8,7 @@ import pickle
 import platform
 import queue
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -63,11 +63,15 @@ class RemoteWorker:
     Args:
         environment: Variables that are set first.
         streamed: The URLs of stores that the run has open for this worker.
+        address: Says where the worker is, for people.
     """
 
-    def __init__(self, environment: Mapping[str, str], streamed: frozenset[str]) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], streamed: frozenset[str], address: Callable[[], str] = platform.node
+    ) -> None:
         os.environ.update(environment)
         self._streamed = streamed
+        self._place = address()
         self._channel = QueueChannel()
 
     def begin(self, device: str) -> None:
@@ -96,7 +100,7 @@ class RemoteWorker:
         self._channel.stop.set()
 
     def _work(self, device: str) -> None:
-        self._channel.tell(HERE, f"process {os.getpid()} on {platform.node()}")
+        self._channel.tell(HERE, f"process {os.getpid()} on {self._place}")
         cause: str | None = "it exited early"
         try:
             cause = None if work(self._channel, device, self._open) else "an unexpected error"

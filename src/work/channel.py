@@ -31,8 +31,8 @@ class Channel(Protocol):
         """The outputs of a shard are stored."""
         ...
 
-    def progress(self, pass_id: int, images: int) -> None:
-        """Reports the number of images computed in a pass."""
+    def progress(self, pass_id: int, images: float) -> None:
+        """Reports as how many images count what was computed in a pass; see `Shard.counted`."""
         ...
 
     def cell_failed(self, evaluation_id: int, reason: str) -> None:
@@ -98,8 +98,8 @@ class RemoteChannel(ABC):
         """The outputs of a shard are stored."""
         self.tell("shard_done", shard_id, stored_bytes)
 
-    def progress(self, pass_id: int, images: int) -> None:
-        """Reports the number of images computed in a pass."""
+    def progress(self, pass_id: int, images: float) -> None:
+        """Reports as how many images count what was computed in a pass; see `Shard.counted`."""
         self.tell("progress", pass_id, images)
 
     def cell_failed(self, evaluation_id: int, reason: str) -> None:

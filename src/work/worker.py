@@ -83,14 +83,16 @@ class Worker:
 
     def _work_on(self, one_pass: Pass) -> None:
         kernel = KERNELS[one_pass.reads](self.context, one_pass)
+        share = 1.0  # of the shard that is being computed
         with closing(kernel.run(self._shards(one_pass))) as events:
             for event in events:
                 self.writer.check()
                 match event:
                     case Begun(shard):
+                        share = shard.share
                         self.channel.shard_begun(shard.id)
                     case Counted(count):
-                        self.channel.progress(one_pass.id, count)
+                        self.channel.progress(one_pass.id, count * share)
                     case Done(whole=True):
                         self.writer.submit(event)
                     case Done():

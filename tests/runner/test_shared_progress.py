@@ -1,0 +1,144 @@
+"""Progress of runs that share their work, of resumed runs and of runs whose workers die: each sample counts once."""
+
+from __future__ import annotations
+
+import io
+import multiprocessing
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from toy import ToyNetwork, darker, toy_catalog, toy_model, toy_setting
+from toy_towers import everything, toy_encoder
+
+from testbed.db.store import Store
+from testbed.graph.options import RunOptions
+from testbed.graph.passes import Pass, PassCell, shards_of
+from testbed.registry import Catalog, registry
+from testbed.runner.progress import LineProgress
+from testbed.runner.run import run
+
+FORK = multiprocessing.get_context("fork")
+LINE = re.compile(r"(.*): ([\d,]+) of ([\d,]+) (images|samples|texts)(.*)")
+
+
+class SlowNetwork(ToyNetwork):
+    """Gives other runs time to come between."""
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        time.sleep(0.03)
+        return super().forward(images)
+
+
+def counts(text: str, most: int) -> dict[str, list[int]]:
+    """Label → what lines said was done; each line has to make sense."""
+    found: dict[str, list[int]] = {}
+    for line in text.splitlines():
+        if (told := LINE.fullmatch(line)) is None:
+            continue
+        done, total = (int(each.replace(",", "")) for each in told.groups()[1:3])
+        assert 0 <= done <= total <= most, line
+        assert "-" not in told[5], line
+        found.setdefault(told[1], []).append(done)
+        if done == total:
+            assert found[told[1]].count(done) == 1, f"{line} came twice"
+    for label, several in found.items():
+        assert several == sorted(several), label
+    return found
+
+
+def start(made: Catalog, url: str, models: Sequence[str], settings: Sequence[str], to: Path) -> Any:
+    def child() -> None:
+        with to.open("w") as stream:
+            options = RunOptions(db_url=url, executor="inline")
+            assert run(made, options, models, settings, LineProgress(stream, interval=1)).ok
+
+    process = FORK.Process(target=child)
+    process.start()
+    return process
+
+
+@pytest.mark.parametrize(
+    "others", [["dim"], ["dim", "plain"], ["plain", "other", "dim"]], ids=lambda others: f"{len(others)} settings"
+)
+def test_runs_that_share_some_cells_count_each_image_once(store_url: str, tmp_path: Path, others: list[str]) -> None:
+    made = toy_catalog(
+        toy_model(classifier_loader=lambda: SlowNetwork(0)),
+        toy_setting("plain"),
+        toy_setting("dim", perturbation_fn_gpu=darker),
+        toy_setting("other", perturbation_fn_gpu=torch.sqrt),
+    )
+    files = [tmp_path / "first", tmp_path / "second"]
+    first = start(made, store_url, ["toy"], ["plain", "dim", "other"], files[0])
+    time.sleep(0.2)
+    second = start(made, store_url, ["toy"], others, files[1])
+    for each in (first, second):
+        each.join(120)
+        assert each.exitcode == 0
+    for file in files:
+        for several in counts(file.read_text(), 600).values():
+            assert several[-1] == 600
+
+
+def test_runs_that_share_stored_embeddings_and_texts_count_them_once(store_url: str, tmp_path: Path) -> None:
+    made = toy_catalog(toy_encoder(), *everything())
+    files = [tmp_path / "first", tmp_path / "second"]
+    runs = [start(made, store_url, ["tower"], ["shown", "captions", "choices", "probe"], file) for file in files]
+    for each in runs:
+        each.join(120)
+        assert each.exitcode == 0
+    for file in files:
+        counts(file.read_text(), 1000)
+
+
+def test_a_run_that_resumes_cells_of_unequal_progress_counts_each_image_once(lab: Any) -> None:
+    made = toy_catalog(toy_model(), toy_setting("plain"), toy_setting("dim", perturbation_fn_gpu=darker))
+    lab.run(made)
+    with Store.open(lab.url, "write") as store, store.writing() as session:
+        connection = session.connection()
+        connection.exec_driver_sql("UPDATE evaluations SET status = 'running'")
+        connection.exec_driver_sql("DELETE FROM output_chunks WHERE evaluation_id = 1 AND start = 256")
+        connection.exec_driver_sql("DELETE FROM output_chunks WHERE evaluation_id = 2")
+    out = io.StringIO()
+    options = RunOptions(db_url=lab.url, executor="inline", trust=True)
+    assert run(made, options, ["toy"], ["plain", "dim"], LineProgress(out, interval=1)).ok
+    (several,) = counts(out.getvalue(), 600).values()
+    assert several[-1] == 600
+
+
+def test_each_sample_counts_once_in_the_shards_of_cells_that_lack_different_ranges() -> None:
+    cells = tuple(PassCell(number, "toy", f"s{number}", "") for number in (1, 2, 3))
+    one_pass = Pass(0, cells, source=None, positions=range(100), targets=[], batch_size=10, chunk=40)  # type: ignore[arg-type]
+    stored = {1: [(0, 30)], 2: [(35, 70)], 3: [(0, 10), (90, 100)]}
+    shards = shards_of(one_pass, stored, iter(range(100)))
+    lacking = {place for shard in shards for place in shard.positions}
+    assert sum(shard.counted for shard in shards) == pytest.approx(len(lacking))
+    assert sum(shard.count for shard in shards) > len(lacking)
+
+
+@pytest.mark.slow
+def test_a_cell_that_kills_its_workers_does_not_make_others_count_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD_MARKS", str(tmp_path))
+    plugin = Path(__file__).parent.parent / "plugins" / "world.py"
+    registry.load([plugin])
+    out = io.StringIO()
+    options = RunOptions(
+        db_url=str(tmp_path / "x.db"), executor="processes", cpu_processes=1, limit=200, plugins=(str(plugin),)
+    )
+    run(registry, options, ["world-stubborn", "world-plain"], ["world"], LineProgress(out, interval=1))
+    for label, several in _as_told(out.getvalue()):
+        assert max(several) <= 200, label
+
+
+def _as_told(text: str) -> list[tuple[str, list[int]]]:
+    found: dict[str, list[int]] = {}
+    for told in filter(None, map(LINE.fullmatch, text.splitlines())):
+        assert "-" not in told[5], told[0]
+        found.setdefault(told[1], []).append(int(told[2].replace(",", "")))
+    return list(found.items())
