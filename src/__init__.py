@@ -10,12 +10,11 @@ The names below are imported when they are first used.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if __name__ != "testbed":
     raise ImportError(f"import this package as 'testbed', not as {__name__!r} (pip install -e . makes it importable)")
-
-from testbed import reading as _reading
 
 if TYPE_CHECKING:
     from testbed.api.definitions import register_eval_setting, register_model
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_reading.install()  # what a script reads before its first evaluation counts, too
+import_module("testbed.reading").install()  # what a script reads before its first evaluation counts, too
 
 _LAZY = {
     "Results": "testbed.api.results",
@@ -52,8 +51,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'testbed' has no attribute {name!r}")
-    from importlib import import_module
-
     return getattr(import_module(_LAZY[name]), name)
 
 

@@ -74,6 +74,7 @@ def test_options_that_are_mentioned_exist(root, page):
     known = {name for command in COMMANDS + FIGURES for option in command.params for name in option.opts}
     known |= {name for command in COMMANDS for option in command.params for name in option.secondary_opts}
     known |= {"--help", "--check", "--no-deps"}  # ruff format --check; pip's
+    known |= {"--force-context-length", "--force-image-size", "--siglip", "--time"}  # open_clip's training; Slurm's
     known |= {"--list-", "--remove-", "--rename-", "--restore-"}  # families of options
     text = re.sub(r"`{3}.*?`{3}", "", (root / page).read_text(encoding="utf-8"), flags=re.DOTALL)
     mentioned = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
