@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -21,7 +20,7 @@ from testbed.cli.log_file import log_file
 from testbed.cli.machine_options import machine_choices, machine_options
 from testbed.cli.preprocessing_options import preprocessing, preprocessing_options, require_checkpoints
 from testbed.cli.run_files import write_heads, write_logdir
-from testbed.cli.run_report import FINISHED, not_finite, print_ended, print_report
+from testbed.cli.run_report import FINISHED, not_finite, print_ended, print_report, progress_of
 from testbed.cli.scorer_options import as_scored, scorer_options
 from testbed.cli.task_options import as_captioners, as_tasks, given_files, task_options
 from testbed.cli.thumbnails import thumbnails_of
@@ -324,7 +323,7 @@ def _run(
     from testbed.runner.progress import Several
     from testbed.runner.run import run
 
-    progress = _progress(options) if log is None else Several(_progress(options), log)
+    progress = progress_of(options) if log is None else Several(progress_of(options), log)
     set_up_logging(options.verbose, progress.note)
     with logged(bench if options.limit is None else None, progress, options.progress_interval) as told:
         try:
@@ -332,7 +331,7 @@ def _run(
             if log is not None:
                 log.report(report)
         except TestbedError as error:
-            if error.report is not None and error.report.passes and not as_json:
+            if error.report is not None and not as_json:
                 print_ended(error.report, options, models, settings)
             raise
         finally:
@@ -383,16 +382,6 @@ def _run(
     if report.interrupted:
         return EXIT_INTERRUPTED
     return 0 if report.ok and not (options.strict and broken) else EXIT_ERROR
-
-
-def _progress(options: RunOptions) -> Any:
-    from testbed.runner.progress import LineProgress, RichProgress
-
-    if not sys.stderr.isatty() or options.progress_interval is not None:
-        return LineProgress(sys.stderr, options.progress_interval)
-    from rich.console import Console
-
-    return RichProgress(Console(stderr=True))
 
 
 def main() -> None:

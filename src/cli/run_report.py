@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -28,6 +29,17 @@ ANSWERED = ("question_answering@", "judged_answers@", "vlmeval_benchmark@")  # s
 SHOWN_MODELS = 3
 FINISHED = ("complete", "stored", "derived", "scored")  # statuses of cells with results
 STATUSES = ("complete", "derived", "scored", "stored", "unsupported", "failed", "incomplete", "stopped")
+
+
+def progress_of(options: RunOptions) -> Any:
+    """How a run tells its progress: bars on a terminal, else lines."""
+    from testbed.runner.progress import LineProgress, RichProgress
+
+    if not sys.stderr.isatty() or options.progress_interval is not None:
+        return LineProgress(sys.stderr, options.progress_interval)
+    from rich.console import Console
+
+    return RichProgress(Console(stderr=True))
 
 
 def print_report(
@@ -66,6 +78,8 @@ def print_ended(report: Report, options: RunOptions, models: Sequence[str], sett
     """Prints what a run had finished that cannot go on, if the store can be read; arguments as for `print_report`."""
     from testbed.db.store import Store
 
+    if not report.passes:
+        return  # nothing was begun
     with suppress(TestbedError), Store.open(options.db_url) as store:
         finished = [each.evaluation_id for each in report.of(*FINISHED) if each.evaluation_id is not None]
         results, unreadable = store.results_of(finished), store.unreadable(finished)
