@@ -20,7 +20,7 @@ from testbed.graph.passes import Job, Pass, PassCell
 from testbed.runner.ray_inputs import differing_inputs, found_inputs
 from testbed.work.actor import pack
 
-PLUGIN = """
+PLUGIN = '''
 import os
 import re
 from pathlib import Path
@@ -36,16 +36,22 @@ class Network(torch.nn.Module):
     def forward(self, images):
         return images.flatten(1)[:, :2]
 
+class Local(ImageFolder):
+    """Looks on each node at the node's own files."""
+    def digests(self, positions):
+        self.root = HERE / "photos"
+        return super().digests(positions)
+
 class Photos:
     def spec(self):
         return {"photos": 1}
     def open(self):
-        return ImageFolder(HERE / "photos")
+        return Local(HERE / "photos", "photos")
 
 registry.add_model(Model(name="net", transform=StandardTransform(8, 8), classifier_loader=Network, eval_batch_size=4,
                          num_classes=2, weights=HERE / "net.pt"))
 registry.add_eval_setting(EvalSetting("photos", Photos(), 8, num_classes=2))
-"""
+'''
 
 
 def job_of(tmp_path: Path, **options: Any) -> tuple[Job, Any]:
