@@ -338,7 +338,7 @@ def _run(
             if log is not None:
                 log.report(report)
         except TestbedError as error:
-            if error.report is not None and error.report.passes and not as_json:
+            if error.report is not None and not as_json:
                 print_ended(error.report, options, models, settings)
             raise
         finally:

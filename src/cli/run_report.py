@@ -71,6 +71,8 @@ def print_ended(report: Report, options: RunOptions, models: Sequence[str], sett
     """Prints what a run had finished that cannot go on, if the store can be read; arguments as for `print_report`."""
     from testbed.db.store import Store
 
+    if not report.passes:
+        return  # nothing was begun
     with suppress(TestbedError), Store.open(options.db_url) as store:
         finished = [each.evaluation_id for each in report.of(*FINISHED) if each.evaluation_id is not None]
         results, unreadable = store.results_of(finished), store.unreadable(finished)

@@ -190,7 +190,8 @@ def node_name() -> str:
     """The node that this process is on: its host's name, and the address that Ray knows it by."""
     from ray.util import get_node_ip_address
 
-    return f"{platform.node()} ({get_node_ip_address()})"  # type: ignore[no-untyped-call]
+    own_address: Callable[[], str] = get_node_ip_address
+    return f"{platform.node()} ({own_address()})"
 
 
 def _is_file(url: str) -> bool:
