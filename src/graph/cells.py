@@ -136,7 +136,8 @@ class Cell:
         items: Items that it is scored with, in order.
         judges: The judges: one for most settings that have any, several for a panel.
         files: The source files of its definitions.
-        older: A stored evaluation with the same names whose identity has an older scheme.
+        older: A stored evaluation with the same names whose identity has an older scheme, or differs from the cell's in
+            how code is written.
         left_out: What its data sets leave out, by the setting that has the samples.
         owned: Whether ``--override`` recomputes it: it was asked for, or embeds the images of what was.
     """

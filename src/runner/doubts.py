@@ -26,7 +26,8 @@ class Doubt:
         record: The files and versions that the evaluation was computed from.
         differences: What has changed since.
         metrics: Whether the cell also reuses the metrics, not only the outputs.
-        adopt: Whether the evaluation's identity has an older scheme and is to be replaced by the cell's.
+        adopt: Whether the evaluation's identity, which has an older scheme or differs in how code is written, is to be
+            replaced by the cell's.
     """
 
     cell: Cell
@@ -64,7 +65,7 @@ def find_doubts(
         judged[doubt.evaluation.id] = {each.key for each in records[doubt.evaluation.id]}
         stored = [each for each in records[doubt.evaluation.id] if each.metrics or not doubt.metrics]
         if doubt.adopt:
-            doubt.differences = [f"identities are described by scheme {SCHEME} now"]
+            doubt.differences = [_why_adopted(doubt.evaluation)]
         elif not stored:
             doubt.differences = [NO_RECORD]
         else:
@@ -116,6 +117,17 @@ def _used(plan: Plan) -> Iterator[Doubt]:
             yield Doubt(cell, cell.older, metrics=True, adopt=True)
         if cell.action is Action.RUN:
             yield from (Doubt(cell, each) for each in cell.partly)
+
+
+def is_of_older_scheme(evaluation: Evaluation) -> bool:
+    """Whether the identity of an evaluation is described by older rules."""
+    return bool((evaluation.identity or {}).get("scheme", 1) < SCHEME)
+
+
+def _why_adopted(older: Evaluation) -> str:
+    if is_of_older_scheme(older):
+        return f"identities are described by scheme {SCHEME} now"
+    return "its definition is written otherwise, and seems to be the same"
 
 
 def _adoptable(cell: Cell, older: Evaluation) -> bool:

@@ -91,6 +91,7 @@ class Identifier:
             "model": {"spec": model.description, "weights": model.weights.id if model.weights else None},
             "forward": forward,
             "view": view,
+            **_network(model),
             "samples": setting.dataset.fingerprint,
             "dtype": precision,
             "scheme": SCHEME,
@@ -187,6 +188,13 @@ class Identifier:
         if isinstance(opened, str):
             raise TestbedError(f"the judge {judge} is not available: {opened}")
         return opened
+
+
+def _network(model: OpenedModel) -> dict[str, Any]:
+    """What the weights' identity is a digest of, where that is a loaded network's: to compare it with another one."""
+    if model.weights is None or model.weights.state is None:
+        return {}
+    return {"network": {"state": model.weights.state, "structure": model.weights.structure}}
 
 
 def view_of(setting: EvalSetting, files: set[str] | None = None) -> dict[str, Any]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from testbed import reading
+from testbed.alike import Comparison
 from testbed.db.records import SET_ASIDE
 from testbed.db.store import Store
-from testbed.entities import DatasetInfo, Evaluation
+from testbed.entities import DatasetInfo, Evaluation, current
 from testbed.eval_settings.base.distinct import SUFFIX as DISTINCT
 from testbed.eval_settings.base.image_embeddings import SUFFIX
 from testbed.graph.cells import Action, Cell, Edge
@@ -222,10 +225,13 @@ class Planner:
             return
         evaluations = self.store.evaluations({cell.model for cell in cells}, {cell.setting for cell in cells})
         by_cell = {(each.model, each.eval_setting, each.fingerprint): each for each in evaluations}
-        older = {(each.model, each.eval_setting): each for each in evaluations if self._is_older(each)}
+        complete: dict[tuple[str, str], list[Evaluation]] = defaultdict(list)
+        for each in evaluations:
+            if each.status == "complete" and each.origin != "imported":
+                complete[each.model, each.eval_setting].append(each)
         for cell in cells:
             cell.stored = by_cell.get((cell.model, cell.setting, cell.fingerprint or ""))
-            cell.older = older.get((cell.model, cell.setting)) if cell.stored is None else None
+            cell.older = None if cell.stored is not None else self._alike(cell, complete[cell.model, cell.setting])
             if cell.stored is not None and cell.stored.status == "complete" and not self._again(cell):
                 cell.action = Action.DONE
             elif not cell.reason:
@@ -250,16 +256,31 @@ class Planner:
                 return f"stored for another definition: python db.py --why '{cell.model}' '{cell.setting}'"
         return ""
 
-    def _is_older(self, evaluation: Evaluation) -> bool:
-        """Whether an evaluation is one of this kind of run, but its identity is described by an older scheme."""
+    def _alike(self, cell: Cell, complete: Sequence[Evaluation]) -> Evaluation | None:
+        """The reported evaluation of a cell if its identity differs in how code is written, or has an older scheme.
+
+        Args:
+            cell: The cell.
+            complete: Its complete evaluations.
+        """
+        assert self.store is not None
+        reported = current(complete)
+        if cell.fingerprint is None or not reported or not self._is_of_kind(reported[0]):
+            return None
+        older = (reported[0].identity or {}).get("scheme", 1) < SCHEME
+        return reported[0] if older or self._says_the_same(cell, self.store.identity(reported[0])) else None
+
+    def _is_of_kind(self, evaluation: Evaluation) -> bool:
+        """Whether an evaluation is one of this kind of run, and not outdated."""
         return (
-            evaluation.status == "complete"
-            and evaluation.origin != "imported"
-            and evaluation.dtype == self.options.precision
+            evaluation.dtype == self.options.precision
             and evaluation.random_weights == self.options.random_weights
-            and (evaluation.identity or {}).get("scheme", 1) < SCHEME
             and SET_ASIDE not in (evaluation.identity or {})
         )
+
+    def _says_the_same(self, cell: Cell, stored: Mapping[str, Any]) -> bool:
+        folders = {os.path.dirname(file) for file in cell.files}
+        return Comparison([reading.working_folder(), *sorted(folders)]).identities(stored, cell.identity or {})
 
     def _refuse_unread(self, cells: Sequence[Cell]) -> None:
         """Under --strict, an evaluation some of whose samples could not be read is as good as none."""

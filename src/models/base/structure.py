@@ -20,8 +20,8 @@ from testbed.normalform import normal_text
 _WHEREABOUTS = frozenset({"_name_or_path", "name_or_path", "_commit_hash", "transformers_version"})
 
 
-def structure_digest(network: Any) -> str:
-    """The digest of a network's structure.
+def structure_of(network: Any) -> Any:
+    """A network's structure, as a JSON value.
 
     For each module within it, in order: its class, its fields, its hooks. A library's classes count by name. What
     cannot be described counts by its type's name. Whether the network is in training mode, where its tensors are, and
@@ -32,17 +32,17 @@ def structure_digest(network: Any) -> str:
     """
     if not is_network(network):
         describer = _StructureDescriber({})
-        return digest([describer.value(type(network)), describer.fields_of(getattr(network, "__dict__", {}))])
+        return [describer.value(type(network)), describer.fields_of(getattr(network, "__dict__", {}))]
     modules = list(network.named_modules(remove_duplicate=False))
     describer = _StructureDescriber({id(module): name for name, module in reversed(modules)})
-    return digest([[name, *describer.layer(name, module)] for name, module in modules])
+    return [[name, *describer.layer(name, module)] for name, module in modules]
 
 
-def companion_digest(thing: Any) -> str:
-    """The digest of what a loader returns beside a network, such as a tokenizer: a library's counts by its type."""
+def companion_of(thing: Any) -> Any:
+    """What a loader returns beside a network, such as a tokenizer, as a JSON value: a library's counts by its type."""
     describer = _StructureDescriber({})
     own = sourcecode.is_own_class(type(thing)) or isinstance(thing, types.FunctionType | types.MethodType)
-    return digest(describer.attempt(thing, type_name(thing)) if own else type_name(thing))
+    return describer.attempt(thing, type_name(thing)) if own else type_name(thing)
 
 
 def type_name(thing: Any) -> str:
@@ -98,7 +98,7 @@ class _StructureDescriber(Describer):
         if id(value) in self._names:
             return lambda module: {f"{MARK}module": self._names[id(module)]}
         if is_network(value):  # held in a field, where torch does not see it
-            return lambda module: {f"{MARK}network": structure_digest(module), "state": self._tensors(module)}
+            return lambda module: {f"{MARK}network": digest(structure_of(module)), "state": self._tensors(module)}
         if kind.__module__ == "torch" and kind.__name__ == "device":
             return type_name
         if kind.__module__.startswith("transformers.") and callable(getattr(value, "to_dict", None)):

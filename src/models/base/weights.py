@@ -32,10 +32,14 @@ class Weights:
         id: Their content, such as ``sha256:…`` of a file, ``state:…`` of a loaded network, or
             ``random:0`` for an untrained network made from seed 0.
         size_bytes: Their approximate size in memory.
+        state: Of a loaded network, the digest of its numbers alone.
+        structure: Of a loaded network, what it is besides these, as a JSON value.
     """
 
     id: str
     size_bytes: int
+    state: str | None = None
+    structure: Any = None
 
 
 class WeightsSource(Protocol):
@@ -102,16 +106,28 @@ def of_network(network: Any) -> Weights:
         network: The result of a loader. All parts of a tuple, such as (network, tokenizer), are included.
     """
     from testbed.identity import digest
-    from testbed.models.base.structure import companion_digest, structure_digest
+    from testbed.models.base.structure import structure_of
 
     if isinstance(network, tuple) and type(network) is tuple and network:
-        first = of_network(network[0])
-        rest = [companion_digest(part) if not _has_state(part) else of_network(part).id for part in network[1:]]
-        return Weights(f"{first.id.partition(':')[0]}:{digest([first.id, *rest])}", first.size_bytes)
+        first, *rest = [_of_part(part, place) for place, part in enumerate(network)]
+        content = digest([first.id, *(each.id for each in rest)])
+        states, structures = ([getattr(each, name) for each in (first, *rest)] for name in ("state", "structure"))
+        return Weights(f"{first.id.partition(':')[0]}:{content}", first.size_bytes, digest(states), structures)
     if _has_state(network):
-        state = of_state(network.state_dict())
-        return Weights(f"state:{digest([state.id, structure_digest(network)])}", state.size_bytes)
+        state, structure = of_state(network.state_dict()), structure_of(network)
+        return Weights(f"state:{digest([state.id, digest(structure)])}", state.size_bytes, state.id, structure)
     return Weights(f"object:{digest(network)}", 0)
+
+
+def _of_part(part: Any, place: int) -> Weights:
+    """A part of what a loader returns; those beside the first one may have no state."""
+    from testbed.identity import digest
+    from testbed.models.base.structure import companion_of
+
+    if place == 0 or _has_state(part):
+        return of_network(part)
+    companion = companion_of(part)
+    return Weights(digest(companion), 0, None, companion)
 
 
 def _has_state(thing: Any) -> bool:
