@@ -1567,6 +1567,33 @@ HARMLESS = (
     Harmless("no docstring of a class", edits=((PLUGIN, '    """A network."""\n\n', ""),)),
     Harmless("the docstring of a helper", edits=(("helper_@@.py", "Numbers.", "Some numbers."),)),
     Harmless("other quotation marks", edits=((PLUGIN, 'name == "add"', "name == 'add'"),)),
+    Harmless(
+        "the names of local variables",
+        edits=(
+            (PLUGIN, "for name, by in STEPS.items():", "for key, amount in STEPS.items():"),
+            (PLUGIN, 'x + by if name == "add" else x * by', 'x + amount if key == "add" else x * amount'),
+            (PLUGIN, "network = importlib", "made = importlib"),
+            (PLUGIN, "network.load", "made.load"),
+            (PLUGIN, "return network", "return made"),
+        ),
+    ),
+    Harmless(
+        "type hints",
+        edits=(
+            (PLUGIN, "def soften(x):", "def soften(x: torch.Tensor) -> torch.Tensor:"),
+            (PLUGIN, "def forward(self, x):", "def forward(self, x: torch.Tensor) -> torch.Tensor:"),
+            ("pkg_@@/sub.py", "def f(x):", "def f(x: object) -> object:"),
+        ),
+    ),
+    Harmless(
+        "an import that a helper does not use",
+        edits=(("helper_@@.py", "import json\n", "import colorsys\nimport json\n"),),
+    ),
+    Harmless(
+        "a function of a helper that nobody uses",
+        edits=(("helper_@@.py", "TABLE =", "def unused():\n    return 7\n\n\nTABLE ="),),
+    ),
+    Harmless("a number of a submodule that nobody uses", edits=(("pkg_@@/sub.py", "def f", "OTHER = 7\n\n\ndef f"),)),
     Harmless("needless brackets", edits=((PLUGIN, "x + by if", "(x + by) if"),)),
     Harmless(
         "the order of definitions",
