@@ -16,7 +16,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -173,13 +173,7 @@ class Today:
     @cached_property
     def testbed(self) -> str:
         """A digest of the parts of testbed that compute numbers."""
-        names = []
-        for path in _PACKAGE.rglob("*.py"):
-            name = path.relative_to(_PACKAGE).as_posix()
-            if not _is_definition(name) and not name.startswith(_WITHOUT_NUMBERS):
-                names.append(name)
-        with reading.watch(None):
-            return digest(ContentDigests(_PACKAGE).digests(sorted(names)))
+        return _digest_of_testbed()
 
     def _found(self, paths: Iterable[str]) -> dict[str, str]:
         """Absolute path → the digest of the file's content now, or `MISSING`."""
@@ -193,6 +187,17 @@ class Today:
                 contents = ContentDigests(Path(folder)).digests([os.path.basename(file) for file in files])
             self._digests.update(zip(files, contents, strict=True))
         return {path: self._digests[path] for path in wanted}
+
+
+@cache
+def _digest_of_testbed() -> str:
+    names = []
+    for path in _PACKAGE.rglob("*.py"):
+        name = path.relative_to(_PACKAGE).as_posix()
+        if not _is_definition(name) and not name.startswith(_WITHOUT_NUMBERS):
+            names.append(name)
+    with reading.watch(None):
+        return digest(ContentDigests(_PACKAGE).digests(sorted(names)))
 
 
 def roots(plugins: Iterable[str]) -> dict[str, str]:
@@ -302,7 +307,8 @@ def _own_module_names() -> list[str]:
     for name, module in sys.modules.copy().items():
         file = getattr(module, "__file__", None)
         plain = name not in ("__main__", "__mp_main__") and not name.startswith("testbed.")
-        if plain and isinstance(file, str) and file.endswith(".py") and sourcecode.is_own(name, file):
+        named = isinstance(file, str) and os.path.isabs(file) and file.endswith(".py")  # some are made on the way
+        if plain and named and sourcecode.is_own(name, file):
             found.append(name)
     return found
 

@@ -270,11 +270,21 @@ def module_file(name: str, module: types.ModuleType | None = None) -> Path | Non
         file = getattr(module, "__file__", None)
     else:
         try:
-            spec = importlib.util.find_spec(name) if name and not name.startswith(".") else None
+            wanted = name and not name.startswith(".") and not _is_in_library(name.partition(".")[0])
+            spec = importlib.util.find_spec(name) if wanted else None
         except (ImportError, ValueError, AttributeError):
             return None
         file = spec.origin if spec is not None and spec.has_location else None
     return Path(file) if file and file.endswith(".py") and is_own(name, file) else None
+
+
+@lru_cache(maxsize=512)
+def _is_in_library(top: str) -> bool:
+    """Whether a top-level module is of an installed package; to look for a module within one imports the package."""
+    if top in sys.modules or top in _plugin_packages():
+        return False
+    spec = importlib.util.find_spec(top)
+    return spec is not None and spec.origin is not None and is_library_file(spec.origin)
 
 
 @lru_cache(maxsize=512)

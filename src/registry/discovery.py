@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from testbed import reading
+from testbed.audit import see_safetensors
 from testbed.errors import DefinitionError, DuplicateNameError, PluginError, TestbedError
 from testbed.registry import own_sources, plugin_imports
 
@@ -100,6 +101,7 @@ def load_plugin_file(path: Path) -> ModuleType:
         raise PluginError(f"--plugin {path}: there is no such file")
     if path.suffix != ".py":
         raise PluginError(f"--plugin {path}: not a Python file; the name must end in .py (or in .yaml for a decoder)")
+    see_safetensors()
     with clear_faults(f"--plugin {path}", str(path)), reading.watch(reading.SHARED):
         return plugin_imports.run_plugin(path)
 

@@ -22,6 +22,7 @@ from testbed.identity import describe, describe_fields, digest
 from testbed.registry.catalog import Catalog
 from testbed.registry.table import Registry
 from testbed.runner.left_out import left_out_of
+from testbed.runner.remembered import RememberedWeights
 from testbed.tasks import image_embedding
 
 log = logging.getLogger("testbed")
@@ -58,6 +59,7 @@ class Opener:
         self._datasets: dict[int, tuple[str, set[str], Any]] = {}  # id → its digest, files, and the object itself
         self._sources: dict[str, Source | str] = {}
         self._samples: dict[str, DatasetInfo] = {}
+        self._remembered = RememberedWeights(catalog.plugins)
 
     def model(self, name: str) -> OpenedModel | str:
         """A model, or the reason why it cannot be opened."""
@@ -101,7 +103,9 @@ class Opener:
             fields = {**fields, **definition.random_spec()}
         description = describe_fields(fields, files)
         with reading.watch(reading.model(name)):
-            weights = definition.weights(self.options.random_seed, self.fetch)
+            load = partial(definition.weights, self.options.random_seed, self.fetch)
+            loaded = self.options.random_seed is None and definition.identified_by_loading
+            weights = self._remembered.of(definition, description, files, load) if loaded else load()
         identity = weights_identity(description, weights.id) if weights is not None else None
         return OpenedModel(definition, weights, description, identity, frozenset(files))
 

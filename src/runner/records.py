@@ -13,9 +13,9 @@ from testbed.entities import Evaluation
 from testbed.graph.cells import Cell
 from testbed.graph.nodes import OutputsOf
 from testbed.identity import digest
-from testbed.named_files import named_files
-from testbed.reading import ABSENT, EXISTS, FILE, FOLDER, SHARED, VARIABLE
-from testbed.record import DISTRIBUTION, Today, Use, is_definition_file, mixed, own_modules
+from testbed.reading import ABSENT, EXISTS, FILE, FOLDER, VARIABLE
+from testbed.record import DISTRIBUTION, Today, Use, mixed
+from testbed.runner.uses import Uses
 
 # The part of a record in which uses of each kind are.
 _PARTS = {"files": FILE, "folders": FOLDER, "exists": EXISTS, "variables": VARIABLE, "libraries": DISTRIBUTION}
@@ -39,9 +39,7 @@ class Records:
         self._made: dict[int, Record] = {}  # evaluation id → the record that was stored for it
         self._own: dict[int, set[str]] = {}  # evaluation id → digests of the records that this run has stored
         self._completed: set[int] = set()
-        self._reads = 0  # the number of noted reads when `_owned` was computed
-        self._owned: dict[str, set[Use]] = {}
-        self._modules: set[str] = set()
+        self._uses = Uses(today.plugins)
         self._digests: dict[int, str] = {}  # id(record) → its digest
         self._lock = threading.Lock()  # cells are finished in a separate thread
         self._contents: dict[frozenset[Use], Record] = {}
@@ -54,7 +52,7 @@ class Records:
             earlier: An earlier record to include, if only some of the outputs were recomputed.
         """
         with self._lock:
-            uses = frozenset(self._uses(cell) | (_uses_in(earlier) if earlier is not None else set()))
+            uses = frozenset(self._uses_of(cell) | (_uses_in(earlier) if earlier is not None else set()))
             if uses not in self._contents:
                 self._contents[uses] = self.today.record_of(uses)
             return self._contents[uses]
@@ -107,34 +105,16 @@ class Records:
             self._digests[id(record)] = digest(record)
         return self._digests[id(record)]
 
-    def _uses(self, cell: Cell) -> set[Use]:
+    def _uses_of(self, cell: Cell) -> set[Use]:
         """What a cell depends on."""
-        self._refresh()
         files = cell.files.union(*(judge.files for judge in cell.judges))
-        owners = [SHARED, *_owners(cell), *map(reading.code, files)]
-        found = {use for owner in owners for use in self._owned.get(owner, ())}
-        files = files | self._modules | {name for kind, name in found if kind == FILE}
-        files |= {name for file in files if file.endswith(".py") for name in named_files(reading.place_of(file))}
-        found |= {(FILE, file) for file in files}
+        found = self._uses.of(files, _owners(cell))
         for source in (*cell.sources, cell.stored, *cell.partly):
             if isinstance(source, Evaluation):
                 found |= _uses_in(self.valid.get(source.id, {}))
             elif source is not None and source is not cell:
-                found |= self._uses(source)
+                found |= self._uses_of(source)
         return found
-
-    def _refresh(self) -> None:
-        """Sorts what was read by whom it belongs to. What only a module reads that no plug-in is belongs to all."""
-        noted = reading.noted()
-        if len(noted) == self._reads and self._owned:
-            return
-        owned: dict[str, set[Use]] = {SHARED: set()}
-        code = reading.code("")
-        for owner, kind, what in noted:
-            file = owner.removeprefix(code)
-            own = file == owner or file in self.today.plugins or is_definition_file(file)
-            owned.setdefault(owner if own else SHARED, set()).add((kind, what))
-        self._modules, self._owned, self._reads = own_modules() - set(self.today.plugins), owned, len(noted)
 
 
 def _uses_in(record: Mapping[str, Any]) -> set[Use]:

@@ -172,10 +172,15 @@ class ModelDefinition(ABC):
             with loading(self.name):
                 return of_network(self.make_network())
         try:
-            with no_downloads():
+            with no_downloads(), loading(self.name):
                 return of_network(self.make_network())
         except Exception:  # the loader may raise anything; the run itself will report it
             return None
+
+    @property
+    def identified_by_loading(self) -> bool:
+        """Whether `weights` has to load the network."""
+        return self._weights is None and type(self).weights is ModelDefinition.weights
 
     def make_random_network(self, seed: int) -> Any:
         """The network with random weights, the same for the same seed.

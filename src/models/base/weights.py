@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from testbed.errors import TestbedError, WeightsError
 
 PROBE_SECONDS = 5.0
+_SEED = 0
 _REFUSED = re.compile(
     r"(?:Unsupported global: GLOBAL|unsupported GLOBAL) (\S+)|allowlisted .* but got <class '([^']+)'>"
 )
@@ -181,12 +182,16 @@ def _is_of_weights_only(error: BaseException) -> bool:
 def loading(name: str) -> Iterator[None]:
     """Turns errors of loaders into a one-line `WeightsError` that says which file to put where.
 
+    What a loader leaves to chance, such as a head without weights, gets the same numbers in each process and each run.
     The source and target of torch.hub's downloads are taken from its output. Output of loaders goes to the standard
     error, because the standard output is for results.
     """
+    from testbed.audit import see_safetensors
+
+    see_safetensors()
     said = _Tee(sys.stderr)
     try:
-        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said), _same_numbers():
             yield
     except TestbedError:
         raise
@@ -196,6 +201,26 @@ def loading(name: str) -> Iterator[None]:
         if tried:
             raise cannot_fetch(name, tried["url"], Path(tried["path"]), first) from error
         raise WeightsError(f"{name}: the model cannot be loaded: {type(error).__name__}: {first}") from error
+
+
+@contextlib.contextmanager
+def _same_numbers() -> Iterator[None]:
+    """Draws the same random numbers each time, and leaves the generators as they were."""
+    import random
+
+    import numpy as np
+    import torch
+
+    states = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(_SEED)
+        random.seed(_SEED)
+        np.random.seed(_SEED)
+        try:
+            yield
+        finally:
+            random.setstate(states[0])
+            np.random.set_state(states[1])
 
 
 @contextlib.contextmanager

@@ -1,0 +1,53 @@
+"""What code depends on, of all that was read: sorted by whom it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from testbed import reading
+from testbed.named_files import named_files
+from testbed.reading import FILE, SHARED
+from testbed.record import Use, is_definition_file, own_modules
+
+
+class Uses:
+    """Finds what definitions depend on.
+
+    Args:
+        plugins: The definition files that are loaded.
+        declared: Whether files whose content is a part of identities count, too.
+    """
+
+    def __init__(self, plugins: Sequence[str], declared: bool = False) -> None:
+        self._plugins = frozenset(plugins)
+        self._declared = declared
+        self._reads = -1  # the number of noted reads when `_owned` was computed
+        self._owned: dict[str, set[Use]] = {}
+        self._modules: set[str] = set()
+
+    def of(self, files: Iterable[str], owners: Iterable[str]) -> set[Use]:
+        """What was read for some definitions, and the files that their code names.
+
+        Args:
+            files: The source files of the definitions.
+            owners: For whom else something was read; see `testbed.reading`.
+        """
+        self._refresh()
+        whole = set(files)
+        found = {use for owner in (SHARED, *owners, *map(reading.code, whole)) for use in self._owned.get(owner, ())}
+        whole |= self._modules | {name for kind, name in found if kind == FILE}
+        whole |= {name for file in whole if file.endswith(".py") for name in named_files(reading.place_of(file))}
+        return found | {(FILE, file) for file in whole}
+
+    def _refresh(self) -> None:
+        """Sorts what was read. What only a module reads that no plug-in is belongs to all."""
+        noted = reading.noted(self._declared)
+        if len(noted) == self._reads:
+            return
+        owned: dict[str, set[Use]] = {SHARED: set()}
+        code = reading.code("")
+        for owner, kind, what in noted:
+            file = owner.removeprefix(code)
+            own = file == owner or file in self._plugins or is_definition_file(file)
+            owned.setdefault(owner if own else SHARED, set()).add((kind, what))
+        self._modules, self._owned, self._reads = own_modules() - self._plugins, owned, len(noted)
