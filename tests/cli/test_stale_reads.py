@@ -6,13 +6,20 @@ one reads and keeps. All are evaluated, all that they read is changed, and all a
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
+import sqlite3
+import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+from safetensors.numpy import save_file
 from stale_changes import BASE, BEGINNING, SHARED
 
 pytestmark = pytest.mark.timeout(900)  # all cases are evaluated before the first test
@@ -54,6 +61,33 @@ class Case:
     variables: dict[str, str] = field(default_factory=dict)
 
 
+NAME = 'os.path.join(FOLDER, "number_@@.txt")'
+POOLS = (
+    "import multiprocessing\nfrom concurrent.futures import ProcessPoolExecutor as Processes\n"
+    'from multiprocessing.pool import ThreadPool\nFORK = multiprocessing.get_context("fork")\n'
+)
+THREAD = (
+    "import threading\ndef in_thread(path):\n    found = []\n"
+    "    thread = threading.Thread(target=lambda: found.append(np.loadtxt(path)))\n"
+    "    thread.start()\n    thread.join()\n    return found[0]\n"
+)
+CHILD = (
+    "import os\ndef in_child(path):\n    here, there = os.pipe()\n    if os.fork() == 0:\n"
+    "        os.write(there, open(path).read().encode())\n        os._exit(0)\n"
+    "    os.wait()\n    return os.read(here, 9)\n"
+)
+LINK = (
+    "import os\ndef link(path):\n    if not os.path.lexists(path + '.link'):\n"
+    "        os.symlink(path, path + '.link')\n    return path + '.link'\n"
+)
+TENSORS = (
+    "from safetensors import safe_open\ndef tensors(path):\n"
+    '    with safe_open(path, framework="np") as file:\n        return file.get_tensor("n")\n'
+)
+CONFIGURED = (
+    "import configparser\ndef configured(path):\n    found = configparser.ConfigParser()\n    found.read(path)\n"
+    '    return found.get("a", "b", fallback="1")\n'
+)
 NUMBER, OTHER = {"number_@@.txt": "1"}, {"number_@@.txt": "0.5"}
 HELPER = "import functools, os\n@functools.lru_cache\ndef factor():\n    return float({})\n"
 CASES = [
@@ -156,6 +190,116 @@ CASES = [
         {"bytes": "d"},
         {"bytes": "2"},
     ),
+    *(
+        Case(f"a file read by {how}", cached(value.replace("PATH", NAME), first), NUMBER, OTHER)
+        for how, value, first in (
+            ("pathlib", "Path(PATH).read_text()", ""),
+            ("numpy", "np.genfromtxt(PATH)", ""),
+            ("pandas", "pd.read_csv(PATH, header=None).iloc[0, 0]", "import pandas as pd\n"),
+            ("csv", "next(csv.reader(open(PATH)))[0]", "import csv\n"),
+            ("yaml", "yaml.safe_load(open(PATH))", "import yaml\n"),
+            ("a descriptor", "os.read(os.open(PATH, os.O_RDONLY), 9)", ""),
+            ("linecache", "linecache.getline(PATH, 1)", "import linecache\n"),
+            ("fileinput", "next(iter(fileinput.input(PATH)))", "import fileinput\n"),
+            ("a path made on the way", 'open("".join(reversed(PATH[::-1]))).read()', ""),
+            ("asyncio", "asyncio.run(asyncio.to_thread(np.loadtxt, PATH))", "import asyncio\n"),
+            ("a pool of threads", "ThreadPool(1).map(np.loadtxt, [PATH])[0]", POOLS),
+            ("a pool of processes", "next(Processes(1, FORK).map(np.loadtxt, [PATH]))", POOLS),
+            ("a thread of its own", "in_thread(PATH)", THREAD),
+            ("a child", "in_child(PATH)", CHILD),
+            ("a generator", "next(float(line) for line in open(PATH))", ""),
+            ("a link", "open(link(PATH)).read()", LINK),
+        )
+    ),
+    Case("a file of a relative name", cached('open("@@/number_@@.txt").read()'), NUMBER, OTHER),
+    Case(
+        "a compressed file",
+        cached('gzip.open(os.path.join(FOLDER, "packed")).read()', "import gzip\n"),
+        {"packed": "\0gzip 1"},
+        {"packed": "\0gzip 0.5"},
+    ),
+    Case(
+        "an archive",
+        cached('zipfile.ZipFile(os.path.join(FOLDER, "packed")).read("n")', "import zipfile\n"),
+        {"packed": "\0zip 1"},
+        {"packed": "\0zip 0.5"},
+    ),
+    Case(
+        "tensors by safetensors",
+        cached('tensors(os.path.join(FOLDER, "ten" + "sors"))', TENSORS),
+        {"tensors": "\0tensors 1"},
+        {"tensors": "\0tensors 0.5"},
+    ),
+    Case(
+        "tensors by torch",
+        cached('torch.load(os.path.join(FOLDER, "ten" + "sors"), weights_only=True)["n"].item()'),
+        {"tensors": "\0torch 1"},
+        {"tensors": "\0torch 0.5"},
+    ),
+    *(
+        Case(f"the names in a folder by {how}", cached(value, "import glob\n"), {"data/a.txt": ""}, {"data/b.txt": ""})
+        for how, value in (
+            ("os.walk", 'sum(len(files) for _, _, files in os.walk(os.path.join(FOLDER, "data")))'),
+            ("os.scandir", 'len(list(os.scandir(os.path.join(FOLDER, "data"))))'),
+            ("glob", 'len(glob.glob(os.path.join(FOLDER, "data", "*.txt")))'),
+            ("pathlib", 'len(list(Path(FOLDER, "data").iterdir()))'),
+        )
+    ),
+    *(
+        Case(f"whether a file is there, by {how}", cached(f"0.5 if {value} else 1"), {}, {"optional": ""})
+        for how, value in (
+            ("os.path.isfile", 'os.path.isfile(os.path.join(FOLDER, "opti" + "onal"))'),
+            ("os.access", 'os.access(os.path.join(FOLDER, "opti" + "onal"), os.R_OK)'),
+            ("pathlib", 'Path(FOLDER, "opti" + "onal").exists()'),
+        )
+    ),
+    Case(
+        "a configuration that is not there",
+        cached('configured(os.path.join(FOLDER, "opti" + "onal"))', CONFIGURED),
+        {},
+        {"optional": "[a]\nb = 0.5\n"},
+    ),
+    Case(
+        "a variable with a default",
+        cached('os.getenv("NUMBER_" + "@@", "1")'),
+        variables={"NUMBER_@@": "0.5"},
+    ),
+    Case(
+        "what a metric reads",
+        "import functools, os\n@functools.lru_cache\ndef factor():\n"
+        f"    return float({HERE})\n"
+        "def metrics(logits, targets):\n"
+        "    return {'share': factor() * float((logits.argmax(1) == targets).float().mean())}\n"
+        'add_setting("@@-first", metrics_fn=metrics, class_sublist=[0, 1, 2, 3])\n'
+        'add_setting("@@", metrics_fn=metrics)\n',
+        NUMBER,
+        OTHER,
+    ),
+    Case(
+        "what an object keeps",
+        "import functools, os\nclass Kept:\n    def spec(self):\n        return {}\n    @functools.cached_property\n"
+        f"    def factor(self):\n        return float({HERE})\n"
+        f"KEPT = Kept()\n{TWICE.replace('factor()', 'KEPT.factor')}",
+        NUMBER,
+        OTHER,
+    ),
+    Case(
+        "what a plug-in reads when it is imported",
+        f"import os\nclass Kept:\n    def __init__(self):\n        self.factor = float({HERE})\n    def spec(self):\n"
+        f"        return {{}}\nKEPT = Kept()\n{TWICE.replace('factor()', 'KEPT.factor')}",
+        NUMBER,
+        OTHER,
+    ),
+    Case(
+        "what a helper of a helper keeps",
+        f"import one_@@\ndef factor():\n    return one_@@.factor()\n{TWICE}",
+        {
+            **NUMBER,
+            "one_@@.py": "def factor():\n    import two_@@\n    return two_@@.factor()\n",
+            "two_@@.py": HELPER.format('open(__file__.replace("two_@@.py", "number_@@.txt")).read()'),
+        },
+        OTHER,
+    ),
 ]
 
 
@@ -167,19 +311,44 @@ def own(text: str, case: Case) -> str:
     return text.replace("@@", word(case))
 
 
-def write(folder: Path, files: dict[str, str | None], case: Case) -> None:
-    import sqlite3
+def _sqlite(path: Path, number: float) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("pragma user_version = 2")
+    connection.commit()
+    connection.close()
 
+
+def _zip(path: Path, number: float) -> None:
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("n", str(number))
+
+
+def _tensors(path: Path, number: float) -> None:
+    save_file({"n": np.array(number)}, path)
+
+
+def _torch(path: Path, number: float) -> None:
+    torch.save({"n": torch.tensor(number)}, path)
+
+
+BINARY: dict[str, Callable[[Path, float], object]] = {
+    "sqlite": _sqlite,
+    "gzip": lambda path, number: path.write_bytes(gzip.compress(str(number).encode())),
+    "zip": _zip,
+    "tensors": _tensors,
+    "torch": _torch,
+}
+
+
+def write(folder: Path, files: dict[str, str | None], case: Case) -> None:
     for name, text in files.items():
         path = folder / own(name, case)
         path.parent.mkdir(parents=True, exist_ok=True)
         if text is None:
             path.unlink()
-        elif text == "\0sqlite":
-            connection = sqlite3.connect(path)
-            connection.execute("pragma user_version = 2")
-            connection.commit()
-            connection.close()
+        elif text.startswith("\0"):
+            kind, _, number = text[1:].partition(" ")
+            BINARY[kind](path, float(number or 0))
         else:
             path.write_text(own(text, case))
 
@@ -205,7 +374,7 @@ def answers(request, warm_python, root, tmp_path_factory) -> tuple[dict, dict]:
         for cache in folder.rglob("__pycache__"):
             shutil.rmtree(cache, ignore_errors=True)
         done = warm_python.run(root / "eval.py", words, folder, {**os.environ, **variables}, anew=True)
-        assert "Traceback" not in done.stderr, done.stderr
+        assert done.stdout and "Traceback" not in done.stderr, done.stderr
         return json.loads(done.stdout)
 
     first = run(dict.fromkeys(names, "1"))
