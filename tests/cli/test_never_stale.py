@@ -44,6 +44,9 @@ INLINE = ("--executor", "inline")
 PROCESSES = ("--executor", "processes", "--workers", "1")
 EDITS, EDITS_BY_PROCESSES, MOVED = "edits", "edits by processes", "moved"  # the runs of harmless changes
 
+# Why an evaluation of another definition is checked: only words that do not count, or files, seem to differ.
+WRITTEN_OTHERWISE = "its definition is written otherwise, and seems to be the same"
+
 Cell = tuple[str, str]
 
 
@@ -397,6 +400,7 @@ def test_a_stored_number_is_not_shown_after_a_change(world, change):
     assert value != pytest.approx(world.stored[cell, change.metric], rel=1e-5)
     assert value == pytest.approx(world.right[cell, change.metric], rel=1e-5)
     differing = [check for check in checks_of(answer, cell) if check["result"] != "equal"]
+    differing = [check for check in differing if check["because"] != [WRITTEN_OTHERWISE]]
     assert change.described == (differing == [])
     for check in differing:  # for the change itself, not only for others of the run
         assert any(what in text for what in world.altered[change] for text in check["because"])

@@ -374,7 +374,8 @@ def answers(request, warm_python, root, tmp_path_factory) -> tuple[dict, dict]:
         for cache in folder.rglob("__pycache__"):
             shutil.rmtree(cache, ignore_errors=True)
         done = warm_python.run(root / "eval.py", words, folder, {**os.environ, **variables}, anew=True)
-        assert done.stdout and "Traceback" not in done.stderr, done.stderr
+        assert "Traceback" not in done.stderr, done.stderr
+        assert done.stdout, done.stderr
         return json.loads(done.stdout)
 
     first = run(dict.fromkeys(names, "1"))

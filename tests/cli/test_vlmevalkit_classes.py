@@ -131,20 +131,25 @@ def test_an_edited_evaluate_scores_the_stored_answers_and_an_edited_prompt_asks_
     edited = tmp_path / "vlmeval_benchmark.py"
     code = Path(BENCHMARK).read_text()
 
+    def checked(folder: Path) -> bool:
+        """Whether only the check of an edited file has asked: a few samples, by the prompt of before."""
+        found = asked(folder)
+        return len(found) <= 5 and {parts[-1] for _, _, parts in found} <= {"Say the colour."}
+
     def again(old: str, new: str, status: int = 0) -> Any:
         assert old in code
         edited.write_text(code.replace(old, new))
         return evaluate("seer", benchmark=str(edited), code=status)["outcomes"][0]
 
     again('data["hit"] = [', 'data["hit"] = [True or ')
-    assert asked(tmp_path) == []
+    assert checked(tmp_path)
     assert stored(tmp_path, "seer")[1]["Overall", "split=test"] == 100.0
     failed = again("data = load(eval_file)", 'data = load(eval_file)["nothing"]', status=1)
     assert failed["status"] == "failed"
     assert "scoring failed: KeyError: 'nothing'" in failed["reason"]
-    assert asked(tmp_path) == []
+    assert checked(tmp_path)
     assert again("data = load(eval_file)", "data = load(eval_file)\n        data = data")["status"] == "derived"
-    assert asked(tmp_path) == []
+    assert checked(tmp_path)
     again('ENDING = "Say the colour."', 'ENDING = "Which colour?"')
     assert [parts[-1] for _, _, parts in asked(tmp_path)] == ["Which colour?"] * 5
 

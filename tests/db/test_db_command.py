@@ -167,6 +167,7 @@ def test_the_metrics_of_an_evaluation_as_json(db: Db, build: Any) -> None:
         "random_weights": False,
         "evaluation": evaluation.id,
         "fingerprint": evaluation.fingerprint,
+        "left_out": {},
     }
     assert (by_key["top1", "hard"]["value"], by_key["top1", "hard"]["stderr"]) == (1.0, None)
     assert by_key["top5", "overall"]["value"] is None

@@ -16,6 +16,8 @@ from testbed.entities import Metric
 from testbed.exchange import clip_benchmark
 from testbed.exchange.imported import metric_in
 from testbed.exchange.importing import as_percent, export_csv, import_results, split_column
+from testbed.metric_specs import MetricSpec
+from testbed.metrics.classification_scores import NLL, top
 from testbed.models.base import vlmeval_config
 from testbed.models.base.decoder_file import from_config
 
@@ -144,17 +146,21 @@ def test_exports_are_imported_as_they_were(
 
 
 @fuzzed()
-@given(text=mangled("76.13", "1e-3", "nan", "-inf", ".5"), whole=st.sampled_from((100, 1, None)))
-def test_cells_of_numbers(text: str, whole: int | None) -> None:
+@given(
+    text=mangled("76.13", "1e-3", "nan", "-inf", ".5"),
+    whole=st.sampled_from((100, 1)),
+    spec=st.sampled_from((top(1), NLL)),
+)
+def test_cells_of_numbers(text: str, whole: int, spec: MetricSpec) -> None:
     with robust():
-        metric = metric_in("top1", text, whole, "a cell")
-        assert metric is None or whole is None or 0 <= (metric.value or 0) <= 1
+        metric = metric_in(spec, text, whole, "a cell")
+        assert metric is None or spec is NLL or 0 <= (metric.value or 0) <= 1
 
 
 @fuzzed()
 @given(fraction=fractions)
 def test_percentages_are_read_as_they_were_written(fraction: float) -> None:
-    metric = metric_in("top1", as_percent(fraction), 100, "a cell")
+    metric = metric_in(top(1), as_percent(fraction), 100, "a cell")
     assert metric is not None
     assert metric.value == fraction
 

@@ -122,8 +122,8 @@ def test_a_deep_check_computes_scores_and_metrics_again(lab: Path, statement: st
     assert any("(towers on shown-noisy)" in fault and named in fault for fault in all_faults(lab, catalog))
     with Store.open(str(lab), "write") as store:
         store.repair(lambda: deep_faults(store, catalog, lambda evaluation, why: None))
-        (evaluation,) = store.evaluations(["towers"], ["shown-noisy"])
-        assert (evaluation.status, store.metrics(evaluation.id)) == ("failed", [])
+        found = store.evaluations(["towers"], ["shown-noisy"])
+        assert ("failed", []) in [(each.status, store.metrics(each.id)) for each in found]
 
 
 def test_the_metrics_of_a_changed_definition_are_no_fault(lab: Path) -> None:
