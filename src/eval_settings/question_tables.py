@@ -36,6 +36,8 @@ class QuestionTables:
     def canonical(self, name: str) -> str | None:
         """The name; a path is made absolute."""
         base, words = _parts(name)
+        if words == PUBLISHED_RULES and registry.eval_settings.defines(base):
+            return None  # that one's questions are meant, not those of a table of its name
         if base.startswith(FAMILY):
             path = base.removeprefix(FAMILY)
             return f"{FAMILY}{expanded(path).absolute()}{words}" if path.endswith(SUFFIX) else None

@@ -27,6 +27,7 @@ FAMILIES = (
     "testbed.eval_settings.base.distinct:DistinctSamples",
     "testbed.eval_settings.base.image_embeddings:ImageEmbeddings",
     "testbed.eval_settings.base.perturbed:Perturbed",
+    "testbed.eval_settings.base.published_rules:PublishedRules",
     "testbed.eval_settings.base.scored:ScoredSettings",
 )
 ENTRY_POINT_GROUP = "testbed.plugins"

@@ -206,6 +206,10 @@ class Registry(Generic[T]):
         """All listed names with their definitions; each is built when its turn comes."""
         return ((name, self.get(name)) for name in self.names())
 
+    def defines(self, name: str) -> bool:
+        """Whether there is an explicit definition of a name."""
+        return name in self._items
+
     def replaces(self, name: str) -> bool:
         """Whether an explicit definition stands in the place of a family's of the same name."""
         return name in self._items and any(family.canonical(name) == name for family in self._families.values())
