@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import cached_property
@@ -16,6 +17,7 @@ from typing import Any
 
 from testbed import reading
 from testbed.identity import SCHEME, digest
+from testbed.inputs import active
 from testbed.models.base.weights import Weights
 from testbed.models.model_base import ModelDefinition
 from testbed.paths import cache_dir, write_atomically
@@ -51,13 +53,17 @@ class RememberedWeights:
             files: The source files of its definition.
             load: Loads and identifies it.
         """
-        place = cache_dir("networks") / f"{digest([SCHEME, definition.name, description])}.json"
+        place = cache_dir("networks") / f"{digest([SCHEME, definition.name, description, repr(active())])}.json"
         if (known := self._known(place)) is not None:
             return known
-        import torch  # noqa: F401 -- what that reads is none of the loader's
-
+        if definition.needs_torch:
+            import torch  # noqa: F401 -- what that reads, and draws, is none of the loader's
+        had_torch = "torch" in sys.modules
         with reading.accounted() as account:
             weights = load()
+        if not had_torch and "torch" in sys.modules:  # torch, which seeds itself, was imported on the way
+            with reading.accounted() as account:
+                weights = load()
         if weights is not None and (account.unseen is None or account.unseen <= MOST_UNSEEN):
             uses = self._uses.of(files, [reading.model(definition.name)])
             # A new one: files that are read now may have been looked at before.

@@ -61,6 +61,8 @@ class ModelDefinition(ABC):
     costs_money: bool = False
     # What computing with it takes: `NETWORK` for a served model, which then never occupies a GPU.
     resource: str = DEVICE
+    # Whether its networks are torch's, so that torch is imported and seeded before its loader is called.
+    needs_torch: bool = True
     # The number of logits, if known before loading.
     num_classes: int | None = None
     # What was decided about the network from its weights, such as the activation; told by every run.
@@ -168,6 +170,8 @@ class ModelDefinition(ABC):
         if self._weights is not None:
             files = self._weights.files(fetch)
             return of_files(files) if files is not None else None
+        if self.needs_torch:
+            import torch  # noqa: F401
         if fetch:
             with loading(self.name):
                 return of_network(self.make_network())

@@ -44,6 +44,7 @@ class Generator(ModelDefinition):
     """
 
     capabilities = frozenset({GENERATE})
+    needs_torch = False
     sees_images = True
     by_content = False
     whole_ranges = False
