@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 import sys
+import threading
 
 _PR_SET_PDEATHSIG = 1
 
@@ -23,3 +24,29 @@ def end_with_parent() -> None:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() == 1:
         os._exit(1)
+
+
+def end_children_by_sigterm() -> None:
+    """Has SIGTERM end the processes that are forked from this one, though this one handles or ignores it.
+
+    A fork keeps the handlers of its parent. `multiprocessing.Pool.terminate` of a pool that a user's code forks would
+    otherwise wait for ever for processes that take no notice.
+    """
+    os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_begin_child)
+
+
+_held = threading.local()  # .mask: the signals that were blocked before the fork
+
+
+def _hold() -> None:
+    """Holds back a SIGTERM that reaches a child before it has its own handler."""
+    _held.mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+
+def _release() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, _held.mask)
+
+
+def _begin_child() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _release()

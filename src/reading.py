@@ -6,7 +6,8 @@ lists, a variable that a library looks up for it. Python's audit hook sees all o
 **A read belongs to the module of the user's that made it**, the innermost one on the stack, and every cell that uses
 that module depends on it: the value may have been kept in the module for all of them. A thread without such a module
 has the one that started it. What testbed or a library reads without any code of the user's belongs to whom `watch`
-names. The imports of libraries are no reads.
+names. The imports of libraries are no reads; a module of the user's counts as a file that all have read, since
+nobody can tell who uses it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ now = threading.local()  # .owner, .frame: what the innermost `watch` of this th
 _fresh: set[Read] = set()
 _noted: set[Read] = set()
 _declared: set[str] = set()
-_modules: set[str] = set()  # the top-level modules that were told
+_modules: set[str] = set()  # the imported modules that were told
 _counted = 0
 _forked: Any = None  # the file in which children say what they read, and the process that made it
 _taken = 0  # how much of that was read
@@ -201,9 +202,11 @@ def _collect() -> None:
             note([(owner, kind, name)])
     if len(sys.modules) != _counted:
         _counted = len(sys.modules)
-        tops = {name.partition(".")[0] for name in list(sys.modules)} - _modules
-        _modules.update(tops)
+        imported = set(sys.modules) - _modules
+        tops = {name.partition(".")[0] for name in imported} - _modules
+        _modules.update(imported, tops)
         note([(SHARED, LIBRARY, top) for top in tops if _is_of_library(top)])
+        note([(SHARED, FILE, file) for name in imported if (file := own_module_file(name)) is not None])
 
 
 def _is_of_library(top: str) -> bool:
@@ -213,3 +216,19 @@ def _is_of_library(top: str) -> bool:
 
     paths = [f"{place}{os.sep}" for place in places if isinstance(place, str)]
     return any(sourcecode.is_library_file(path) and not sourcecode.is_standard_file(path) for path in paths)
+
+
+def own_module_file(name: str) -> str | None:
+    """The file of an imported module that belongs to no library and not to testbed, and is not the program; else None.
+
+    Args:
+        name: The module's name.
+    """
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if name in ("__main__", "__mp_main__") or name.startswith("testbed."):
+        return None
+    if not isinstance(file, str) or not os.path.isabs(file) or not file.endswith(".py"):  # some are made on the way
+        return None
+    from testbed import sourcecode
+
+    return os.path.abspath(file) if sourcecode.is_own(name, file) else None

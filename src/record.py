@@ -208,7 +208,8 @@ def roots(plugins: Iterable[str]) -> dict[str, str]:
     places: dict[str, set[str]] = {}
     for plugin in plugins:
         places.setdefault(os.path.basename(plugin), set()).add(os.path.dirname(plugin))
-    for top in {name.partition(".")[0] for name in _own_module_names() if not name.startswith(PLUGIN)}:
+    own = [name for name in list(sys.modules) if reading.own_module_file(name) is not None]
+    for top in {name.partition(".")[0] for name in own if not name.startswith(PLUGIN)}:
         if (folder := _folder_of(top)) is not None:
             places.setdefault(top, set()).add(folder)
     found = {name: min(folders) for name, folders in sorted(places.items()) if len(folders) == 1}
@@ -294,23 +295,6 @@ def release_change(name: str, before: str | None, after: str | None) -> str:
     """How the release of a library has changed, for people."""
     old, new = (each.partition(" ")[0] if each else "not installed" for each in (before, after))
     return f"{name} {old} → {new}" if old != new else f"{name} {old} has other files"
-
-
-def own_modules() -> set[str]:
-    """The files of the imported modules that belong to no library and not to testbed."""
-    modules = (sys.modules.get(name) for name in _own_module_names())
-    return {os.path.abspath(module.__file__) for module in modules if module is not None and module.__file__}
-
-
-def _own_module_names() -> list[str]:
-    found = []
-    for name, module in sys.modules.copy().items():
-        file = getattr(module, "__file__", None)
-        plain = name not in ("__main__", "__mp_main__") and not name.startswith("testbed.")
-        named = isinstance(file, str) and os.path.isabs(file) and file.endswith(".py")  # some are made on the way
-        if plain and named and sourcecode.is_own(name, file):
-            found.append(name)
-    return found
 
 
 def _named(path: str) -> str:

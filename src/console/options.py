@@ -20,6 +20,7 @@ from testbed.console.ending import ending_at_once
 from testbed.console.streams import visible_output
 from testbed.errors import TestbedError
 from testbed.inputs import ENV_CHECKPOINTS, ENV_DATA, ENV_LMU_DATA, ENV_PREDICTIONS, Inputs, using
+from testbed.lifeline import end_children_by_sigterm
 from testbed.paths import ENV_DB
 from testbed.redaction import redacted
 
@@ -195,6 +196,7 @@ def lmu_data_option(function: F) -> F:
 def run_command(command: click.Command) -> None:
     """Runs a command as a program: a user's mistake gives one clear line, never a traceback."""
     signal.signal(signal.SIGTERM, _interrupt)
+    end_children_by_sigterm()
     with ending_at_once(sys._getframe(1)), visible_output():
         _run(command)
 

@@ -14,6 +14,7 @@ from testbed.db.store import Store
 from testbed.errors import RunError
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job
+from testbed.lifeline import end_children_by_sigterm
 from testbed.models.base.capability import NETWORK
 from testbed.processes import begin, process_context, start_server, without_main
 from testbed.registry.catalog import Catalog
@@ -153,6 +154,7 @@ def worker_main(connection: Any, stop: Any, device: str, environment: dict[str, 
     # Ctrl-C and a batch system's SIGTERM reach all processes; the run itself tells its workers to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    end_children_by_sigterm()
     begin(environment)
     from testbed.work.start import work
 

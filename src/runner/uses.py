@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from testbed import reading
 from testbed.named_files import named_files
 from testbed.reading import FILE, SHARED
-from testbed.record import Use, is_definition_file, own_modules
+from testbed.record import Use, is_definition_file
 
 
 class Uses:
@@ -23,7 +23,6 @@ class Uses:
         self._declared = declared
         self._reads = -1  # the number of noted reads when `_owned` was computed
         self._owned: dict[str, set[Use]] = {}
-        self._modules: set[str] = set()
 
     def of(self, files: Iterable[str], owners: Iterable[str]) -> set[Use]:
         """What was read for some definitions, and the files that their code names.
@@ -35,12 +34,12 @@ class Uses:
         self._refresh()
         whole = set(files)
         found = {use for owner in (SHARED, *owners, *map(reading.code, whole)) for use in self._owned.get(owner, ())}
-        whole |= self._modules | {name for kind, name in found if kind == FILE}
+        whole |= {name for kind, name in found if kind == FILE}
         whole |= {name for file in whole if file.endswith(".py") for name in named_files(reading.place_of(file))}
         return found | {(FILE, file) for file in whole}
 
     def _refresh(self) -> None:
-        """Sorts what was read. What only a module reads that no plug-in is belongs to all."""
+        """Sorts what was read. What only a module reads that no plug-in is belongs to all, but a plug-in itself to none."""
         noted = reading.noted(self._declared)
         if len(noted) == self._reads:
             return
@@ -50,4 +49,5 @@ class Uses:
             file = owner.removeprefix(code)
             own = file == owner or file in self._plugins or is_definition_file(file)
             owned.setdefault(owner if own else SHARED, set()).add((kind, what))
-        self._modules, self._owned, self._reads = own_modules() - self._plugins, owned, len(noted)
+        owned[SHARED] -= {(FILE, plugin) for plugin in self._plugins}
+        self._owned, self._reads = owned, len(noted)

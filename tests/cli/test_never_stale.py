@@ -403,7 +403,7 @@ def test_a_stored_number_is_not_shown_after_a_change(world, change):
     differing = [check for check in differing if check["because"] != [WRITTEN_OTHERWISE]]
     assert change.described == (differing == [])
     for check in differing:  # for the change itself, not only for others of the run
-        assert any(what in text for what in world.altered[change] for text in check["because"])
+        assert any(what in text for what in world.altered[change] for text in check["because"]), check
 
 
 @pytest.mark.parametrize("run", ["settings", "models", "others", "by processes"])

@@ -113,6 +113,12 @@ CASES = [
         OTHER,
     ),
     Case(
+        "a number of a helper imported by name",
+        f'import importlib\ndef factor():\n    return importlib.import_module("help" + "er_@@").NUMBER\n{TWICE}',
+        {"helper_@@.py": "NUMBER = 1.0\n"},
+        {"helper_@@.py": "NUMBER = 0.5\n"},
+    ),
+    Case(
         "a file read in a thread",
         cached(
             'next(ThreadPoolExecutor(1).map(np.loadtxt, [os.path.join(FOLDER, "number_@@.txt")]))',
@@ -396,6 +402,9 @@ def test_what_was_read_is_followed(answers, case, end):
     assert first[name][0] in ("complete", "derived"), answers[0]["outcomes"]
     assert second[name][0] in ("complete", "derived"), f"{second[name][0]}: the number is stale"
     assert second[name][1] != first[name][1]
+    for check in answers[1]["checks"]:
+        if check["eval_setting"] == name and check["result"] != "equal":
+            assert word(case) in " ".join(check["because"])  # for what it reads itself, not only for what others do
 
 
 def test_what_reads_nothing_is_stored(answers):
