@@ -20,7 +20,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from testbed import libraries, reading, sourcecode
+from testbed import libraries, reading
 from testbed.data.content import MISSING, ContentDigests
 from testbed.identity import SCHEME, digest, digest_bytes
 from testbed.plugin_names import PREFIX as PLUGIN

@@ -39,7 +39,7 @@ class Uses:
         return found | {(FILE, file) for file in whole}
 
     def _refresh(self) -> None:
-        """Sorts what was read. What only a module reads that no plug-in is belongs to all, but a plug-in itself to none."""
+        """Sorts what was read. What a module that is no plug-in reads belongs to all; a plug-in itself to none."""
         noted = reading.noted(self._declared)
         if len(noted) == self._reads:
             return
