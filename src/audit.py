@@ -13,7 +13,7 @@ from typing import Any
 
 from testbed import reading
 from testbed.errors import TestbedError
-from testbed.reading import ABSENT, EXISTS, FILE, FOLDER, VARIABLE, add, code, now
+from testbed.reading import ABSENT, EXISTS, FILE, FOLDER, MODULE, VARIABLE, add, code, now
 
 _IGNORED = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/lib/", "/lib/")
 _MEMORY = "/dev/shm/"  # where people keep data, too
@@ -37,6 +37,7 @@ def install() -> None:
     for function in (os.stat, os.access):
         _replace(function)
     os.register_at_fork(before=_before_fork)
+    sys.meta_path.append(_Absent())
 
 
 def _on_event(event: str, arguments: tuple[Any, ...]) -> None:
@@ -197,6 +198,17 @@ def see_safetensors() -> None:
             setattr(sys.modules[name], "safe_open", safe_open)  # noqa: B010 -- a class, to mypy
 
 
+class _Absent:
+    """The last finder of modules: notes those that no other one finds, such as an optional helper or library."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Is asked for a module that is not there."""
+        if not getattr(now, "busy", False) and (owner := _owner(importing=True)) is not None:
+            folder = next(iter(path or ()), None) or os.path.dirname(owner.removeprefix(code("")))
+            if os.path.isabs(folder):
+                add(owner, MODULE, os.path.join(folder, name.rpartition(".")[2]))
+
+
 def _asked_by_user(frame: types.FrameType | None) -> bool:
     """Whether the code that asks is the user's, maybe by way of `os.path` or `pathlib`."""
     while frame is not None and frame.f_globals.get("__name__") in _PATHS:
@@ -215,17 +227,20 @@ _kinds: dict[tuple[Any, str], str] = {}
 _HERE = (globals(), vars(reading))
 
 
-def _owner(through_testbed: bool = True) -> str | None:
+def _owner(through_testbed: bool = True, importing: bool = False) -> str | None:
     """For whom the code that runs reads; None if nothing is to be noted.
 
     Args:
         through_testbed: Whether a function of testbed's that the user's code calls reads for it.
+        importing: Whether an import itself reads, for the code that imports.
     """
     owner, boundary = getattr(now, "owner", None), getattr(now, "frame", None)
     if boundary is not None and owner is None:
         return None
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and any(frame.f_globals is each for each in _HERE):
+        frame = frame.f_back
+    while importing and frame is not None and _kind(frame) is _IMPORT:
         frame = frame.f_back
     while frame is not None and frame is not boundary:
         kind = _kind(frame)

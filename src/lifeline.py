@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import signal
 import sys
@@ -26,6 +27,7 @@ def end_with_parent() -> None:
         os._exit(1)
 
 
+@functools.cache  # hooks stay; of two, the second would take what the first one blocks for the usual state
 def end_children_by_sigterm() -> None:
     """Has SIGTERM end the processes that are forked from this one, though this one handles or ignores it.
 

@@ -24,6 +24,7 @@ FILE = "file"
 ABSENT = "absent"  # a file that was asked for and is not there
 FOLDER = "folder"  # the names in it
 EXISTS = "exists"  # whether there is something
+MODULE = "module"  # one that was to be imported and was not found, in the folder of what asked for it
 VARIABLE = "variable"
 LIBRARY = "library"  # a top-level module that was imported
 # What belongs to everything in the process: what plug-ins read while they are imported.

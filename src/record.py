@@ -24,7 +24,7 @@ from testbed import libraries, reading
 from testbed.data.content import MISSING, ContentDigests
 from testbed.identity import SCHEME, digest, digest_bytes
 from testbed.plugin_names import PREFIX as PLUGIN
-from testbed.reading import ABSENT, EXISTS, FILE, FOLDER, LIBRARY, VARIABLE
+from testbed.reading import ABSENT, EXISTS, FILE, FOLDER, LIBRARY, MODULE, VARIABLE
 
 _PACKAGE = Path(__file__).parent
 _OURS = "testbed:"  # begins the names of testbed's own files, which are relative to the package
@@ -74,6 +74,7 @@ class Today:
             "files": {name: content for name, content in own.items() if content != MISSING or name in absent},
             "folders": {name: self._listing(reading.place_of(name)) for name in sorted(by_kind.get(FOLDER, set()))},
             "exists": {name: _is_there(reading.place_of(name)) for name in sorted(by_kind.get(EXISTS, set()))},
+            "modules": {name: False for name in sorted(by_kind.get(MODULE, set())) if not _is_importable(_path(name))},
             "plugins": {name: found[name] for name in sorted(set(self.plugins) - set(own))},
             "variables": {name: _variable(name) for name in sorted(variables)},
             "libraries": self._libraries(by_kind.get(LIBRARY, set()), by_kind.get(DISTRIBUTION, set())),
@@ -127,6 +128,10 @@ class Today:
         for name, known in record.get("exists", {}).items():
             if any(_is_there(place) for place in places.of(name)) != known:
                 texts.append(f"{name} {'is gone' if known else 'is there now'}")
+        for name in record.get("modules", {}):
+            if any(_is_importable(place) for place in places.of(name)):
+                folder, module = os.path.split(name)
+                texts.append(f"the module {module}, which {folder} asks for, is there now")
         return texts
 
     def _listing(self, folder: str) -> str:
@@ -257,7 +262,7 @@ class _Places:
 def mixed(record: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """The record of something that two runs computed parts of; where they differ, it is like no record of one run."""
     made = dict(record)
-    for part in ("files", "folders", "exists", "plugins", "variables", "libraries"):
+    for part in ("files", "folders", "exists", "modules", "plugins", "variables", "libraries"):
         ours, theirs = record.get(part, {}), other.get(part, {})
         made[part] = {
             name: _one_or_both(ours.get(name, theirs.get(name)), theirs.get(name, ours.get(name)))
@@ -275,7 +280,8 @@ def _one_or_both(ours: Any, theirs: Any) -> Any:
 def record_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """What differs between two records, for people."""
     texts = []
-    parts = {"files": "", "folders": "the folder ", "exists": "whether there is ", "plugins": "the plug-in "}
+    parts = {"files": "", "folders": "the folder ", "exists": "whether there is ", "modules": "the missing module "}
+    parts |= {"plugins": "the plug-in "}
     for part, noun in {**parts, "variables": "the environment variable "}.items():
         old, new = before.get(part, {}), after.get(part, {})
         for name in dict.fromkeys([*old, *new]):
@@ -313,6 +319,17 @@ def _path(name: str) -> str:
 
 def _is_there(path: str) -> bool:
     return os.path.exists(path)
+
+
+def _is_importable(place: str) -> bool:
+    """Whether there is a module now, in the folder of what asks for it or where Python finds it."""
+    if os.path.isfile(f"{place}.py") or os.path.isfile(os.path.join(place, "__init__.py")):
+        return True
+    with reading.watch(None):
+        try:
+            return importlib.util.find_spec(os.path.basename(place)) is not None
+        except (ImportError, ValueError, AttributeError):
+            return True  # loaded by hand
 
 
 def is_definition_file(path: str) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -34,3 +37,12 @@ def test_what_a_perturbation_forks_can_be_ended(program, tmp_path: Path, executo
     (tmp_path / "forks.py").write_text(PLUGIN)
     words = ["--plugin", WORLD, str(tmp_path / "forks.py"), "--models", "world-plain", "--eval-settings", "forks"]
     program("eval.py", *words, "--limit", "20", "--executor", executor)
+
+
+def test_a_process_that_runs_several_commands_still_hears_of_sigterm(ask) -> None:
+    for _ in range(2):
+        ask("--list-models-registry")
+    child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(0,))
+    child.start()
+    child.join()
+    assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, ())

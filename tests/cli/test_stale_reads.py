@@ -118,6 +118,30 @@ CASES = [
         {"helper_@@.py": "NUMBER = 1.0\n"},
         {"helper_@@.py": "NUMBER = 0.5\n"},
     ),
+    *(
+        Case(
+            f"a module that appears, tried by {how}",
+            "import functools, importlib.util\n@functools.lru_cache\ndef factor():\n    try:\n"
+            f"        return {value}.NUMBER\n    except ImportError:\n        return 1.0\n{TWICE}",
+            {},
+            {"optional_@@.py": "NUMBER = 0.5\n"},
+        )
+        for how, value in (
+            ("import", '__import__("optional_@@")'),
+            ("its name", 'importlib.import_module("opt" + "ional_@@")'),
+            (
+                "a search for it",
+                '(importlib.import_module if importlib.util.find_spec("opt" + "ional_@@") else __import__)'
+                '("opt" + "ional_@@")',
+            ),
+        )
+    ),
+    Case(
+        "a file that is replaced by one of the same size and time",
+        cached(HERE),
+        {"number_@@.txt": "\0stamped 1.0"},
+        {"number_@@.txt": "\0stamped 0.5"},
+    ),
     Case(
         "a file read in a thread",
         cached(
@@ -329,6 +353,12 @@ def _zip(path: Path, number: float) -> None:
         file.writestr("n", str(number))
 
 
+def _stamped(path: Path, number: float) -> None:
+    """Written in place, with the time of before."""
+    path.write_text(str(number))
+    os.utime(path, (1e9, 1e9))
+
+
 def _tensors(path: Path, number: float) -> None:
     save_file({"n": np.array(number)}, path)
 
@@ -341,6 +371,7 @@ BINARY: dict[str, Callable[[Path, float], object]] = {
     "sqlite": _sqlite,
     "gzip": lambda path, number: path.write_bytes(gzip.compress(str(number).encode())),
     "zip": _zip,
+    "stamped": _stamped,
     "tensors": _tensors,
     "torch": _torch,
 }
