@@ -40,6 +40,7 @@ _fresh: set[Read] = set()
 _noted: set[Read] = set()
 _declared: set[str] = set()
 _modules: set[str] = set()  # the imported modules that were told
+_own: dict[str, str] = {}  # the names of those that are the user's → their files
 _counted = 0
 _forked: Any = None  # the file in which children say what they read, and the process that made it
 _taken = 0  # how much of that was read
@@ -207,7 +208,9 @@ def _collect() -> None:
         tops = {name.partition(".")[0] for name in imported} - _modules
         _modules.update(imported, tops)
         note([(SHARED, LIBRARY, top) for top in tops if _is_of_library(top)])
-        note([(SHARED, FILE, file) for name in imported if (file := own_module_file(name)) is not None])
+        own = {name: file for name in imported if (file := _own_module_file(name)) is not None}
+        _own.update(own)
+        note([(SHARED, FILE, file) for file in own.values()])
 
 
 def _is_of_library(top: str) -> bool:
@@ -219,12 +222,13 @@ def _is_of_library(top: str) -> bool:
     return any(sourcecode.is_library_file(path) and not sourcecode.is_standard_file(path) for path in paths)
 
 
-def own_module_file(name: str) -> str | None:
-    """The file of an imported module that belongs to no library and not to testbed, and is not the program; else None.
+def own_modules() -> dict[str, str]:
+    """The names of imported modules that belong to no library and not to testbed → their files."""
+    _collect()
+    return dict(_own)
 
-    Args:
-        name: The module's name.
-    """
+
+def _own_module_file(name: str) -> str | None:
     file = getattr(sys.modules.get(name), "__file__", None)
     if name in ("__main__", "__mp_main__") or name.startswith("testbed."):
         return None

@@ -213,8 +213,7 @@ def roots(plugins: Iterable[str]) -> dict[str, str]:
     places: dict[str, set[str]] = {}
     for plugin in plugins:
         places.setdefault(os.path.basename(plugin), set()).add(os.path.dirname(plugin))
-    own = [name for name in list(sys.modules) if reading.own_module_file(name) is not None]
-    for top in {name.partition(".")[0] for name in own if not name.startswith(PLUGIN)}:
+    for top in {name.partition(".")[0] for name in reading.own_modules() if not name.startswith(PLUGIN)}:
         if (folder := _folder_of(top)) is not None:
             places.setdefault(top, set()).add(folder)
     found = {name: min(folders) for name, folders in sorted(places.items()) if len(folders) == 1}
