@@ -60,8 +60,7 @@ class Ruler:
     def _tokens(self, text: str) -> list[int]:
         if hasattr(self.tokenizer, "sot_token_id"):
             return [self.tokenizer.sot_token_id, *self.tokenizer.encode(text), self.tokenizer.eot_token_id]
-        lower = text.lower() if self.tokenizer.lower else text
-        ids: list[int] = self.tokenizer.tokenizer(lower)["input_ids"]
+        ids: list[int] = self.tokenizer.tokenizer(self.tokenizer.cleaned([text])[0])["input_ids"]
         return ids
 
     def beginning(self, ids: Sequence[int]) -> Any:
@@ -81,5 +80,5 @@ def _limit(tokenizer: Any) -> int | None:
     open_clips = all(hasattr(tokenizer, name) for name in ("sot_token_id", "eot_token_id", "encode", "context_length"))
     if open_clips and getattr(tokenizer, "reduction_fn", None) is None:
         return int(tokenizer.context_length)
-    transformers = all(hasattr(tokenizer, name) for name in ("tokenizer", "length", "siglip", "lower"))
+    transformers = all(hasattr(tokenizer, name) for name in ("tokenizer", "length", "siglip", "cleaned"))
     return int(tokenizer.length) if transformers else None

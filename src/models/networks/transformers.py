@@ -85,7 +85,7 @@ class Texts:
     def __call__(self, texts: Sequence[str]) -> Any:
         """Texts to a mapping of tensors, with a method ``to(device)``."""
         tokens = self.tokenizer(
-            _canonical(texts) if self.siglip else list(texts),
+            self.cleaned(texts),
             padding="max_length" if self.siglip or self.length <= self.SHORT else "longest",
             truncation=True,
             max_length=self.length,
@@ -95,6 +95,10 @@ class Texts:
             for name in [name for name in tokens if name != "input_ids"]:
                 del tokens[name]
         return tokens
+
+    def cleaned(self, texts: Sequence[str]) -> list[str]:
+        """Texts as the tokenizer gets them."""
+        return _canonical(texts) if self.siglip else list(texts)
 
 
 def _canonical(texts: Sequence[str]) -> list[str]:
