@@ -135,6 +135,12 @@ def fresh() -> set[Read]:
     return taken
 
 
+def counted() -> tuple[int, int]:
+    """Numbers that grow with what `noted` returns or leaves out."""
+    _collect()
+    return len(_noted), len(_declared)
+
+
 def noted(declared: bool = False) -> frozenset[Read]:
     """All that was read so far in this process, and what was added to it.
 

@@ -27,6 +27,7 @@ from testbed.plugin_names import PREFIX as PLUGIN
 from testbed.reading import ABSENT, EXISTS, FILE, FOLDER, LIBRARY, MODULE, VARIABLE
 
 _PACKAGE = Path(__file__).parent
+_IN_PACKAGE = f"{_PACKAGE}{os.sep}"
 _OURS = "testbed:"  # begins the names of testbed's own files, which are relative to the package
 # Parts of testbed that have no bearing on numbers. The definitions in the rooms are no part either: each counts for
 # those cells alone that use it.
@@ -304,10 +305,9 @@ def release_change(name: str, before: str | None, after: str | None) -> str:
 
 def _named(path: str) -> str:
     """A file as records name it: testbed's own ones relative to its package, which lies elsewhere elsewhere."""
-    try:
-        return f"{_OURS}{Path(path).relative_to(_PACKAGE).as_posix()}"
-    except ValueError:
+    if not path.startswith(_IN_PACKAGE):
         return path
+    return f"{_OURS}{path[len(_IN_PACKAGE) :].replace(os.sep, '/')}"
 
 
 def _path(name: str) -> str:

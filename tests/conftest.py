@@ -19,6 +19,7 @@ import postgres_server
 import pytest
 from warm_python import WarmPython
 
+from testbed import reading
 from testbed.db.store import Store
 
 # torch looks this variable up for whoever calls it, so stored results would depend on the name of a test.
@@ -94,6 +95,13 @@ def warm_python() -> Iterator[WarmPython]:
     python = WarmPython()
     yield python
     python.close()
+
+
+def pytest_collection_finish() -> None:
+    """Takes what all tests import and read out of records: it would be looked at for each cell of each test."""
+    for noted in (reading._noted, reading._fresh):
+        noted -= {each for each in reading.noted(declared=True) if each[1] != reading.LIBRARY}
+    reading._own.clear()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,12 +13,13 @@ from testbed.entities import Evaluation
 from testbed.graph.cells import Cell
 from testbed.graph.nodes import OutputsOf
 from testbed.identity import digest
-from testbed.reading import ABSENT, EXISTS, FILE, FOLDER, VARIABLE
+from testbed.reading import ABSENT, EXISTS, FILE, FOLDER, MODULE, VARIABLE
 from testbed.record import DISTRIBUTION, Today, Use, mixed
 from testbed.runner.uses import Uses
 
 # The part of a record in which uses of each kind are.
-_PARTS = {"files": FILE, "folders": FOLDER, "exists": EXISTS, "variables": VARIABLE, "libraries": DISTRIBUTION}
+_PARTS = {"files": FILE, "folders": FOLDER, "exists": EXISTS, "modules": MODULE, "variables": VARIABLE}
+_PARTS |= {"libraries": DISTRIBUTION}
 Record = dict[str, Any]
 
 

@@ -21,8 +21,9 @@ class Uses:
     def __init__(self, plugins: Sequence[str], declared: bool = False) -> None:
         self._plugins = frozenset(plugins)
         self._declared = declared
-        self._reads = -1  # the number of noted reads when `_owned` was computed
+        self._reads = (-1, -1)  # `reading.counted` when what follows was sorted
         self._owned: dict[str, set[Use]] = {}
+        self._shared: set[Use] = set()
 
     def of(self, files: Iterable[str], owners: Iterable[str]) -> set[Use]:
         """What was read for some definitions, and the files that their code names.
@@ -33,21 +34,24 @@ class Uses:
         """
         self._refresh()
         whole = set(files)
-        found = {use for owner in (SHARED, *owners, *map(reading.code, whole)) for use in self._owned.get(owner, ())}
-        whole |= {name for kind, name in found if kind == FILE}
-        whole |= {name for file in whole if file.endswith(".py") for name in named_files(reading.place_of(file))}
-        return found | {(FILE, file) for file in whole}
+        found = {use for owner in (*owners, *map(reading.code, whole)) for use in self._owned.get(owner, ())}
+        return self._shared | _with_named_files(found | {(FILE, file) for file in whole})
 
     def _refresh(self) -> None:
         """Sorts what was read. What a module that is no plug-in reads belongs to all; a plug-in itself to none."""
-        noted = reading.noted(self._declared)
-        if len(noted) == self._reads:
+        if (counted := reading.counted()) == self._reads:
             return
         owned: dict[str, set[Use]] = {SHARED: set()}
         code = reading.code("")
-        for owner, kind, what in noted:
+        for owner, kind, what in reading.noted(self._declared):
             file = owner.removeprefix(code)
             own = file == owner or file in self._plugins or is_definition_file(file)
             owned.setdefault(owner if own else SHARED, set()).add((kind, what))
-        owned[SHARED] -= {(FILE, plugin) for plugin in self._plugins}
-        self._owned, self._reads = owned, len(noted)
+        shared = owned.pop(SHARED) - {(FILE, plugin) for plugin in self._plugins}
+        self._owned, self._shared, self._reads = owned, _with_named_files(shared), counted
+
+
+def _with_named_files(uses: set[Use]) -> set[Use]:
+    """Uses, and the files that source files among them name."""
+    sources = [reading.place_of(name) for kind, name in uses if kind == FILE and name.endswith(".py")]
+    return uses.union(*({(FILE, file) for file in named_files(source)} for source in sources))

@@ -65,6 +65,7 @@ def test_a_browser_that_hangs_is_stopped(figure, browser, tmp_path, monkeypatch,
 def test_ctrl_c_stops_a_browser_that_hangs(figure, browser, tmp_path, monkeypatch):
     monkeypatch.setattr(images, "START_SECONDS", 3600.0)
     started = browser("exec sleep 600")
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 
     def interrupt():
         while not started.exists() or not started.read_text().strip():
@@ -74,6 +75,7 @@ def test_ctrl_c_stops_a_browser_that_hangs(figure, browser, tmp_path, monkeypatc
     threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
         write_images([figure], [tmp_path / "f.png"])
+    signal.signal(signal.SIGINT, usual)
     while is_running(int(started.read_text())):  # the test's limit ends this if it does not end by itself
         time.sleep(0.1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -54,13 +55,13 @@ class Lab:
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Lab:
-    return Lab(str(tmp_path / "lab.db"))
+def new_lab(tmp_path: Path, sqlite_template: Path) -> Callable[[str], Lab]:
+    return lambda name: Lab(str(shutil.copy(sqlite_template, tmp_path / f"{name}.db")))
 
 
 @pytest.fixture
-def new_lab(tmp_path: Path) -> Callable[[str], Lab]:
-    return lambda name: Lab(str(tmp_path / f"{name}.db"))
+def lab(new_lab: Callable[[str], Lab]) -> Lab:
+    return new_lab("lab")
 
 
 @pytest.fixture(autouse=True)
