@@ -13,6 +13,7 @@ from typing import Any
 
 from testbed import reading
 from testbed.errors import TestbedError
+from testbed.paths import ENV_CACHE, cache_dir
 from testbed.reading import ABSENT, EXISTS, FILE, FOLDER, MODULE, VARIABLE, add, code, now
 
 _IGNORED = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/lib/", "/lib/")
@@ -295,13 +296,12 @@ def _is_apart(file: str) -> bool:
         return True
     from testbed import sourcecode
 
-    return file.startswith(_cache()) or sourcecode.is_library_file(file)
+    return file.startswith(_cache(os.environ.get(ENV_CACHE))) or sourcecode.is_library_file(file)
 
 
-@functools.cache
-def _cache() -> str:
-    from testbed.paths import cache_dir
-
+@functools.lru_cache(maxsize=8)
+def _cache(given: str | None) -> str:
+    """The cache folder, made only once; a program may name another one while it runs."""
     return f"{cache_dir()}{os.sep}"
 
 
