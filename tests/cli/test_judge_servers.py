@@ -55,8 +55,15 @@ def questions(asked: list[Asked]) -> Counter[str]:
     return Counter(each.parts[0].get("text") or str(each.parts[0]) for each in asked)
 
 
-@pytest.mark.parametrize("executor", ["inline", "processes"])
-@pytest.mark.parametrize(("model", "setting"), [("student", "judged"), ("api:toy", "said")], ids=["judge", "model"])
+@pytest.mark.parametrize(
+    ("model", "setting", "executor"),
+    [
+        pytest.param("student", "judged", "processes", id="judge-processes"),
+        pytest.param("api:toy", "said", "inline", id="model-inline"),
+        pytest.param("student", "judged", "inline", id="judge-inline", marks=pytest.mark.long),
+        pytest.param("api:toy", "said", "processes", id="model-processes", marks=pytest.mark.long),
+    ],
+)
 def test_of_the_answers_that_came_before_kill_9_none_is_asked_for_again(
     server: ChatServer, root: Path, tmp_path: Path, program: Any, model: str, setting: str, executor: str
 ) -> None:

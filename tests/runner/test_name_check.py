@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,10 +31,16 @@ def catalog_of(*models: str) -> Catalog:
     )
 
 
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("evaluated") / "store.db"
+    run(catalog_of("one", "two", "three"), RunOptions(db_url=str(path), executor="inline"), ["one", "two"], SETTINGS)
+    return path
+
+
 @pytest.fixture
-def stored(store_url: str) -> Iterator[Store]:
-    run(catalog_of("one", "two", "three"), RunOptions(db_url=store_url, executor="inline"), ["one", "two"], SETTINGS)
-    with Store.open(store_url, "write") as store:
+def stored(evaluated: Path, tmp_path: Path) -> Iterator[Store]:
+    with Store.open(str(shutil.copy(evaluated, tmp_path / "store.db")), "write") as store:
         yield store
 
 

@@ -132,7 +132,7 @@ def test_results_do_not_depend_on_processes_workers_or_batches(bench, reference)
             assert bench.metrics(model, setting) == reference.metrics(model, setting)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_killed_at_random_moments_leaves_no_process_goes_on_and_ends_bit_equal(bench, reference):
     arguments = ("--models", "world-slow", "--eval-settings", "world", "world-dark")
     generator = random.Random(os.getpid())

@@ -49,7 +49,7 @@ def wait_for(condition: Any, seconds: float = 60) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("mode", ["fast", "immediate"])
+@pytest.mark.parametrize("mode", [pytest.param("fast", marks=pytest.mark.long), "immediate"])
 def test_runs_go_on_when_the_server_restarts(tmp_path: Path, mode: str) -> None:
     """Two runs that share the work; the server is down for some seconds."""
 

@@ -182,14 +182,15 @@ def set_pace(folder: Path, seconds: float) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("executor", ["inline", "processes"])
 def test_ctrl_c_says_that_all_is_stored_only_if_it_is(
-    store_url: str, tmp_path: Path, interrupted: Callable[..., subprocess.CompletedProcess[str]], executor: str
+    tmp_path: Path, interrupted: Callable[..., subprocess.CompletedProcess[str]], executor: str
 ) -> None:
+    url = str(tmp_path / "store.db")
     set_pace(tmp_path, 4)
-    done = interrupted(store_url, executor)
+    done = interrupted(url, executor)
     assert done.returncode == 130, done.stderr
     assert "everything computed so far is stored" in done.stdout
     computed = sum(int(line) for line in (tmp_path / "batches").read_text().split())
-    with Store.open(store_url) as store:
+    with Store.open(url) as store:
         (evaluation,) = store.evaluations(["world-slow"])
         ranges = store.stored_ranges([evaluation.id], "logits")[evaluation.id]
     assert sum(stop - start for start, stop in ranges) == computed
@@ -198,10 +199,11 @@ def test_ctrl_c_says_that_all_is_stored_only_if_it_is(
 @pytest.mark.slow
 @pytest.mark.parametrize("executor", ["inline", "processes"])
 def test_ctrl_c_says_what_is_not_stored_and_why(
-    store_url: str, tmp_path: Path, interrupted: Callable[..., subprocess.CompletedProcess[str]], executor: str
+    tmp_path: Path, interrupted: Callable[..., subprocess.CompletedProcess[str]], executor: str
 ) -> None:
+    url = str(tmp_path / "store.db")
     set_pace(tmp_path, 4)
-    done = interrupted(store_url, executor, before=lambda: fill_the_disk(store_url, "images"))
+    done = interrupted(url, executor, before=lambda: fill_the_disk(url, "images"))
     assert done.returncode in (1, 130)
     assert "everything computed so far is stored" not in done.stdout
     assert "no space left for the store" in done.stdout + done.stderr
