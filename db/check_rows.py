@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any, get_args
@@ -29,7 +27,7 @@ from testbed.db.tables import (
 from testbed.entities import Origin, SampleInfo, Status
 from testbed.errors import StoreError
 from testbed.fingerprints import cell_fingerprint, forward_fingerprint, weights_identity
-from testbed.identity import SCHEME, digest
+from testbed.identity import digest
 
 UNIDENTIFIED = "unidentified"
 _PARTS = {"model", "forward", "view", "samples", "dtype"}
@@ -80,7 +78,7 @@ def _check_list(known: Known, dataset_id: int, rows: list[dict[str, Any]]) -> It
 
 
 def _fingerprints(samples: list[SampleInfo], names: Any) -> Iterator[str]:
-    """The digests that a list of samples may have; in older stores, the names of classes were no part of it."""
+    """The digests that a list of samples may have."""
     # SQLite keeps the number 3.0 in a column of JSON as 3.
     numbers = [
         SampleInfo(each.id, each.digest, float(each.target), each.group, each.slices)
@@ -90,13 +88,12 @@ def _fingerprints(samples: list[SampleInfo], names: Any) -> Iterator[str]:
     ]
     for each in (samples, numbers):
         yield dataset_of("", each, names if isinstance(names, list) else None).fingerprint
-        yield dataset_of("", each).fingerprint
 
 
 def check_definitions(known: Known, session: Session) -> Iterator[Fault]:
     """Definitions are what their digest says, and nothing refers to one that is not there."""
     for name, row in known.definitions.items():
-        if "content" in row and name not in _digests(row["content"]):
+        if "content" in row and name != digest(row["content"]):
             yield known.definition(name, "was changed: its content is not that of its digest")
     for key, evaluation in known.evaluations.items():
         if not known.is_complete(key):
@@ -106,13 +103,6 @@ def check_definitions(known: Known, session: Session) -> Iterator[Fault]:
                 hide = known.with_derived(key) if part == SET_ASIDE else frozenset[int]()
                 again = frozenset([key]) - hide
                 yield Fault(f"{known.cell(key)} lacks the definition of its {part} ({value})", again=again, hide=hide)
-
-
-def _digests(content: Any) -> Iterator[str]:
-    """The digests that a content may have: today's, and that of the first scheme."""
-    yield digest(content)
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    yield hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def check_evaluations(known: Known, session: Session) -> Iterator[Fault]:
@@ -168,7 +158,7 @@ def _wrong(known: Known, key: int, row: dict[str, Any]) -> Iterator[str]:
 
 def _wrong_identity(known: Known, row: dict[str, Any], dataset: dict[str, Any]) -> Iterator[str]:
     identity = _identity(row)
-    if not identity.keys() >= _PARTS or identity.get("scheme") != SCHEME:
+    if not identity.keys() >= _PARTS:
         return
     if identity["samples"] != dataset.get("fingerprint"):
         yield "is about other samples than its identity says"
@@ -197,7 +187,7 @@ _FULL = ("model", "forward", "view")
 
 def _same_outputs(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether two identities describe outputs that are computed in the same way, as far as they can be compared."""
-    if other.get("scheme") != SCHEME or SET_ASIDE in other:
+    if SET_ASIDE in other:
         return True
     return all(one.get(part) == other.get(part) for part in ("model", "forward", "dtype"))
 

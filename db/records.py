@@ -62,7 +62,7 @@ class Records(StoreBase):
                 insert_new(session, EvaluationRecordRow, rows)
 
     def records(self, evaluation_ids: Iterable[int]) -> dict[int, list[StoredRecord]]:
-        """The records of each evaluation, the latest first; empty for evaluations of an older testbed."""
+        """The records of each evaluation, the latest first; empty for those that have none."""
         found: dict[int, list[StoredRecord]] = {each: [] for each in evaluation_ids}
         contents: dict[str, dict[str, Any]] = {}
         link = EvaluationRecordRow

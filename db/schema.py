@@ -5,6 +5,7 @@ Opening a store of another version changes nothing. Alembic is imported only to 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -15,6 +16,7 @@ from testbed.db.engine import keep_write_ahead_log
 from testbed.db.urls import display_url
 from testbed.errors import SchemaError
 
+_BEFORE_RELEASE = re.compile(r"00[0-9]{2}")
 _LOCK = 7261829  # an arbitrary lock id: one process creates the tables while the others wait
 
 
@@ -38,6 +40,12 @@ def require_head(connection: Connection, url: URL) -> None:
     where = display_url(url)
     if revision is None:
         raise SchemaError(f"{where} is a database, but holds no results of testbed; python eval.py makes a new store")
+    if is_before_release(revision):
+        raise SchemaError(
+            f"the store {where} was made by a testbed from before the first release (schema {revision}), which this one"
+            " cannot read. Nothing was changed. Its results can be kept as imported ones in a new store: python db.py"
+            f" --import-results {where} --db-url NEW.db"
+        )
     if revision in migrations.REVISIONS:
         raise SchemaError(
             f"the store {where} has schema version {revision}, this testbed needs {migrations.HEAD}. Nothing was"
@@ -47,6 +55,11 @@ def require_head(connection: Connection, url: URL) -> None:
         f"the store {where} has schema version {revision}, which this testbed (up to {migrations.HEAD}) does not know:"
         " a newer testbed created it. Nothing was changed; upgrade testbed, or name another store with --db-url"
     )
+
+
+def is_before_release(revision: str) -> bool:
+    """Whether a schema version is one from before the first release."""
+    return _BEFORE_RELEASE.fullmatch(revision) is not None
 
 
 def is_empty(connection: Connection) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 import types
 from enum import Enum, Flag
 from typing import Any
@@ -16,7 +15,6 @@ from typing import Any
 from testbed import sourcecode
 from testbed.described_code import MARK, CodeDescriber, is_dispatcher
 from testbed.errors import IdentityError
-from testbed.first_names import first_name
 from testbed.normalform import quoted
 
 _BOOKKEEPING = frozenset(
@@ -45,7 +43,7 @@ class ClassDescriber(CodeDescriber):
         """A class: by name if it belongs to a library or to testbed, else by its bases and members."""
         self.met_class(kind)
         if not sourcecode.is_own_class(kind):
-            described: dict[str, Any] = {f"{MARK}class": first_name(f"{kind.__module__}.{kind.__qualname__}")}
+            described: dict[str, Any] = {f"{MARK}class": f"{kind.__module__}.{kind.__qualname__}"}
             patched = sourcecode.replaced_methods(kind)
             return {**described, "patched": self.named(patched, kind.__qualname__)} if patched else described
         again = self.again(kind)
@@ -112,7 +110,7 @@ class ClassDescriber(CodeDescriber):
         if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
             return annotation.__qualname__
         text = repr(annotation).replace(f"{kind.__module__}.", "")  # the name of a plug-in tells where it lies
-        return quoted(re.sub(r"\btestbed(\.\w+)+", lambda name: first_name(name[0]), text))
+        return quoted(text)
 
     def _named_member(self, name: str, member: Any, kind: type) -> Any:
         try:

@@ -15,7 +15,6 @@ from typing import Any
 
 from testbed import references, sourcecode
 from testbed.errors import IdentityError
-from testbed.first_names import first_name
 from testbed.normalform import normal_text
 from testbed.plugin_names import meant, plain_name
 
@@ -94,7 +93,7 @@ class CodeDescriber(ABC):
         own = sourcecode.is_own(module, code.co_filename)
         self.met(module, code.co_filename)
         if not own and _has_name(function):
-            return self._library_function(function, first_name(f"{module}.{name}"))
+            return self._library_function(function, f"{module}.{name}")
         again = self.again(function)
         if again is not None:
             return again
@@ -235,7 +234,7 @@ class CodeDescriber(ABC):
         return {**described, "of": again if again is not None else self._implementations(registry)}
 
     def _implementations(self, registry: Mapping[type, Any]) -> list[Any]:
-        kinds = sorted(registry, key=lambda kind: (kind.__qualname__, first_name(kind.__module__)))
+        kinds = sorted(registry, key=lambda kind: (kind.__qualname__, kind.__module__))
         return [[self.value(kind), self.value(registry[kind])] for kind in kinds]
 
     def made(self, function: types.FunctionType) -> Any:
@@ -270,7 +269,7 @@ class CodeDescriber(ABC):
         described = self.file(module.__name__, module)
         if described is None:
             self.met(module.__name__, getattr(module, "__file__", None))
-        return described or {f"{MARK}module": first_name(module.__name__)}
+        return described or {f"{MARK}module": module.__name__}
 
     def file(self, name: str, module: types.ModuleType | None = None) -> Any:
         """An own module by its source; None for one that is not."""
@@ -289,7 +288,7 @@ class CodeDescriber(ABC):
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         uses = [self.file(meant(each, path)) for each in references.imported_modules(tree, package)]
         source = self.value(normal_text(tree).encode(errors="surrogatepass"))
-        described = {f"{MARK}module": plain_name(first_name(name).rpartition(".")[2]), "source": source}
+        described = {f"{MARK}module": plain_name(name.rpartition(".")[2]), "source": source}
         return {**described, "uses": [each for each in uses if each]}
 
 

@@ -30,10 +30,8 @@ from testbed import sourcecode
 from testbed.described_classes import ClassDescriber
 from testbed.described_code import MARK, Source, by_name
 from testbed.errors import IdentityError
-from testbed.first_names import first_name
 
-# The version of these rules. Raise it when a definition that nobody changed gets another description, so that stored
-# fingerprints of an older scheme are recognized as such.
+# The version of these rules. Raise it when a definition that nobody changed gets another description.
 SCHEME = 2
 _DEEPEST = 100
 
@@ -222,7 +220,7 @@ class Describer(ClassDescriber):
                 ) from error
             reduced = (__newobj__, (kind,), object.__getstate__(value))
         if isinstance(reduced, str):
-            return {f"{MARK}global": first_name(f"{kind.__module__}.{reduced}")}
+            return {f"{MARK}global": f"{kind.__module__}.{reduced}"}
         make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
         return {
             f"{MARK}object": self.value(kind),

@@ -6,16 +6,14 @@ import ast
 import unicodedata
 from typing import Any
 
-from testbed.first_names import with_first_names
-
 
 def normal_text(tree: ast.AST) -> str:
     """The text of a syntax tree. The tree is changed on the way: use it no more.
 
     `ast.unparse` writes f-strings differently from version to version, and so does `repr` with characters that are new
-    to Unicode. Both are written here instead. What has moved within testbed is imported from where it first was.
+    to Unicode. Both are written here instead.
     """
-    return ast.unparse(ast.fix_missing_locations(_Normal().visit(with_first_names(tree))))
+    return ast.unparse(ast.fix_missing_locations(_Normal().visit(tree)))
 
 
 def without_docstrings(tree: ast.AST) -> ast.AST:

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from testbed.first_names import first_name
-
 # A class body reads the first for its __module__; none of them decides a number, and some depend on where a file lies.
 _BOOKKEEPING = frozenset(
     """
@@ -106,7 +104,7 @@ def _ends(node: ast.expr, name: str) -> bool:
 
 
 def imported_modules(tree: ast.AST, package: str | None) -> list[str]:
-    """The modules that statements within a syntax tree import, sorted by their first names.
+    """The modules that statements within a syntax tree import, sorted.
 
     Args:
         tree: The tree.
@@ -122,4 +120,4 @@ def imported_modules(tree: ast.AST, package: str | None) -> list[str]:
                 base = importlib.util.resolve_name(base, package)
             found.add(base)
             found.update(f"{base}.{alias.name}" for alias in node.names)
-    return sorted(found, key=first_name)
+    return sorted(found)

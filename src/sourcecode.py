@@ -16,15 +16,15 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 
 from testbed.errors import IdentityError
-from testbed.first_names import first_name
 from testbed.normalform import normal_text, without_docstrings
 from testbed.references import imported_modules
 
-# Functions and classes in the modules directly in these packages are described by their source, wherever testbed is
-# installed. Those in the rest of testbed (in the rooms' folders and ``*_base`` modules, too) count by name and by their
-# attribute ``revision``, which is raised when their numbers change: tidying them up must not make every stored result a
-# stranger. What has moved is still described as it was at first (`testbed.first_names`).
+# Functions and classes in the modules directly in these packages, and in that of networks, are described by their
+# source, wherever testbed is installed. Those in the rest of it (in the rooms' folders and ``*_base`` modules, too)
+# count by name and by their attribute ``revision``, which is raised when their numbers change: tidying them up must not
+# make every stored result a stranger.
 DEFINITION_ROOMS = ("testbed.models.", "testbed.eval_settings.")
+_NETWORKS = "testbed.models.networks."
 PLUGIN_GROUP = "testbed.plugins"
 # Wherever it lies, also in another environment that this one sees: a folder of this name holds installed packages.
 _PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
@@ -37,7 +37,9 @@ def is_own(module: str | None, file: str | None) -> bool:
         module: The name of its module.
         file: The file that it is in.
     """
-    module = first_name(module or "")
+    module = module or ""
+    if module.startswith(_NETWORKS):
+        return True
     if module.startswith(DEFINITION_ROOMS):
         package = (file or "").endswith("__init__.py")
         return module.count(".") == 2 and not module.endswith("_base") and not package

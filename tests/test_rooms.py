@@ -13,7 +13,7 @@ FOLDERS = {"src": "testbed", "db": "testbed.db", "plotting": "testbed.plotting"}
 
 # From the ground up. A room is the first part of a module's name after testbed; it imports from the rooms before it.
 ROOMS = """
-    redaction errors lifeline fork_server processes first_names calls visible jsontext spreadsheet memory stopwatch
+    redaction errors lifeline fork_server processes calls visible jsontext spreadsheet memory stopwatch
     entities metric_specs normalform references sourcecode plugin_names described_code described_classes alike
     identity fingerprints inputs paths libraries reading audit named_files registry corruptions data record models
     metrics answers vlmevalkit db eval_settings imagenet_testbed graph tasks work runner analyses exchange console

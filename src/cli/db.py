@@ -135,10 +135,9 @@ def _with_full_path(word: str) -> str:
 @click.option("--rename-eval-setting", nargs=2, metavar="OLD NEW", help="Rename an eval setting in the store.")
 @click.option(
     "--import-results",
-    type=click.Path(path_type=Path),
     metavar="FILE",
     help="Import a published table: ImageNet-testbed's CSV, or a CSV, JSON or folder of JSON files of CLIP benchmark"
-    " or CLIP-CC-Bench.",
+    " or CLIP-CC-Bench; or a store from before the first release.",
 )
 @click.option(
     "--model-types",

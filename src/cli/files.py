@@ -13,6 +13,7 @@ import click
 from testbed.console.output import count, print_json
 from testbed.entities import OVERALL
 from testbed.errors import TestbedError
+from testbed.redaction import redacted_word
 
 if TYPE_CHECKING:
     from testbed.entities import Result
@@ -71,8 +72,8 @@ def import_table(given: dict[str, Any]) -> int:
     from testbed.exchange.importing import import_results
     from testbed.registry import registry
 
-    if not given["import_results"].exists():
-        raise TestbedError(f"there is no file {given['import_results']}")
+    if "://" not in given["import_results"] and not Path(given["import_results"]).exists():
+        raise TestbedError(f"there is no file {redacted_word(given['import_results'])}")
     registry.load(given["plugins"])
     with Store.create(given["db_url"]) as store:
         known = {*registry.eval_settings.names(), *(each.name for each in store.list_names("eval setting"))}
@@ -83,10 +84,9 @@ def import_table(given: dict[str, Any]) -> int:
         return 0
     for note in report.notes:
         click.echo(f"note: {note}", err=True)
-    click.echo(
-        f"{given['import_results']} ({report.form}): {report.values:,} values of {count(report.cells, 'cell')},"
-        f" {report.new:,} of them new"
-    )
+    source = redacted_word(given["import_results"])
+    values = f"{report.values:,} values of {count(report.cells, 'cell')}"
+    click.echo(f"{source} ({report.form}): {values}, {report.new:,} of them new")
     return 0
 
 

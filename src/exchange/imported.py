@@ -34,7 +34,7 @@ class ImportedCell:
     @property
     def fingerprint(self) -> str:
         """Equal for equal numbers, so that importing a table twice changes nothing."""
-        return digest(["imported", self.model, self.eval_setting, [[m.name, m.value] for m in self.metrics]])
+        return digest(["imported", self.model, self.eval_setting, [[m.name, m.slice, m.value] for m in self.metrics]])
 
 
 @dataclass

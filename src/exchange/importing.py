@@ -13,7 +13,7 @@ from pathlib import Path
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, Evaluation, Metric, Result, current
 from testbed.errors import StoreError
-from testbed.exchange import clip_benchmark, clip_cc_results
+from testbed.exchange import clip_benchmark, clip_cc_results, earlier_store
 from testbed.exchange.imported import ImportedCell, ImportReport, imported_cell, metric_in, named, read_csv
 from testbed.metrics.classification_scores import top
 from testbed.metrics.frames import PM0, PM10
@@ -26,13 +26,15 @@ _NAMED = 3  # cells in a note
 
 
 def import_results(
-    store: Store, path: Path, model_types: Path | None = None, settings: Collection[str] | None = None
+    store: Store, source: str | Path, model_types: Path | None = None, settings: Collection[str] | None = None
 ) -> ImportReport:
     """Imports a table: ImageNet-testbed's (models × settings, percent), CLIP benchmark's CSV or JSON, CLIP-CC-Bench's.
 
+    A store from before the first release is such a table, too.
+
     Args:
         store: The results store.
-        path: The file, or a folder of CLIP benchmark's or CLIP-CC-Bench's JSON files.
+        source: The file, or a folder of CLIP benchmark's or CLIP-CC-Bench's JSON files; of a store, its path or URL.
         model_types: ImageNet-testbed's table of model types (columns ``model`` and ``model_type``).
         settings: The known eval settings: a column of ImageNet-testbed's table that names another one is refused. None
             takes any column as a setting.
@@ -41,7 +43,11 @@ def import_results(
         StoreError: If the file is neither, has a column that is not known, or a value is out of range; nothing is
             imported then.
     """
-    if (summaries := clip_cc_results.summaries_in(path)) is not None:
+    path, name = Path(source), Path(source).name
+    if earlier_store.is_store(str(source)):
+        report = ImportReport(earlier_store.FORM)
+        cells, name = earlier_store.cells_of(str(source), report)
+    elif (summaries := clip_cc_results.summaries_in(path)) is not None:
         report = ImportReport(clip_cc_results.FORM)
         cells = clip_cc_results.cells_of(summaries)
     elif path.is_dir() or path.suffix == ".json":
@@ -72,7 +78,7 @@ def import_results(
     before = _reported(store)
     try:
         report.new = store.add_imported(
-            [(c.model, c.eval_setting, c.fingerprint, c.metrics) for c in cells], path.name, types
+            [(c.model, c.eval_setting, c.fingerprint, c.metrics) for c in cells], name, types
         )
     except StoreError as error:
         raise type(error)(f"{path} cannot be imported: {error}") from error

@@ -136,8 +136,7 @@ class Cell:
         items: Items that it is scored with, in order.
         judges: The judges: one for most settings that have any, several for a panel.
         files: The source files of its definitions.
-        older: A stored evaluation with the same names whose identity has an older scheme, or differs from the cell's in
-            how code is written.
+        alike: A stored evaluation with the same names whose identity differs only in how code is written.
         left_out: What its data sets leave out, by the setting that has the samples.
         owned: Whether ``--override`` recomputes it: it was asked for, or embeds the images of what was.
     """
@@ -159,7 +158,7 @@ class Cell:
     items: list[ItemNode] = field(default_factory=list)
     judges: Sequence[OpenedModel] = ()
     files: set[str] = field(default_factory=set)
-    older: Evaluation | None = None
+    alike: Evaluation | None = None
     left_out: LeftOuts = field(default_factory=dict)
     owned: bool = False
 

@@ -9,10 +9,10 @@ from typing import Any
 from testbed.db.store import Store
 from testbed.entities import Evaluation, StoredRecord
 from testbed.graph.cells import Action, Cell
-from testbed.identity import SCHEME
 from testbed.record import Today
 from testbed.runner.plan import Plan
 
+WRITTEN_OTHERWISE = "its definition is written otherwise, and seems to be the same"
 NO_RECORD = "the store does not say which files and versions it was computed from"
 
 
@@ -26,8 +26,7 @@ class Doubt:
         record: The files and versions that the evaluation was computed from.
         differences: What has changed since.
         metrics: Whether the cell also reuses the metrics, not only the outputs.
-        adopt: Whether the evaluation's identity, which has an older scheme or differs in how code is written, is to be
-            replaced by the cell's.
+        adopt: Whether the evaluation's identity, which differs in how code is written, is to be replaced by the cell's.
     """
 
     cell: Cell
@@ -65,7 +64,7 @@ def find_doubts(
         judged[doubt.evaluation.id] = {each.key for each in records[doubt.evaluation.id]}
         stored = [each for each in records[doubt.evaluation.id] if each.metrics or not doubt.metrics]
         if doubt.adopt:
-            doubt.differences = [_why_adopted(doubt.evaluation)]
+            doubt.differences = [WRITTEN_OTHERWISE]
         elif not stored:
             doubt.differences = [NO_RECORD]
         else:
@@ -113,32 +112,21 @@ def _used(plan: Plan) -> Iterator[Doubt]:
                 yield Doubt(cell, cell.stored)
         elif cell.action in (Action.DERIVE, Action.SCORE) and isinstance(cell.source, Evaluation):
             yield Doubt(cell, cell.source)
-        elif cell.action is Action.RUN and cell.older is not None and _adoptable(cell, cell.older):
-            yield Doubt(cell, cell.older, metrics=True, adopt=True)
+        elif cell.action is Action.RUN and cell.alike is not None and _adoptable(cell, cell.alike):
+            yield Doubt(cell, cell.alike, metrics=True, adopt=True)
         if cell.action is Action.RUN:
             yield from (Doubt(cell, each) for each in cell.partly)
 
 
-def is_of_older_scheme(evaluation: Evaluation) -> bool:
-    """Whether the identity of an evaluation is described by older rules."""
-    return bool((evaluation.identity or {}).get("scheme", 1) < SCHEME)
-
-
-def _why_adopted(older: Evaluation) -> str:
-    if is_of_older_scheme(older):
-        return f"identities are described by scheme {SCHEME} now"
-    return "its definition is written otherwise, and seems to be the same"
-
-
-def _adoptable(cell: Cell, older: Evaluation) -> bool:
-    """Whether a cell can adopt an evaluation whose identity has an older scheme: it ran on the same samples.
+def _adoptable(cell: Cell, alike: Evaluation) -> bool:
+    """Whether a cell can adopt an evaluation whose definition is written otherwise: it ran on the same samples.
 
     Evaluations computed from stored embeddings or scored by a model are recomputed from these.
     """
     opened = cell.opened_setting
     if opened is None or cell.inputs or cell.rows is None or cell.judges:
         return False
-    return (older.identity or {}).get("samples") == opened.dataset.fingerprint
+    return (alike.identity or {}).get("samples") == opened.dataset.fingerprint
 
 
 def _differences(record: StoredRecord, today: Today, known: dict[int, list[str]]) -> list[str]:

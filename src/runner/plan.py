@@ -19,7 +19,6 @@ from testbed.graph.cells import Action, Cell, Edge
 from testbed.graph.nodes import OutputsOf
 from testbed.graph.options import RunOptions
 from testbed.graph.reuse import StoredOutputs
-from testbed.identity import SCHEME
 from testbed.registry.catalog import Catalog
 from testbed.runner.identify import Identifier, image_fingerprint, others
 from testbed.runner.opening import Opener
@@ -231,7 +230,7 @@ class Planner:
                 complete[each.model, each.eval_setting].append(each)
         for cell in cells:
             cell.stored = by_cell.get((cell.model, cell.setting, cell.fingerprint or ""))
-            cell.older = None if cell.stored is not None else self._alike(cell, complete[cell.model, cell.setting])
+            cell.alike = None if cell.stored is not None else self._alike(cell, complete[cell.model, cell.setting])
             if cell.stored is not None and cell.stored.status == "complete" and not self._again(cell):
                 cell.action = Action.DONE
             elif not cell.reason:
@@ -241,7 +240,7 @@ class Planner:
 
     def _why_run(self, cell: Cell, evaluations: Sequence[Evaluation]) -> str:
         """Why a cell is run though something is stored for it; empty where nothing is."""
-        if cell.older is not None:
+        if cell.alike is not None:
             return ""
         if cell.stored is not None:
             return {"complete": "--override", "running": "resumed", "failed": "it failed before"}.get(
@@ -257,7 +256,7 @@ class Planner:
         return ""
 
     def _alike(self, cell: Cell, complete: Sequence[Evaluation]) -> Evaluation | None:
-        """The reported evaluation of a cell if its identity differs in how code is written, or has an older scheme.
+        """The reported evaluation of a cell if its identity differs only in how code is written.
 
         Args:
             cell: The cell.
@@ -267,8 +266,7 @@ class Planner:
         reported = current(complete)
         if cell.fingerprint is None or not reported or not self._is_of_kind(reported[0]):
             return None
-        older = (reported[0].identity or {}).get("scheme", 1) < SCHEME
-        return reported[0] if older or self._says_the_same(cell, self.store.identity(reported[0])) else None
+        return reported[0] if self._says_the_same(cell, self.store.identity(reported[0])) else None
 
     def _is_of_kind(self, evaluation: Evaluation) -> bool:
         """Whether an evaluation is one of this kind of run, and not outdated."""

@@ -39,7 +39,7 @@ NOT_LOADED = "not in the registry today; --plugin FILE loads the definitions of 
 IMPORTED = "imported: there are no outputs to compare"
 COSTS_MONEY = "running the model again costs money; eval.py --verify does so"
 DIFFERENT = "defined differently today, or evaluated with options that change the definition"
-OLDER = "its identity is described by an older scheme; eval.py checks it"
+OTHERWISE = "its definition is written otherwise; eval.py checks it"
 ELSEWHERE = "another run verifies it at the moment"
 
 
@@ -361,7 +361,7 @@ def _why_not(cell: Cell, evaluation: Evaluation) -> str | None:
         return cell.reason
     if cell.action is Action.DONE and cell.stored is not None and cell.stored.id == evaluation.id:
         return None
-    return OLDER if cell.older is not None and cell.older.id == evaluation.id else DIFFERENT
+    return OTHERWISE if cell.alike is not None and cell.alike.id == evaluation.id else DIFFERENT
 
 
 def _seed(identity: Mapping[str, Any]) -> int:

@@ -13,7 +13,7 @@ from testbed.graph.cells import Action, Cell
 from testbed.graph.options import RunOptions
 from testbed.record import described
 from testbed.registry.catalog import Catalog
-from testbed.runner.doubts import Doubt, find_doubts, in_order, is_of_older_scheme
+from testbed.runner.doubts import Doubt, find_doubts, in_order
 from testbed.runner.finish import compute_scores, same_scores
 from testbed.runner.plan import Plan, Planner
 from testbed.runner.progress import Progress
@@ -188,7 +188,7 @@ class Trust:
     def _apply(self, doubt: Doubt, certificate: Certificate) -> bool:
         """Applies the outcome of a check to the store; returns whether a new plan is needed."""
         evaluation, because = doubt.evaluation, certificate.because
-        if certificate.differing and doubt.adopt and not is_of_older_scheme(evaluation):
+        if certificate.differing and doubt.adopt:
             pass  # it is of another definition, and stays what it is
         elif certificate.differing:
             self._settled.update(self.store.set_aside(evaluation.id, because))

@@ -1,8 +1,8 @@
-"""Made ``golden_store_0004.db``: the tiny cells of `golden_definitions`, run by the testbed of schema 0004.
+"""Made ``golden_store.db``: the tiny cells of `golden_definitions`, run by a testbed of before the first release.
 
     python tests/assets/make_golden_store.py
 
-A file that was made is never made again: later versions must read that very file and find every cell in it.
+A file that was made is never made again: later versions must compute the same numbers from the outputs in it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from test_golden_identities import SCORED, golden_catalog
 
-from testbed.db.migrations import HEAD
 from testbed.graph.options import RunOptions
 from testbed.runner.run import run
 
 
 def main() -> None:
     """Writes the file."""
-    path = Path(__file__).resolve().parent / f"golden_store_{HEAD}.db"
+    path = Path(__file__).resolve().parent / "golden_store.db"
     if path.exists():
         raise SystemExit(f"{path} exists; a file is made once")
     with sqlite3.connect(path) as connection:  # small pages, since most tables hold a few rows

@@ -13,28 +13,28 @@ from typing import Any
 import pytest
 
 from testbed.cli.db import main
-from testbed.db.store import Store, upgrade
+from testbed.db.store import Store
 from testbed.errors import StoreError
 
 # An evaluation with logits, scores and metrics of its own, one that is derived, and their names.
-RUN, RUN_NAME = "170", "(towers on shown-noisy)"
-DERIVED, DERIVED_NAME = "174", "(towers on captions)"
+RUN, RUN_NAME = "173", "(towers on shown-noisy)"
+DERIVED, DERIVED_NAME = "177", "(towers on captions)"
 OWN = f"WHERE evaluation_id = {RUN}"
 THIS = f"WHERE id = {RUN}"
-SAMPLES = "WHERE dataset_id = (SELECT dataset_id FROM evaluations WHERE id = 170) AND position = 2"
+SAMPLES = "WHERE dataset_id = (SELECT dataset_id FROM evaluations WHERE id = 173) AND position = 2"
 A_CELL = r"evaluation \d+ \(\S+ on \S+\)"  # the first of those that share it
-VIEW = "WHERE digest = (SELECT json_extract(identity, '$.view') FROM evaluations WHERE id = 170)"
+VIEW = "WHERE digest = (SELECT json_extract(identity, '$.view') FROM evaluations WHERE id = 173)"
 
 # What is done to the store → the name that the fault must bring.
 DAMAGES = [
     # names
-    ("UPDATE evaluations SET model_id = 99 " + THIS, "evaluation 170"),
-    ("UPDATE evaluations SET eval_setting_id = 99 " + THIS, "evaluation 170"),
+    ("UPDATE evaluations SET model_id = 99 " + THIS, "evaluation 173"),
+    ("UPDATE evaluations SET eval_setting_id = 99 " + THIS, "evaluation 173"),
     ("UPDATE models SET name = '' WHERE name = 'towers'", "name of a model"),
     ("UPDATE models SET name = x'ff41' WHERE name = 'towers'", "model"),
     ("UPDATE models SET created_at = 'never' WHERE name = 'towers'", "model towers"),
-    ("DELETE FROM models WHERE name = 'towers'", "evaluation 170"),
-    ("DELETE FROM eval_settings WHERE name = 'shown-noisy'", "evaluation 170"),
+    ("DELETE FROM models WHERE name = 'towers'", "evaluation 173"),
+    ("DELETE FROM eval_settings WHERE name = 'shown-noisy'", "evaluation 173"),
     # samples
     (f"UPDATE samples SET target = 3 - target {SAMPLES}", A_CELL),
     (f"UPDATE samples SET digest = 'another' {SAMPLES}", A_CELL),
@@ -61,7 +61,7 @@ DAMAGES = [
     (f"UPDATE evaluations SET dataset_id = NULL {THIS}", RUN_NAME),
     (f"UPDATE evaluations SET derived_from_id = 999 WHERE id = {DERIVED}", DERIVED_NAME),
     (f"UPDATE evaluations SET derived_from_id = NULL WHERE id = {DERIVED}", DERIVED_NAME),
-    (f"UPDATE evaluations SET derived_from_id = 170 WHERE id = {DERIVED}", DERIVED_NAME),
+    (f"UPDATE evaluations SET derived_from_id = 173 WHERE id = {DERIVED}", DERIVED_NAME),
     (f"UPDATE evaluations SET fingerprint = 'another' {THIS}", RUN_NAME),
     (f"UPDATE evaluations SET forward_fingerprint = 'another' {THIS}", RUN_NAME),
     (f"UPDATE evaluations SET forward_fingerprint = NULL {THIS}", RUN_NAME),
@@ -132,8 +132,7 @@ DAMAGES = [
 def whole(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of small cells of all kinds, which nobody has damaged."""
     path = tmp_path_factory.mktemp("whole") / "store.db"
-    shutil.copy(root / "tests" / "assets" / "golden_store_0004.db", path)
-    upgrade(str(path))
+    shutil.copy(root / "tests" / "assets" / "golden_store.db", path)
     with Store.open(str(path), "write") as store:  # two of seven models are enough, and soon checked
         for model in {each.model for each in store.evaluations()} - {"towers", "net"}:
             store.hide("model", model)

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from stored_cells import put, samples_of, saying
 
 from testbed.db.merge import merge
-from testbed.db.store import Store, upgrade
+from testbed.db.store import Store
 from testbed.db.tables import Base, EvalSettingRow, ModelRow
 from testbed.entities import CellRecord, Chunk, Metric
 
@@ -28,8 +28,7 @@ NOT_COPIED = {"runs", "leases", "item_leases"}
 def whole(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of small cells of all kinds, with embeddings, heads, answers, certificates and records."""
     path = tmp_path_factory.mktemp("whole") / "store.db"
-    shutil.copy(root / "tests" / "assets" / "golden_store_0004.db", path)
-    upgrade(str(path))
+    shutil.copy(root / "tests" / "assets" / "golden_store.db", path)
     return path
 
 

@@ -8,9 +8,9 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from test_golden_identities import SCORED, golden_catalog, numbers
+from test_golden_identities import SCORED, golden_catalog
 
-from testbed.db.store import Store, upgrade
+from testbed.db.store import Store
 from testbed.graph.options import RunOptions
 from testbed.registry import Catalog
 from testbed.runner.deep_check import deep_faults
@@ -25,15 +25,9 @@ IMAGES = f"{SHOWN} WHERE name = 'described.image_embeddings'))"
 
 
 @pytest.fixture(scope="module")
-def whole(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of small cells of all kinds, which another testbed filled and this one has checked."""
-    folder = tmp_path_factory.mktemp("whole")
-    path = Path(shutil.copy(root / "tests" / "assets" / "golden_store_0004.db", folder / "store.db"))
-    upgrade(str(path))
-    with Store.open(str(path), "write") as store:
-        for model in {each.model for each in store.evaluations()} - MODELS:
-            store.hide("model", model)
-        store.purge_hidden()
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of small cells of all kinds."""
+    path = tmp_path_factory.mktemp("whole") / "store.db"
     evaluate(path)
     return path
 
@@ -49,6 +43,14 @@ def evaluate(path: Path) -> Report:
     catalog = golden_catalog()
     options = RunOptions(db_url=str(path), executor="inline", data_workers=0)
     return run(catalog, options, sorted(MODELS), [*catalog.eval_setting_names(), *SCORED])
+
+
+def numbers(store: Store) -> dict[tuple[str, ...], tuple[float | None, int | None]]:
+    """Every metric that is stored."""
+    return {
+        (each.model, each.eval_setting, each.scorer, each.metric, each.slice): (each.value, each.n)
+        for each in store.results()
+    }
 
 
 def damage(path: Path, statement: str) -> None:

@@ -638,57 +638,6 @@ def test_what_cannot_be_computed_again_fails_and_is_kept(lab: Any, number: Numbe
 # Older stores -----------------------------------------------------------------------------------------------------
 
 
-def make_older(lab: Any, records_too: bool = True) -> None:
-    """What an older testbed would have stored: other fingerprints, and no records."""
-    import sqlalchemy as sa
-
-    from testbed.db.tables import EvaluationRecordRow, EvaluationRow
-
-    with Store.open(lab.url, "write") as store, store.writing() as session:
-        session.execute(sa.delete(EvaluationRecordRow))
-        for row in session.scalars(sa.select(EvaluationRow)):
-            row.fingerprint, row.forward_fingerprint = f"old-{row.id}", f"old-{row.forward_fingerprint}"
-            row.identity = {key: value for key, value in row.identity.items() if key != "scheme"}
-
-
-def test_evaluations_of_an_older_scheme_are_looked_at_and_adopted(lab: Any, work: Any) -> None:
-    part = toy_setting("part", idx_subsample_list=list(range(0, 600, 5)), size=120)
-    catalog = toy_catalog(toy_model(), toy_setting(), part)
-    lab.run(catalog)
-    before = {each.eval_setting: each.id for each in evaluations(lab).values()}
-    make_older(lab)
-    work.clear()
-    report = lab.run(catalog)
-    assert status(report) == {"toy-all": "stored", "part": "derived"}
-    assert {each.setting: each.evaluation_id for each in report.outcomes}["toy-all"] == before["toy-all"]
-    assert work["images through networks"] == SAMPLES
-    assert lab.run(catalog).checks == []
-
-
-def test_evaluations_of_an_older_scheme_with_other_outputs_stay_behind_new_ones(lab: Any, number: Number) -> None:
-    catalog = toy_catalog(scaled_model(number), toy_setting())
-    lab.run(catalog)
-    make_older(lab)
-    number.write(2)
-    report = lab.run(catalog)
-    assert (status(report), results(report)) == ({"toy-all": "complete"}, {"toy-all": "differs"})
-    assert len(evaluations(lab)) == 2
-    assert lab.run(catalog).checks == []
-
-
-def test_encoders_of_an_older_scheme_embed_nothing_again_but_a_few_images(lab: Any, work: Any) -> None:
-    catalog = toy_catalog(toy_encoder(), *everything())
-    lab.run(catalog, settings=ASKED)
-    before = main_values(lab)
-    make_older(lab)
-    work.clear()
-    report = lab.run(catalog, settings=ASKED)
-    assert report.ok, report.outcomes
-    assert work["images embedded"] <= 4 * SAMPLES
-    assert main_values(lab) == pytest.approx(before, rel=1e-5)
-    assert lab.run(catalog, settings=ASKED).checks == []
-
-
 # Captions and judges ----------------------------------------------------------------------------------------------
 
 SHOWN, SCORED = "shown", "shown@hash"

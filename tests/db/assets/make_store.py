@@ -1,6 +1,6 @@
-"""Made the stores ``store_0001.db``, …: one of each schema version, with the same few rows of everything.
+"""Made the stores ``store_1.db``, …: one of each schema version, with the same few rows of everything.
 
-    python tests/db/assets/make_store.py tests/db/assets/store_0002.db
+    python tests/db/assets/make_store.py tests/db/assets/store_2.db
 
 It works with the testbed of that schema version only. A file that was made is never made again: later versions must
 read that very file. ``test_schema.py`` says what is in it.
