@@ -12,6 +12,7 @@ from pathlib import Path
 from sqlalchemy import exc
 from sqlalchemy.engine import URL
 
+from testbed.calls import first_line
 from testbed.db.urls import display_url
 from testbed.errors import (
     ReadOnlyStoreError,
@@ -65,13 +66,13 @@ def clear_errors(url: URL) -> Iterator[None]:
             raise
         raise clear from error
     except (OverflowError, UnicodeEncodeError) as error:  # of a value that is given to the driver
-        raise StoreError(_impossible(display_url(url), _first_line(str(error)))) from error
+        raise StoreError(_impossible(display_url(url), first_line(error))) from error
     except ValueError as error:
         if not isinstance(error, json.JSONDecodeError | UnicodeDecodeError) and not any(
             word in str(error) for word in _NO_VALUE
         ):
             raise
-        raise StoreError(_damaged(display_url(url), _first_line(str(error)))) from error
+        raise StoreError(_damaged(display_url(url), first_line(error))) from error
     except Exception as error:  # of the drivers themselves, where they are used without SQLAlchemy
         ours = isinstance(error, sqlite3.Error | OSError) or type(error).__module__.partition(".")[0] == "psycopg"
         clear = explain(error, url) if ours else None
@@ -95,12 +96,12 @@ def explain(error: BaseException | None, url: URL) -> StoreError | None:
             f"another program changed the same rows of {where} at the same moment. {_KEEPS} Run the command again."
         )
     if state in _NO_DATA:
-        return StoreError(_impossible(where, _first_line(text)))
+        return StoreError(_impossible(where, first_line(text)))
     lost = state is None and type(error).__name__ in ("OperationalError", "InterfaceError")
     gone = lost or (state or "").startswith(_GONE) or isinstance(error, ConnectionError | TimeoutError)
     if gone or isinstance(error, OSError) or (state or "").startswith(_REFUSED):
         kind = StoreUnreachableError if gone else StoreError
-        return kind(f"the store {where} cannot be reached: {_first_line(text)}")
+        return kind(f"the store {where} cannot be reached: {first_line(text)}")
     return None
 
 
@@ -119,7 +120,7 @@ def _explain_sqlite(text: str, where: str, path: Path) -> StoreError | None:
     if "disk I/O error" in text and _free_bytes(path.parent) < _SMALL:
         return _full(where)
     if any(word in text for word in _DAMAGE):
-        return StoreError(_damaged(where, _first_line(text)))
+        return StoreError(_damaged(where, first_line(text)))
     if "unable to open database file" in text:
         if _free_bytes(path.parent) < _SMALL:
             return _full(where)
@@ -145,7 +146,7 @@ def _full(where: str) -> StoreFullError:
 
 
 def _read_only(text: str, where: str) -> ReadOnlyStoreError:
-    return ReadOnlyStoreError(f"the store {where} cannot be written ({_first_line(text)}). {_KEEPS}")
+    return ReadOnlyStoreError(f"the store {where} cannot be written ({first_line(text)}). {_KEEPS}")
 
 
 def _free_bytes(folder: Path) -> float:
@@ -155,7 +156,3 @@ def _free_bytes(folder: Path) -> float:
     except (OSError, AttributeError):
         return float("inf")
     return usage.f_bavail * usage.f_frsize
-
-
-def _first_line(text: str) -> str:
-    return text.strip().splitlines()[0] if text.strip() else "no reason given"

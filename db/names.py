@@ -206,12 +206,6 @@ class Names(StoreBase):
         with self.reading() as session:
             row_of(session, kind, name)
 
-    def name_exists(self, kind: Kind, name: str) -> bool:
-        """Whether a visible model or eval setting has this name."""
-        table = TABLES[kind]
-        with self.reading() as session:
-            return session.scalar(sa.select(table.id).where(table.name == name, table.hidden_at.is_(None))) is not None
-
 
 def _of(kind: Kind, row_id: int) -> sa.ColumnElement[bool]:
     return (EvaluationRow.model_id if kind == "model" else EvaluationRow.eval_setting_id) == row_id

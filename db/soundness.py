@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
+from testbed.calls import reason_of
 from testbed.db import check_payloads, check_rows
 from testbed.db.base import StoreBase
 from testbed.db.damage import Fault, Known
@@ -53,8 +54,7 @@ class Soundness(StoreBase):
         except StoreError as error:
             yield Fault(str(error))
         except Exception as error:  # what a damaged file gives may break anything
-            first = (str(error).strip().splitlines() or [""])[0]
-            yield Fault(f"a part of the store cannot be read: {type(error).__name__}: {first}", lasts=SALVAGE)
+            yield Fault(f"a part of the store cannot be read: {reason_of(error)}", lasts=SALVAGE)
 
     def _check_file(self) -> Iterator[Fault]:
         if self.url.get_backend_name() == "sqlite":

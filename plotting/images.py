@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from testbed.calls import first_line
 from testbed.errors import TestbedError
 
 log = logging.getLogger("testbed")
@@ -59,8 +60,7 @@ def write_images(figures: list[Any], paths: list[Path]) -> None:
                 raise TestbedError(f"the browser could not draw {paths[0]}: {error}, {TRIES} times") from None
             log.warning("%s; it was stopped, starting another", error)
         except Exception as error:
-            said = str(error.args[0]) if error.args else ""
-            reason = (said.strip().splitlines() or [type(error).__name__])[0]
+            reason = first_line(str(error.args[0]) if error.args else "") or type(error).__name__
             raise TestbedError(f"the browser could not draw {paths[0]}: {reason}") from error
         else:
             return

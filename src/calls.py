@@ -7,14 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 
-def first_line(error: BaseException) -> str:
-    """The first line of an error's message; empty where it has none."""
-    return (str(error).strip().splitlines() or [""])[0]
+def first_line(error: BaseException | str) -> str:
+    """The first line of a message; of an error that has none, its type."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else "" if isinstance(error, str) else type(error).__name__
 
 
 def reason_of(error: BaseException) -> str:
     """An error as a reason for a person: its type and the first line of its message."""
-    return f"{type(error).__name__}: {first_line(error)}"
+    name, said = type(error).__name__, first_line(error)
+    return name if said == name else f"{name}: {said}"
 
 
 def takes(function: Callable[..., Any], argument: str) -> bool:

@@ -27,6 +27,7 @@ from pathlib import PurePath
 from typing import Any
 
 from testbed import sourcecode
+from testbed.calls import first_line
 from testbed.described_classes import ClassDescriber
 from testbed.described_code import MARK, Source, by_name
 from testbed.errors import IdentityError
@@ -215,7 +216,7 @@ class Describer(ClassDescriber):
             if not _answers_anything(kind):
                 raise IdentityError(
                     f"an object of type {kind.__module__}.{kind.__qualname__} cannot be identified by its content"
-                    f" ({_first_line(error)}); give its class a method spec() that returns its parameters, or use a"
+                    f" ({first_line(error)}); give its class a method spec() that returns its parameters, or use a"
                     " function"
                 ) from error
             reduced = (__newobj__, (kind,), object.__getstate__(value))
@@ -351,7 +352,3 @@ def _answers_anything(kind: type) -> bool:
 
 
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -108,34 +108,6 @@ def prediction_powered(
     return Estimate(value, stderr, *_normal(value, stderr, confidence, bounds), n + more, n, float(power))
 
 
-def paired_difference(
-    first_labels: Array,
-    first_verdicts: Array,
-    second_labels: Array,
-    second_verdicts: Array,
-    power: float | None = None,
-    confidence: float = LEVEL,
-) -> Estimate:
-    """How much better the first of two models is than the second, with one judge: `prediction_powered` of differences.
-
-    What the judge gets wrong in the same way for both cancels. A sample counts as labelled if both have a label.
-
-    Args:
-        first_labels: Float array [N]: labels of the first model's answers.
-        first_verdicts: The judge's verdicts on them.
-        second_labels: Labels of the second model's answers to the same questions.
-        second_verdicts: The judge's verdicts on them.
-        power: As there.
-        confidence: Of the interval.
-
-    Raises:
-        DataError: If no sample has all four.
-    """
-    labels = np.asarray(first_labels, dtype=np.float64) - np.asarray(second_labels, dtype=np.float64)
-    verdicts = np.asarray(first_verdicts, dtype=np.float64) - np.asarray(second_verdicts, dtype=np.float64)
-    return prediction_powered(labels, verdicts, power, confidence, bounds=(-1.0, 1.0))
-
-
 def post_stratified(labels: Array, verdicts: Array, confidence: float = LEVEL) -> Estimate:
     """The mean of binary labels by strata of a binary judge: the efficient estimate of arXiv 2601.05420.
 
@@ -235,50 +207,6 @@ def rogan_gladen_of(labels: Array, verdicts: Array, confidence: float = LEVEL) -
         )
     rates = 1 - float(wrong.mean()), float(right.mean())
     return rogan_gladen(float(rest.mean()), *rates, len(rest), len(wrong), len(right), confidence)
-
-
-def labels_by_truth(labels: int, share: float, specificity: float, sensitivity: float, pilot: int) -> tuple[int, int]:
-    """How many wrong and right answers to label, so that the interval of `rogan_gladen` is short (arXiv 2511.21140).
-
-    Args:
-        labels: How many in all.
-        share: The share of verdicts 1.
-        specificity: That of a pilot, see `rogan_gladen`.
-        sensitivity: That of a pilot.
-        pilot: The pilot's number of wrong answers, and of right ones.
-
-    Returns:
-        (wrong, right).
-    """
-    if not 0 < share < 1:
-        return (labels, 0) if share <= 0 else (0, labels)
-    ratio = (pilot * (1 - specificity) + 1) / (pilot * (1 - sensitivity) + 1)
-    right = round(labels / (1 + (1 / share - 1) * math.sqrt(ratio)))
-    return labels - right, right
-
-
-def effective_labels(labels: float, correlation: float) -> float:
-    """How many labels alone would be as good as these with a judge on endlessly many samples: n / (1 − ρ²).
-
-    Args:
-        labels: Their number n.
-        correlation: ρ, of labels and verdicts.
-    """
-    return math.inf if abs(correlation) >= 1 else labels / (1 - correlation**2)
-
-
-def cost_of_effective_label(label: float, verdict: float, correlation: float) -> float:
-    """What one effective label costs if labels and verdicts are bought in the best proportion (Broska et al. 2025).
-
-    With the ratio γ of the costs: label · (1 − ρ² + γρ² + 2·√(γρ²(1 − ρ²))).
-
-    Args:
-        label: The cost of a label.
-        verdict: The cost of a verdict, in the same unit.
-        correlation: ρ, of labels and verdicts.
-    """
-    explained, ratio = correlation**2, verdict / label
-    return label * (1 - explained + ratio * explained + 2 * math.sqrt(ratio * explained * (1 - explained)))
 
 
 def _parts(labels: Array, verdicts: Array) -> tuple[Array, Array, Array]:

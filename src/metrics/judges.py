@@ -6,49 +6,11 @@ verdict. It is not scored: it never counts as wrong, and is never drawn at rando
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """A mean score under three treatments of samples without a verdict.
-
-    Attributes:
-        n: The number of samples.
-        failures: How many have no verdict.
-        without: The mean over the others; None if there are none.
-        as_wrong: The mean if they score 0, which is also the smallest that it could be; None for no samples at all.
-        as_right: The mean if they score 1, the largest that it could be.
-    """
-
-    n: int
-    failures: int
-    without: float | None
-    as_wrong: float | None
-    as_right: float | None
-
-
-def with_failures(scores: Array) -> Bounds:
-    """The mean score with judge failures left out, as wrong, and as right.
-
-    Args:
-        scores: Float array [n] in [0, 1]; NaN where the judge failed.
-    """
-    values = np.asarray(scores, dtype=np.float64)
-    read = values[~np.isnan(values)]
-    n, failures, total = len(values), len(values) - len(read), float(read.sum())
-    return Bounds(
-        n=n,
-        failures=failures,
-        without=total / len(read) if len(read) else None,
-        as_wrong=total / n if n else None,
-        as_right=(total + failures) / n if n else None,
-    )
 
 
 def majority(verdicts: Array, least: int = 1) -> Array:

@@ -66,19 +66,6 @@ def retrieval_ranks(images: Array, texts: Array, owners: Array, block_bytes: int
     return image_ranks, text_ranks
 
 
-def recall_at(ranks: Array, k: int) -> float | None:
-    """The share of queries that have a right answer among their k best: a hit rate, as for CLIP and its successors.
-
-    Args:
-        ranks: As `retrieval_ranks` gives them; infinite or `NEVER` for a miss at any k.
-        k: May be larger than the number of candidates.
-
-    Returns:
-        The share; None where there are no queries.
-    """
-    return float(np.mean(np.asarray(ranks) <= k)) if len(ranks) else None
-
-
 def _check(images: tuple[int, ...], texts: tuple[int, ...], owners: Array) -> None:
     if len(images) != 2 or len(texts) != 2 or images[1] != texts[1] or owners.shape != texts[:1]:
         raise ValueError(

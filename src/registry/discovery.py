@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed import reading
 from testbed.audit import see_safetensors
+from testbed.calls import first_line, reason_of
 from testbed.errors import DefinitionError, DuplicateNameError, PluginError, TestbedError
 from testbed.registry import own_sources, plugin_imports
 
@@ -134,9 +135,8 @@ def clear_faults(what: str, file: str | None, remedy: str = "") -> Iterator[None
         raise  # names both places already
     except (Exception, SystemExit) as error:
         kind = DefinitionError if isinstance(error, TestbedError) else PluginError
-        name = "" if isinstance(error, TestbedError) else f"{type(error).__name__}: "
-        said = (str(error).strip().splitlines() or ["no reason given"])[0]
-        raise kind(f"{what} cannot be loaded: {name}{said}{_place(error, file)}{remedy}") from error
+        said = first_line(error) if isinstance(error, TestbedError) else reason_of(error)
+        raise kind(f"{what} cannot be loaded: {said}{_place(error, file)}{remedy}") from error
 
 
 def _place(error: BaseException, file: str | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 
+from testbed.calls import first_line, reason_of
 from testbed.db.damage import Fault
 from testbed.db.store import Store
 from testbed.entities import Evaluation
@@ -60,8 +61,7 @@ def _differences(store: Store, catalog: Catalog, evaluation: Evaluation) -> str 
         wrong = differences(store, evaluation.id, *compute_scores(store, catalog, evaluation.id))
     except Exception as error:  # a setting's own metrics_fn may raise anything, and so may damaged values
         log.debug("evaluation %d cannot be scored", evaluation.id, exc_info=True)
-        first = (str(error).strip().splitlines() or [""])[0]
-        said = first if isinstance(error, TestbedError) else f"{type(error).__name__}: {first}"
+        said = first_line(error) if isinstance(error, TestbedError) else reason_of(error)
         return f"its metrics cannot be computed from its outputs: {said}"
     if not wrong:
         return None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from testbed import reading
+from testbed.calls import reason_of
 from testbed.db.store import Store
 from testbed.entities import Metric, Score
 from testbed.errors import CorruptOutputError, LackingEmbeddingsError, StoreError, TestbedError
@@ -48,8 +49,7 @@ def finish(store: Store, catalog: Catalog, evaluation_id: int, before: Callable[
         reason = str(error)
     except Exception as error:  # a setting's own metrics_fn may raise anything
         log.debug("evaluation %d cannot be scored", evaluation_id, exc_info=True)
-        first = (str(error).strip().splitlines() or [""])[0]
-        reason = f"scoring failed: {type(error).__name__}: {first}"
+        reason = f"scoring failed: {reason_of(error)}"
     else:
         before()
         store.complete(evaluation_id, scores, metrics)

@@ -26,7 +26,6 @@ from testbed.tasks import image_embedding
 
 UNUSABLE = (Action.FAILED, Action.UNSUPPORTED)
 # Why a cell is run though its evaluation is stored, by the status of that.
-STORED = {"complete": "--override", "running": "resumed", "failed": "it failed before"}
 
 
 @dataclass

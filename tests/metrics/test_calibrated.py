@@ -10,11 +10,7 @@ import scipy.stats
 
 from testbed.errors import DataError
 from testbed.metrics.calibrated import (
-    cost_of_effective_label,
-    effective_labels,
     labels_alone,
-    labels_by_truth,
-    paired_difference,
     post_stratified,
     prediction_powered,
     rogan_gladen,
@@ -159,13 +155,6 @@ class TestRoganGladen:
         with pytest.raises(DataError, match="there are 2, 0 and 1"):
             rogan_gladen_of(np.array([1, 1, NAN]), np.array([1.0, 1, 1]))
 
-    def test_whom_to_label(self):
-        assert labels_by_truth(200, 0.4, 0.7, 0.9, pilot=10) == (136, 64)
-
-    @pytest.mark.parametrize(("share", "expected"), [(0, (10, 0)), (1, (0, 10))])
-    def test_whom_to_label_if_all_verdicts_are_the_same(self, share, expected):
-        assert labels_by_truth(10, share, 0.9, 0.9, pilot=10) == expected
-
 
 class TestPostStratified:
     def test_by_hand(self):
@@ -205,55 +194,6 @@ class TestPostStratified:
     def test_scores_between_0_and_1(self):
         with pytest.raises(DataError, match="labels and verdicts of 0 and 1"):
             post_stratified(np.array([1.0, NAN]), np.array([0.5, 0]))
-
-
-class TestPairs:
-    def test_as_ppi_python_on_the_differences(self):
-        rng = np.random.default_rng(11)
-        truth = rng.random(500)
-        rng.normal(0, 0.2, 500)
-        first, second = rng.random(500) < 0.7, rng.random(500) < 0.6
-        judged_first = np.where(rng.random(500) < 0.85, first, ~first)
-        judged_second = np.where(rng.random(500) < 0.85, second, ~second)
-        labels = [np.where(np.arange(len(truth)) < 60, each, NAN) for each in (first, second)]
-        found = paired_difference(labels[0], judged_first, labels[1], judged_second)
-        assert digits(found, 8) == (0.04780101, -0.05128717, 0.14688919)
-
-    def test_a_judge_that_flatters_both_models_alike_does_no_harm(self):
-        rng = np.random.default_rng(5)
-        first, second = rng.random(2000) < 0.8, rng.random(2000) < 0.7
-        flattered = rng.random(2000) < 0.5  # the same questions, for both
-        drawn = np.arange(2000) < 150
-        labels = [np.where(drawn, each, NAN) for each in (first, second)]
-        verdicts = [(each | flattered).astype(float) for each in (first, second)]
-        found = paired_difference(labels[0], verdicts[0], labels[1], verdicts[1])
-        assert abs(found.value - (first.mean() - second.mean())) < 2 * found.stderr
-        alone = labels_alone(labels[0]).value - labels_alone(labels[1]).value
-        assert found.stderr < np.nanstd(labels[0] - labels[1]) / math.sqrt(150)
-        assert abs(alone - 0.1) < 0.2
-
-    def test_differences_may_be_negative(self):
-        first, second = np.array([0.0, 0, 0, 1, NAN]), np.array([1.0, 1, 1, 1, NAN])
-        found = paired_difference(first, np.append(first[:4], 0), second, np.append(second[:4], 1))
-        assert found.value < -0.7
-        assert found.low >= -1
-
-    def test_the_same_model_twice_differs_by_nothing(self):
-        _, verdicts, labels = judged()
-        found = paired_difference(labels, verdicts, labels, verdicts)
-        assert (found.value, found.stderr, found.low, found.high) == (0, 0, 0, 0)
-
-
-def test_effective_labels():
-    assert effective_labels(100, 0.6) == pytest.approx(156.25)
-    assert effective_labels(100, 0) == 100
-    assert effective_labels(100, 1) == math.inf
-
-
-def test_what_an_effective_label_costs():
-    # ρ² = 0.36, γ = 0.01: 1 − 0.36 + 0.0036 + 2·√(0.01·0.36·0.64)
-    assert cost_of_effective_label(2.0, 0.02, 0.6) == pytest.approx(2 * (0.64 + 0.0036 + 2 * math.sqrt(0.002304)))
-    assert cost_of_effective_label(2.0, 0.02, 0.0) == 2.0  # a useless judge is not bought
 
 
 def test_labels_alone_need_a_label():

@@ -13,7 +13,6 @@ from testbed.metrics.judges import (
     majority,
     repeat_stability,
     swap_consistency,
-    with_failures,
 )
 from testbed.metrics.statistics import clustered_mean_and_stderr, mean_and_stderr, ratio_and_stderr
 
@@ -85,21 +84,6 @@ def test_repeat_stability():
     verdicts = np.array([[1, 1, NAN, NAN], [1, 0, 0, NAN], [1, 1, 0, 1]])
     assert repeat_stability(verdicts) == pytest.approx(2 / 3)  # the last sample has one verdict alone
     assert repeat_stability(np.zeros((1, 3))) is None
-
-
-class TestFailures:
-    def test_three_ways(self):
-        found = with_failures(np.array([1, 0.5, 0, NAN, NAN]))
-        assert (found.n, found.failures) == (5, 2)
-        assert (found.without, found.as_wrong, found.as_right) == (0.5, pytest.approx(0.3), pytest.approx(0.7))
-
-    def test_nothing_but_failures(self):
-        found = with_failures(np.array([NAN, NAN]))
-        assert (found.without, found.as_wrong, found.as_right) == (None, 0, 1)
-
-    def test_no_samples(self):
-        found = with_failures(np.array([]))
-        assert (found.without, found.as_wrong, found.as_right) == (None, None, None)
 
 
 class TestClusters:

@@ -9,7 +9,7 @@ import pytest
 
 from testbed.metrics import retrieval
 from testbed.metrics.classification import NEVER
-from testbed.metrics.retrieval import recall_at, retrieval_ranks
+from testbed.metrics.retrieval import retrieval_ranks
 from testbed.metrics.similarity import fixed_point, pair_similarities, tolerance
 
 BLOCKS = [1, 6_000, 2**30]  # one pair at a time; blocks of 7 or 17 to a side; all at once
@@ -69,8 +69,6 @@ def test_hand_case_of_clip_benchmark():
     image_ranks, text_ranks = retrieval_ranks(*similarity_matrix(rows), np.array([0, 0, 1, 1, 2, 2]))
     assert image_ranks.tolist() == [1, 2, 1, 2, 1, 3]
     assert text_ranks.tolist() == [1, 1, 1]
-    assert [recall_at(image_ranks, k) for k in (1, 2, 3)] == [0.5, pytest.approx(5 / 6), 1.0]
-    assert recall_at(text_ranks, 1) == 1.0
 
 
 def test_an_image_is_as_well_placed_as_the_best_of_its_captions():
@@ -85,13 +83,6 @@ def test_k_may_be_larger_than_the_number_of_candidates():
     image_ranks, text_ranks = retrieval_ranks(np.eye(3), np.eye(3)[:2], np.array([1, 0]))
     assert image_ranks.tolist() == [2, 2]
     assert text_ranks.tolist() == [2, 2, NEVER]
-    assert recall_at(image_ranks, 1000) == 1.0
-    assert recall_at(text_ranks, 1000) == pytest.approx(2 / 3)
-
-
-def test_recall_of_ranks_kept_as_floats():
-    assert recall_at(np.array([1.0, np.inf, 4.0, 5.0]), 4) == 0.5
-    assert recall_at(np.array([]), 1) is None
 
 
 def test_nothing_to_rank():
@@ -203,7 +194,6 @@ def test_what_has_no_direction_is_never_right_and_comes_last(bad, block_bytes):
     assert (image_ranks.tolist(), text_ranks.tolist()) == expected
     assert image_ranks[0] == image_ranks[9] == text_ranks[4] == NEVER
     assert image_ranks[image_ranks != NEVER].max() <= 11
-    assert recall_at(image_ranks, 10**9) < 1
 
 
 def test_the_lengths_of_embeddings_do_not_matter():

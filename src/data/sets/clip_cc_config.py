@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from testbed.calls import first_line
 from testbed.errors import DefinitionError
 from testbed.inputs import active
 from testbed.paths import expanded
@@ -395,5 +396,5 @@ def _parsed(path: Path) -> Mapping[str, Any]:
 
 def _yaml_fault(error: Exception) -> str:
     mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-    said = problem or (str(error).splitlines() or [type(error).__name__])[0]
+    said = problem or first_line(error)
     return f"{said} (line {mark.line + 1})" if mark is not None else said

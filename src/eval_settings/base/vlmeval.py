@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed import sourcecode
+from testbed.calls import reason_of
 from testbed.data.picture_files import as_parts, write_pictures
 from testbed.data.rows import Picture, Row
 from testbed.errors import DataError, DefinitionError, SampleError, TestbedError
@@ -103,7 +104,7 @@ class Benchmark:
         except TestbedError:
             raise
         except Exception as error:  # the class is the user's own code, and may raise anything
-            raise DataError(f"{self.data_set}: {self.cls.__name__} cannot be made: {told(error)}") from error
+            raise DataError(f"{self.data_set}: {self.cls.__name__} cannot be made: {reason_of(error)}") from error
         return made
 
     def open(self) -> FrameRows:
@@ -163,7 +164,7 @@ class Benchmark:
             except TestbedError as error:
                 raise SampleError(f"{row.index}: {error}") from error
             except Exception as error:
-                raise SampleError(f"{row.index}: {self.cls.__name__}.build_prompt fails: {told(error)}") from error
+                raise SampleError(f"{row.index}: {self.cls.__name__}.build_prompt fails: {reason_of(error)}") from error
             finally:
                 made.img_root = root
             return [as_parts(message, f"{self.cls.__name__}.build_prompt")]
@@ -234,9 +235,3 @@ def _alone(function: types.FunctionType) -> types.FunctionType:
     )
     alone.__kwdefaults__ = function.__kwdefaults__
     return alone
-
-
-def told(error: Exception) -> str:
-    """An error in one line."""
-    first = (str(error).strip().splitlines() or [""])[0]
-    return f"{type(error).__name__}: {first}" if first else type(error).__name__

@@ -109,24 +109,6 @@ def is_answer(output: Mapping[str, Any]) -> bool:
 
 
 @runtime_checkable
-class GivesLogits(Protocol):
-    """Classifies images."""
-
-    def logits(self, images: torch.Tensor) -> torch.Tensor:
-        """Images [B, 3, H, W] in [0, 1] to logits [B, C]."""
-        ...
-
-
-@runtime_checkable
-class EmbedsImages(Protocol):
-    """Embeds images."""
-
-    def embed_image(self, images: torch.Tensor) -> torch.Tensor:
-        """Images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
-        ...
-
-
-@runtime_checkable
 class EmbedsText(Protocol):
     """Embeds texts."""
 

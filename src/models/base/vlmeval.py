@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.calls import reason_of
 from testbed.data.picture_files import as_message, as_parts, write_pictures
 from testbed.errors import DefinitionError, RunError, SampleError, UnsupportedError
 from testbed.models.base.capability import NETWORK, Generation, GenerationConfig, Message
@@ -105,7 +106,7 @@ class LoadedVLMEvalModel(LoadedGenerator):
             try:
                 made = self.model.build_prompt(line_of(row), dataset=data_set)
             except Exception as error:
-                raise SampleError(f"{_whose(self.model)}.build_prompt fails: {_told(error)}") from error
+                raise SampleError(f"{_whose(self.model)}.build_prompt fails: {reason_of(error)}") from error
             return [as_parts(made, f"{_whose(self.model)}.build_prompt")]
 
 
@@ -199,8 +200,3 @@ def _whose(model: Any) -> str:
 
 def _kind(answer: Any) -> str:
     return "None" if answer is None else f"{type(answer).__name__} ({answer!r:.60})"
-
-
-def _told(error: Exception) -> str:
-    first = (str(error).strip().splitlines() or [""])[0]
-    return f"{type(error).__name__}: {first}" if first else type(error).__name__

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from testbed.calls import first_line
 from testbed.errors import TestbedError, WeightsError
 
 PROBE_SECONDS = 5.0
@@ -165,7 +166,7 @@ def plain(error: BaseException) -> str:
     if _is_of_weights_only(error):
         return "it is not a file that torch.save writes, or it is damaged"
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip()
-    return (text.splitlines() or ["no reason given"])[0]
+    return first_line(text) or "no reason given"
 
 
 def object_refused(error: BaseException) -> str | None:
