@@ -19,7 +19,7 @@ from paired import compare, machine
 from testbed.models.api import ApiModel
 from testbed.models.base.capability import GenerationConfig, Message
 from testbed.models.base.definition import LoadOptions
-from testbed.work.answering import Answerer
+from testbed.workers.kernels.answering import Answerer
 
 ANSWER = {"choices": [{"message": {"role": "assistant", "content": "yes"}, "finish_reason": "stop"}]}
 

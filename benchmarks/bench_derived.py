@@ -20,11 +20,11 @@ from paired import compare, machine
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Chunk, DatasetInfo, SampleInfo
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
+from testbed.execution.progress import SilentProgress
 from testbed.graph.options import RunOptions
 from testbed.registry import registry
-from testbed.runner.finish import compute_scores
-from testbed.runner.progress import SilentProgress
 from testbed.runner.run import run
+from testbed.scoring.finish import compute_scores
 
 CHUNK = 2048
 

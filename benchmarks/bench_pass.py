@@ -20,9 +20,9 @@ from paired import machine, tell
 
 from testbed.corruptions import IMAGENET_C, SEVERITIES
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
+from testbed.execution.progress import SilentProgress
 from testbed.graph.options import RunOptions
 from testbed.registry import registry
-from testbed.runner.progress import SilentProgress
 from testbed.runner.run import run
 
 

@@ -24,10 +24,10 @@ from skimage import data
 from torchvision import datasets, models, transforms
 
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
+from testbed.execution.progress import SilentProgress
 from testbed.graph.options import RunOptions
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.registry import registry
-from testbed.runner.progress import SilentProgress
 from testbed.runner.run import run
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]

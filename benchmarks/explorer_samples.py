@@ -25,7 +25,7 @@ import numpy as np
 from paired import machine, seconds
 
 from testbed.db.store import Store
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 
 NOW = "2026-11-23 10:00:00.000000"
 SETTING = "synthetic"

@@ -26,8 +26,8 @@ from testbed.db.tables import (
 )
 from testbed.entities import Origin, SampleInfo, Status
 from testbed.errors import StoreError
-from testbed.fingerprints import cell_fingerprint, forward_fingerprint, weights_identity
-from testbed.identity import digest
+from testbed.identity.describe import digest
+from testbed.identity.fingerprints import cell_fingerprint, forward_fingerprint, weights_identity
 
 UNIDENTIFIED = "unidentified"
 _PARTS = {"model", "forward", "view", "samples", "dtype"}

@@ -15,7 +15,7 @@ from testbed.db.payloads import delete_uri
 from testbed.db.tables import EvaluationRow, OutputChunkRow
 from testbed.db.urls import display_url
 from testbed.errors import StoreError
-from testbed.identity import digest
+from testbed.identity.describe import digest
 
 log = logging.getLogger("testbed")
 

@@ -11,7 +11,7 @@ from testbed.db import payloads
 from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
 from testbed.db.tables import ItemValueRow
 from testbed.errors import LackingEmbeddingsError
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,12 +17,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from testbed import reading
 from testbed.db import far, locations
 from testbed.db.locations import Location
 from testbed.errors import CorruptOutputError, StoreError, shortened
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 from testbed.paths import expanded
+from testbed.tracing import access_log
 
 if TYPE_CHECKING:
     import numpy as np
@@ -333,7 +333,7 @@ def _of(place: Location, operation: Callable[[Any, int], T]) -> T:
 
     try:
         place.check()
-        with reading.watch(None):
+        with access_log.watch(None):
             return once() if locations.is_local(place.uri) else far.repeatedly(once)
     except (OSError, ImportError, ValueError) as error:
         raise CorruptOutputError(f"the outputs at {place.uri} cannot be read: {error}") from error

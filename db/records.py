@@ -21,7 +21,7 @@ from testbed.db.tables import (
     now,
 )
 from testbed.entities import CellRecord, Certificate, StoredRecord
-from testbed.identity import digest
+from testbed.identity.describe import digest
 
 RECORD = "record"  # the kind of these definitions
 SET_ASIDE = "set_aside"  # in the identity of an evaluation that is outdated
@@ -34,7 +34,7 @@ class Records(StoreBase):
         """Stores records of what evaluations were computed from.
 
         Args:
-            contents: Evaluation id → a record from `testbed.record`.
+            contents: Evaluation id → a record from `testbed.provenance.manifest`.
             metrics: Whether it is valid for the metrics too, or only for the outputs.
             replace: Whether to delete earlier records of these evaluations.
         """

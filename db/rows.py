@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from testbed.db.payloads import encode
 from testbed.db.tables import EvalSettingRow, EvaluationRow, ModelRow
 from testbed.entities import CellRecord, Evaluation, Metric, SampleInfo, Score
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.metric_specs import spec_of
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from testbed.identity import digest
+from testbed.identity.describe import digest
 
 
 @dataclass(frozen=True)

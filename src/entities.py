@@ -313,7 +313,7 @@ class StoredRecord:
     """The files and versions that an evaluation was computed from, besides its identity.
 
     Attributes:
-        content: A record from `testbed.record`.
+        content: A record from `testbed.provenance.manifest`.
         metrics: Whether it is valid for the metrics, not only for the outputs.
         key: The digest of its content.
     """

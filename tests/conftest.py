@@ -19,8 +19,8 @@ import postgres_server
 import pytest
 from warm_python import WarmPython
 
-from testbed import reading
 from testbed.db.store import Store
+from testbed.tracing import access_log
 
 # torch looks this variable up for whoever calls it, so stored results would depend on the name of a test.
 _pytest.runner._update_current_test_var = lambda item, when: None
@@ -99,9 +99,9 @@ def warm_python() -> Iterator[WarmPython]:
 
 def pytest_collection_finish() -> None:
     """Takes what all tests import and read out of records: it would be looked at for each cell of each test."""
-    for noted in (reading._noted, reading._fresh):
-        noted -= {each for each in reading.noted(declared=True) if each[1] != reading.LIBRARY}
-    reading._own.clear()
+    for noted in (access_log._noted, access_log._fresh):
+        noted -= {each for each in access_log.noted(declared=True) if each[1] != access_log.LIBRARY}
+    access_log._own.clear()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

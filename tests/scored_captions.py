@@ -9,7 +9,7 @@ import numpy as np
 
 from testbed.db.store import Store
 from testbed.entities import CellRecord, DatasetInfo, Evaluation, Metric, SampleInfo
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.metrics.caption_similarity import SPECS
 
 SCORER = "caption_similarity@1"

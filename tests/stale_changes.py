@@ -93,7 +93,7 @@ from PIL import Image
 
 from testbed.data.source import ImageSource
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 from testbed.models.model_base import DualEncoder, Model, StandardTransform
 from testbed.registry import registry
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo, Score
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.metrics.caption_similarity import SPECS as CAPTION_SPECS
 from testbed.metrics.caption_status import COVERAGE
 from testbed.metrics.classification_scores import BRIER, CONFIDENCE, ECE, NLL, score_classes, top

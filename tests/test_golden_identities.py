@@ -24,10 +24,10 @@ from testbed.db.store import Store
 from testbed.entities import Metric
 from testbed.errors import DataError, MissingExtraError, TestbedError
 from testbed.graph.options import RunOptions
-from testbed.identity import describe_fields, digest
+from testbed.identity.describe import describe_fields, digest
 from testbed.registry import Catalog, registry
-from testbed.runner.finish import compute_scores, same_scores
 from testbed.runner.run import run
+from testbed.scoring.finish import compute_scores, same_scores
 
 ASSETS = Path(__file__).parent / "assets"
 GOLDEN = ASSETS / "golden_identities.json"

@@ -27,11 +27,12 @@ import numpy as np
 import pytest
 import torch
 
-from testbed import reading, sourcecode
 from testbed.errors import IdentityError, TestbedError
-from testbed.identity import SCHEME, describe, describe_fields, digest, digest_bytes
+from testbed.identity import source_code
+from testbed.identity.describe import SCHEME, describe, describe_fields, digest, digest_bytes
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.registry import Catalog, discovery
+from testbed.tracing import access_log
 
 Load = Callable[..., ModuleType]
 Identify = Callable[..., str]
@@ -695,7 +696,7 @@ def test_lambdas_on_one_line_are_never_mixed_up_where_python_keeps_no_columns(tm
     script = f"""
 from pathlib import Path
 from testbed.errors import IdentityError
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.registry.discovery import load_plugin_file
 both = load_plugin_file(Path({str(path)!r})).both
 try:
@@ -1482,7 +1483,7 @@ def test_a_lambda_without_a_file_is_refused_with_the_advice_to_write_it_into_one
 def test_a_function_typed_at_a_prompt_is_refused() -> None:
     script = """
 from testbed.errors import IdentityError
-from testbed.identity import digest
+from testbed.identity.describe import digest
 
 def typed(x):
     return x + 1
@@ -1746,7 +1747,7 @@ def test_variables_that_a_function_does_not_read_do_not_count_while_it_is_noted_
     thing = load(READS_ENVIRONMENT["a name imported"]).thing
     monkeypatch.setenv("MY_K", "4711")
     before = digest(thing)
-    with reading.watch(reading.SHARED):  # from now on the class of os.environ is another one
+    with access_log.watch(access_log.SHARED):  # from now on the class of os.environ is another one
         monkeypatch.setenv("MY_OTHER", "1")
     assert digest(thing) == before
 
@@ -1767,9 +1768,9 @@ def test_the_files_of_all_code_that_was_met_are_listed(
 
 
 def test_the_files_of_an_installed_plugin_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from testbed import sourcecode
+    from testbed.identity import source_code
 
-    monkeypatch.setattr(sourcecode, "_plugin_packages", lambda: frozenset({"h1_plugin"}))
+    monkeypatch.setattr(source_code, "_plugin_packages", lambda: frozenset({"h1_plugin"}))
     monkeypatch.setitem(sys.modules, "h1_plugin", ModuleType("h1_plugin"))
     path = tmp_path / "site-packages" / "h1_plugin.py"
     path.parent.mkdir()
@@ -1853,7 +1854,7 @@ def test_digests_are_the_same_in_other_processes_whatever_their_hash_seed(load: 
     script = f"""
 import json, sys
 from pathlib import Path
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.registry.discovery import load_plugin_file
 thing = load_plugin_file(Path({str(tmp_path / "definitions.py")!r})).thing
 print(json.dumps([{{name: digest(value) for name, value in thing.items()}}, list(thing["set"]), list(sys.modules)]))
@@ -1873,12 +1874,12 @@ def test_a_folder_that_pip_filled_holds_libraries_whatever_its_name(
     for folder, file in (("more", "theirs-1.0.dist-info"), ("mine", "notes")):
         (tmp_path / folder / file).mkdir(parents=True)
         monkeypatch.syspath_prepend(tmp_path / folder)
-    caches = (sourcecode._library_folders, sourcecode.is_library_file)
+    caches = (source_code._library_folders, source_code.is_library_file)
     for cache in caches:
         cache.cache_clear()
     try:
-        assert not sourcecode.is_own("theirs", str(tmp_path / "more" / "theirs" / "code.py"))
-        assert sourcecode.is_own("mine", str(tmp_path / "mine" / "code.py"))
+        assert not source_code.is_own("theirs", str(tmp_path / "more" / "theirs" / "code.py"))
+        assert source_code.is_own("mine", str(tmp_path / "mine" / "code.py"))
     finally:
         for cache in caches:
             cache.cache_clear()
@@ -1907,7 +1908,7 @@ def test_what_was_imported_before_makes_no_difference(tmp_path: Path) -> None:
     for name, text in (("__init__", ""), ("helper", "K = 1\n")):
         (package / f"{name}.py").write_text(text)
     (tmp_path / "own.py").write_text(IMPORTS_WITHIN)
-    code = "from own import thing\nfrom testbed.identity import digest\nprint(digest(thing), digest(thing))"
+    code = "from own import thing\nfrom testbed.identity.describe import digest\nprint(digest(thing), digest(thing))"
     fresh, again = in_new_process(code, PYTHONPATH=str(tmp_path)).split()
     assert fresh == again
     for first in ("imported_within", "imported_within.helper"):

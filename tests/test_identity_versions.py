@@ -22,7 +22,7 @@ spec = importlib.util.spec_from_file_location("definitions", sys.argv[1])
 module = importlib.util.module_from_spec(spec)
 sys.modules["definitions"] = module
 spec.loader.exec_module(module)
-from testbed.identity import describe, digest
+from testbed.identity.describe import describe, digest
 things = {name: thing for name, thing in vars(module).items() if not name.startswith("_") and name in module.NAMES}
 print(json.dumps({name: [digest(thing), json.dumps(describe(thing))] for name, thing in things.items()}))
 """

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sklearn.utils import check_random_state
 
-from testbed.processes import begin, process_context
+from testbed.process.processes import begin, process_context
 
 
 def in_a_process(what: Any, *arguments: Any) -> Any:

@@ -13,11 +13,10 @@ FOLDERS = {"src": "testbed", "db": "testbed.db", "plotting": "testbed.plotting"}
 
 # From the ground up. A room is the first part of a module's name after testbed; it imports from the rooms before it.
 ROOMS = """
-    redaction errors lifeline fork_server processes calls visible jsontext spreadsheet memory stopwatch
-    entities metric_specs normalform references sourcecode plugin_names described_code described_classes alike
-    identity fingerprints inputs paths libraries reading audit named_files registry corruptions data record models
-    metrics answers vlmevalkit db eval_settings imagenet_testbed graph tasks work runner analyses exchange console
-    api plotting cli __main__
+    redaction errors process calls visible jsontext spreadsheet entities metric_specs identity plugins inputs
+    paths tracing registry corruptions data models metrics answers vlmevalkit db eval_settings imagenet_testbed
+    provenance graph tasks planning scoring workers execution runner analyses exchange console api plotting cli
+    __main__
 """.split()
 
 

@@ -19,8 +19,8 @@ from stored_cells import put, samples_of, saying
 from testbed.console.output import grid, table
 from testbed.console.streams import VisibleStream
 from testbed.db.store import Store
+from testbed.execution.progress import LineProgress, RichProgress
 from testbed.jsontext import to_json
-from testbed.runner.progress import LineProgress, RichProgress
 from testbed.visible import visible, visible_line
 
 ATTACKS = {

@@ -9,7 +9,7 @@ import torch
 from toy import WORK
 
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 from testbed.models.base.capability import Generation, GenerationConfig, Message
 from testbed.models.base.generator import Generator
 from testbed.models.base.text_encoder import TextEncoder

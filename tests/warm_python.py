@@ -20,8 +20,9 @@ from pathlib import Path
 HEAVY = (
     *("torch", "torchvision", "alembic.command", "sqlalchemy.orm", "rich.progress", "click", "PIL.Image"),
     *("scipy.stats", "pandas", "sklearn.linear_model", "nltk", "safetensors.torch", "sqlalchemy.dialects.sqlite"),
-    *("testbed.cli.eval", "testbed.cli.db", "testbed.cli.dry_run", "testbed.runner.run", "testbed.runner.inline"),
-    *("testbed.runner.recompute", "testbed.work.images", "testbed.work.messages", "testbed.tasks.judged_answers"),
+    *("testbed.cli.eval", "testbed.cli.db", "testbed.cli.dry_run", "testbed.runner.run", "testbed.execution.inline"),
+    *("testbed.runner.recompute", "testbed.workers.kernels.images", "testbed.workers.messages"),
+    "testbed.tasks.judged_answers",
 )
 
 EXTRAS = ("transformers", "sentence_transformers")

@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from testbed.data.source import ImageSource
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 
 
 def pixels(number: int, width: int = 12, height: int = 9) -> np.ndarray:

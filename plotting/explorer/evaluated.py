@@ -15,7 +15,7 @@ from testbed.analyses.side_by_side import evaluations_on
 from testbed.entities import DatasetInfo, Evaluation
 from testbed.errors import StoreError
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec, agreed, main_score_of, right_or_wrong
-from testbed.runner.stored_values import EvaluationValues
+from testbed.scoring.stored_values import EvaluationValues
 from testbed.tasks.classification import viewed_logits
 from testbed.tasks.image_embedding import task as image_embedding
 

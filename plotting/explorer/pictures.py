@@ -15,7 +15,7 @@ import numpy as np
 from testbed.data.rows import RowSource
 from testbed.data.source import ImageSource, with_images
 from testbed.errors import LackingEmbeddingsError, TestbedError
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.inputs import Inputs, active, using
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Pictures:
     def _perturbed(
         self, samples: SettingSamples, setting: EvalSetting, image: Image.Image, sample: str, which: str
     ) -> Image.Image:
-        from testbed.work.perturb import perturbed
+        from testbed.workers.kernels.perturb import perturbed
 
         if setting.transform is not None:
             image = setting.transform(image)
@@ -202,7 +202,7 @@ def warm() -> None:
     """Imports what pictures need, which takes seconds."""
     import torchvision.transforms  # noqa: F401
 
-    import testbed.work.perturb  # noqa: F401
+    import testbed.workers.kernels.perturb  # noqa: F401
 
 
 def key_of(samples: SettingSamples, info: SampleInfo, changed: bool) -> str:

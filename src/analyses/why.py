@@ -12,7 +12,7 @@ from testbed.db.records import SET_ASIDE
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Certificate, Evaluation
 from testbed.errors import StoreError
-from testbed.record import MISSING_RECORD, Today, record_differences
+from testbed.provenance.manifest import MISSING_RECORD, Today, record_differences
 
 if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
@@ -88,7 +88,7 @@ def why_today(store: Store, catalog: Catalog, evaluation: Evaluation) -> Why:
         StoreError: If model or setting can no longer be opened.
     """
     from testbed.graph.options import RunOptions
-    from testbed.runner.plan import Planner
+    from testbed.planning.plan import Planner
 
     options = RunOptions(
         dtype=evaluation.dtype or "float32", limit=evaluation.sample_limit, random_weights=evaluation.random_weights

@@ -18,8 +18,8 @@ from testbed.registry.select import select
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.execution.progress import Progress
     from testbed.models.model_base import ModelDefinition
-    from testbed.runner.progress import Progress
 
 
 def evaluate(
@@ -167,7 +167,7 @@ def _register(definition: Any, register: Any) -> None:
 
 def progress_here() -> Progress:
     """Bars in a notebook or on a terminal, lines elsewhere."""
-    from testbed.runner.progress import LineProgress, RichProgress
+    from testbed.execution.progress import LineProgress, RichProgress
 
     if _in_notebook():
         from testbed.api.notebook import NotebookProgress

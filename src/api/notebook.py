@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from testbed.execution.progress import Count, Progress
 from testbed.graph.passes import Pass
-from testbed.runner.progress import Count, Progress
 
 
 class NotebookProgress(Progress):

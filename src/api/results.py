@@ -11,13 +11,13 @@ from testbed.console.output import metric_value, percent, table
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, Evaluation, Result
 from testbed.errors import StoreError
+from testbed.execution.report import Outcome
 from testbed.metric_specs import MetricSpec, main_metric, spec_of
-from testbed.runner.report import Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from testbed.runner.report import Report
+    from testbed.execution.report import Report
 
 DONE = ("complete", "stored", "derived", "scored")
 COLUMNS = (
@@ -86,7 +86,7 @@ class Results:
     def of_run(cls, db: str | None, report: Report) -> Results:
         """The results of a run."""
         from testbed.console.model_lines import lines_of_models
-        from testbed.runner.left_out import lines_of
+        from testbed.planning.left_out import lines_of
 
         with Store.open(db) as store:
             done = [each.evaluation_id for each in report.of(*DONE) if each.evaluation_id is not None]

@@ -13,7 +13,7 @@ from testbed.errors import RunError
 
 if TYPE_CHECKING:
     from testbed.entities import Certificate
-    from testbed.runner.report import Checked
+    from testbed.execution.report import Checked
 
 SHOWN = 10
 

@@ -18,9 +18,9 @@ from testbed.paths import expanded
 if TYPE_CHECKING:
     from testbed.data.sets.clip_cc_config import ClipCcConfig
     from testbed.db.store import Store
+    from testbed.execution.report import Outcome
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
-    from testbed.runner.report import Outcome
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -167,7 +167,7 @@ def _model(word: str, folder: Path) -> str:
 
 def _device(config: ClipCcConfig) -> dict[str, Any]:
     """The options of a run that mean the device of the file."""
-    from testbed.runner.resources import visible_gpus
+    from testbed.planning.resources import visible_gpus
 
     device = config.processing.device
     if device is None:

@@ -13,8 +13,8 @@ from testbed.errors import RunError
 
 if TYPE_CHECKING:
     from testbed.cli.clip_cc import ClipCcRun
-    from testbed.runner.progress import Progress
-    from testbed.runner.report import Report
+    from testbed.execution.progress import Progress
+    from testbed.execution.report import Report
 
 FORMAT = "%(asctime)s - %(name)s - %(levelname)s - %(message)s"
 LOGGER = "clip_cc_bench"
@@ -35,7 +35,7 @@ def logged(run: ClipCcRun | None, progress: Progress, interval: int | None) -> I
     if run is None:
         yield progress
         return
-    from testbed.runner.progress import LineProgress, Several
+    from testbed.execution.progress import LineProgress, Several
 
     handler = _handler(run)
     testbed, own = logging.getLogger("testbed"), logging.getLogger(LOGGER)

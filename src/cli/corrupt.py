@@ -26,7 +26,7 @@ from testbed.console.output import count
 from testbed.console.streams import show_in_place
 from testbed.errors import DataError, SampleError
 from testbed.inputs import Inputs, active, use_in_this_thread
-from testbed.processes import begin, process_context
+from testbed.process.processes import begin, process_context
 
 CHUNK = 16  # images per batch
 

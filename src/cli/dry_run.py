@@ -14,9 +14,9 @@ from testbed.console.output import count, print_json
 if TYPE_CHECKING:
     from testbed.graph.cells import Cell
     from testbed.graph.options import RunOptions
+    from testbed.planning.plan import Plan
     from testbed.registry.catalog import Catalog
-    from testbed.runner.dry import PlannedPass
-    from testbed.runner.plan import Plan
+    from testbed.runner.dry_run import PlannedPass
 
 SHOWN_REASONS = 10
 
@@ -26,8 +26,8 @@ def dry_run(
 ) -> int:
     """Prints the plan of a run; returns the program's exit status."""
     from testbed.graph.cells import Action
-    from testbed.record import described
-    from testbed.runner.dry import make_plan
+    from testbed.provenance.manifest import described
+    from testbed.runner.dry_run import make_plan
 
     plan = make_plan(catalog, options, models, settings)
     doubts = {each.cell.name: list(each.differences) for each in plan.doubts}

@@ -190,9 +190,9 @@ def command(
     """
     from dataclasses import replace
 
+    from testbed.execution.executors import executor_kind
     from testbed.registry import registry
     from testbed.registry.select import replaced, select
-    from testbed.runner.executors import executor_kind
 
     inputs = Inputs.from_environment().but(
         data_root=data_root,
@@ -325,8 +325,8 @@ def _run(
     from testbed.cli.clip_cc_log import log_outcomes, logged
     from testbed.cli.other_sizes import as_objects, other_sizes, print_other_sizes
     from testbed.db.store import Store
-    from testbed.runner.left_out import as_object
-    from testbed.runner.progress import Several
+    from testbed.execution.progress import Several
+    from testbed.planning.left_out import as_object
     from testbed.runner.run import run
 
     told_here = command_progress(options)

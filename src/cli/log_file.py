@@ -18,12 +18,12 @@ import click
 
 from testbed import __version__
 from testbed.errors import TestbedError
+from testbed.execution.progress import LINE_SECONDS, Count, Progress
 from testbed.redaction import redacted_values
-from testbed.runner.progress import LINE_SECONDS, Count, Progress
 
 if TYPE_CHECKING:
+    from testbed.execution.report import Report
     from testbed.graph.passes import Pass
-    from testbed.runner.report import Report
 
 
 class LogFile(Progress):

@@ -14,9 +14,9 @@ from testbed.console.output import percent
 from testbed.entities import OVERALL
 
 if TYPE_CHECKING:
+    from testbed.execution.report import Report
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
-    from testbed.runner.report import Report
 
 SIZES = (32, 64, 128)  # smaller ones cost little; a model that was trained on larger images loses less
 SAMPLES = 200

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from testbed.console.streams import terminal
 
 if TYPE_CHECKING:
+    from testbed.execution.progress import Progress
     from testbed.graph.options import RunOptions
-    from testbed.runner.progress import Progress
 
 
 def command_progress(options: RunOptions) -> Progress:
     """The progress of a run with these options, on stderr."""
-    from testbed.runner.progress import LineProgress, RichProgress
+    from testbed.execution.progress import LineProgress, RichProgress
 
     if not sys.stderr.isatty() or options.progress_interval is not None:
         return LineProgress(sys.stderr, options.progress_interval)

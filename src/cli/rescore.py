@@ -50,7 +50,7 @@ def rescore_as_asked(given: dict[str, Any]) -> int:
         return judge_as_asked(given)
     from testbed.db.store import Store
     from testbed.registry import registry
-    from testbed.runner.rescore import Rescored, counts, rescore
+    from testbed.scoring.rescore import Rescored, counts, rescore
 
     def tell(one: Rescored) -> None:
         if one.status in ("skipped", "failed"):

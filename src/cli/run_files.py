@@ -14,7 +14,7 @@ from testbed.errors import TestbedError
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
-    from testbed.runner.report import Report
+    from testbed.execution.report import Report
 
 
 def write_heads(store: Store, finished: Sequence[int], folder: Path) -> None:

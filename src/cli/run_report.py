@@ -21,9 +21,9 @@ from testbed.errors import TestbedError
 from testbed.metric_specs import MetricSpec, main_metric, spec_of
 
 if TYPE_CHECKING:
+    from testbed.execution.report import Report
     from testbed.graph.cells import LeftOuts
     from testbed.graph.options import RunOptions
-    from testbed.runner.report import Report
 
 SHOWN_REASONS = 10
 ANSWERED = ("question_answering@", "judged_answers@", "vlmeval_benchmark@")  # scorers of answers to questions
@@ -122,7 +122,7 @@ def _told(result: Any) -> str:
 
 def _print_left_out(found: LeftOuts) -> None:
     """Prints what data sets leave out (files that are not samples, records without an image), and classes they lack."""
-    from testbed.runner.left_out import lines_of
+    from testbed.planning.left_out import lines_of
 
     lines = lines_of(found)
     click.echo("\n".join(lines[:SHOWN_REASONS]), nl=bool(lines))

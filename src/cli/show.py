@@ -201,7 +201,7 @@ def _times(evaluation: Evaluation) -> list[dict[str, Any]]:
 
 def _print_profile(evaluation: Evaluation) -> None:
     from testbed.cli.times import print_times
-    from testbed.runner.report import Times
+    from testbed.execution.report import Times
 
     if times := _times(evaluation):
         click.echo("\nThe passes that computed it (a pass may compute several evaluations):")

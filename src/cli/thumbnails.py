@@ -10,9 +10,9 @@ from testbed.cli.run_report import FINISHED
 from testbed.console.output import count
 
 if TYPE_CHECKING:
+    from testbed.execution.report import Report
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
-    from testbed.runner.report import Report
 
 
 def thumbnails_of(catalog: Catalog, options: RunOptions, report: Report) -> None:

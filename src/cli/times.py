@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from testbed.console.output import grid
-from testbed.stopwatch import DATA_WORKERS, STAGES, WRITER
+from testbed.process.profiling import DATA_WORKERS, STAGES, WRITER
 
 if TYPE_CHECKING:
-    from testbed.runner.report import Times
+    from testbed.execution.report import Times
 
 _OTHER = "other"
 _MUCH = 0.25  # the share of a stage that is worth a hint

@@ -190,8 +190,8 @@ def _faults(store: Store, given: dict[str, Any]) -> Iterable[Fault]:
     if not given["deep"]:
         return
     from testbed.registry import registry
-    from testbed.runner.deep_check import deep_faults
     from testbed.runner.name_check import misnamed
+    from testbed.scoring.deep_check import deep_faults
 
     registry.load(given["plugins"])
     for look, what in ((misnamed, "not compared with the registry"), (deep_faults, "not scored again")):

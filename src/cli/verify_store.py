@@ -127,8 +127,8 @@ def verify_store_as_asked(given: dict[str, Any]) -> int:
     """Verifies what the options say, and prints the outcome."""
     require_amount(given["samples"], "--samples")
     from testbed.cli.progress import command_progress
+    from testbed.execution.executors import executor_kind
     from testbed.registry import registry
-    from testbed.runner.executors import executor_kind
     from testbed.runner.recompute import Amount, amount
     from testbed.runner.scrub import verify_store
 

@@ -16,8 +16,8 @@ from testbed.models.base.transform import LazyTransform, StandardNormalization
 from testbed.models.base.weights import LocalFiles
 
 if TYPE_CHECKING:
+    from testbed.execution.report import Report
     from testbed.graph.cells import Cell, OpenedModel
-    from testbed.runner.report import Report
 
 SHOWN = 12
 FIRST = 5  # class names that a line shows

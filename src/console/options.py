@@ -20,8 +20,8 @@ from testbed.console.ending import ending_at_once
 from testbed.console.streams import visible_output
 from testbed.errors import TestbedError
 from testbed.inputs import ENV_CHECKPOINTS, ENV_DATA, ENV_LMU_DATA, ENV_PREDICTIONS, Inputs, using
-from testbed.lifeline import end_children_by_sigterm
 from testbed.paths import ENV_DB
+from testbed.process.parent_death import end_children_by_sigterm
 from testbed.redaction import redacted
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pathlib import Path
 from testbed.data.decode import is_deep, marked
 from testbed.data.threads import Stop, reading_threads
 from testbed.errors import DataError
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 from testbed.paths import cache_dir, open_regular, write_atomically
 
 _BLOCK = 1 << 20

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from testbed.errors import DataError, SampleError
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 from testbed.inputs import ENV_MAX_MEGAPIXELS, active
 from testbed.paths import read_regular
-from testbed.stopwatch import stage
+from testbed.process.profiling import stage
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from testbed import reading, stopwatch
 from testbed.data.decoded import DecodedImages
 from testbed.data.perturbation import sample_seed
 from testbed.data.source import ImageSource
 from testbed.errors import RunError, SampleError
+from testbed.process import profiling
+from testbed.tracing import access_log
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Item:
     perturbed: dict[str, torch.Tensor] = field(default_factory=dict)
     error: str | None = None
     faults: dict[str, str] = field(default_factory=dict)
-    reads: set[reading.Read] = field(default_factory=set)
+    reads: set[access_log.Read] = field(default_factory=set)
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -97,7 +98,7 @@ class Batch:
     perturbed: dict[str, torch.Tensor]
     errors: dict[int, str]
     faults: dict[str, str]
-    reads: set[reading.Read] = field(default_factory=set)
+    reads: set[access_log.Read] = field(default_factory=set)
     seconds: dict[str, float] = field(default_factory=dict)
 
     def pin_memory(self) -> Batch:
@@ -150,18 +151,18 @@ class Reader:
 
     def __getitem__(self, key: tuple[int, int]) -> Item:
         item = Item(*key)
-        with reading.watch(reading.SHARED):
+        with access_log.watch(access_log.SHARED):
             self._read(item)
         if torch.utils.data.get_worker_info() is not None:  # in another process: return its reads with the batch
-            item.reads = reading.fresh()
-            item.seconds = stopwatch.take()
+            item.reads = access_log.fresh()
+            item.seconds = profiling.take()
         return item
 
     def _read(self, item: Item) -> None:
         position = self.positions[item.index]
         image = None
         if self.decoded is not None:
-            with stopwatch.stage("read"):
+            with profiling.stage("read"):
                 image = self.decoded.get(self.digests[item.index])
         if image is None:
             try:
@@ -173,15 +174,15 @@ class Reader:
                 self.decoded.put(self.digests[item.index], image)
         item.image = image if self.plain else None
         for place, perturbation in enumerate(self.perturbations):
-            with reading.watch(reading.setting(perturbation.setting)), stopwatch.stage("perturb"):
+            with access_log.watch(access_log.setting(perturbation.setting)), profiling.stage("perturb"):
                 self._perturb(item, place, perturbation, image, self.source.ids[position])
 
     def _transformed(self, position: int) -> torch.Tensor:
         """An image of the source, decoded and transformed."""
         # The content of samples is already part of the identity.
-        with reading.watch(None), stopwatch.stage("decode"):
+        with access_log.watch(None), profiling.stage("decode"):
             picture = self.source.image(position)
-        with stopwatch.stage("transform"):
+        with profiling.stage("transform"):
             if self.setting_transform is not None:
                 picture = self._resolved("setting_transform")(picture)
             image = self._resolved("transform")(picture)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from testbed.data.left_out import LeftOut
 from testbed.entities import DatasetInfo, SampleColumns, SampleInfo
 from testbed.errors import DataError
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 
 if TYPE_CHECKING:
     from PIL import Image

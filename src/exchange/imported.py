@@ -14,7 +14,7 @@ from pathlib import Path
 from testbed.db.names import Kind, check_name
 from testbed.entities import FRACTION, Metric
 from testbed.errors import StoreError, shortened
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.metric_specs import MetricSpec
 from testbed.spreadsheet import plain
 

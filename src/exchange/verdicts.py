@@ -15,7 +15,7 @@ from testbed.entities import Evaluation
 from testbed.errors import StoreError
 from testbed.paths import write_atomically
 from testbed.registry.catalog import Catalog
-from testbed.runner.stored_values import EvaluationValues
+from testbed.scoring.stored_values import EvaluationValues
 from testbed.spreadsheet import as_csv
 from testbed.tasks.judged_answers import task as judged
 from testbed.tasks.parts.generation import texts_and_status

@@ -12,8 +12,8 @@ from testbed.data.left_out import LeftOut
 from testbed.data.source import Source
 from testbed.entities import DatasetInfo, Evaluation
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.fingerprints import model_identity
 from testbed.graph.nodes import Built, Items, Rows
+from testbed.identity.fingerprints import model_identity
 from testbed.models.base.capability import DEVICE
 from testbed.models.base.weights import Weights
 from testbed.models.model_base import ModelDefinition

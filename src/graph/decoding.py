@@ -9,9 +9,9 @@ from typing import Any
 import testbed
 from testbed.data.decode import DECODER
 from testbed.errors import IdentityError
-from testbed.identity import describe, digest
-from testbed.libraries import NUMERIC
-from testbed.record import DISTRIBUTION, Today
+from testbed.identity.describe import describe, digest
+from testbed.provenance.libraries import NUMERIC
+from testbed.provenance.manifest import DISTRIBUTION, Today
 
 _PACKAGE = Path(testbed.__file__).resolve().parent
 

@@ -12,7 +12,7 @@ from testbed.graph.decoding import pixels_key
 from testbed.graph.nodes import Reads, Rows
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import ROUNDS, Pass, PassCell, chunk_size
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.models.base.capability import NETWORK
 
 MIN_CHUNK = 256  # samples whose outputs are stored together, at least: databases like few and large values

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from testbed import sourcecode
 from testbed.data.rows import Picture, Row, RowSource
 from testbed.data.source import ImageSource
 from testbed.errors import DefinitionError, RunError
 from testbed.graph.nodes import Op, Reads
 from testbed.graph.ops import image_spec
+from testbed.identity import source_code
 from testbed.models.base.capability import GenerationConfig, Message
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Generations(MessageOp):
         """The pixels and the prompt."""
         spec = {**image_spec(setting, seed), "prompt": setting.task_options.get("prompt")}
         function = getattr(self.message, "__func__", self.message)
-        if sourcecode.is_own_function(function):
+        if source_code.is_own_function(function):
             spec["message"] = function
         return spec
 

@@ -32,7 +32,7 @@ Request = str | Message
 
 
 class Reads(StrEnum):
-    """What a pass reads; each has a kernel in `testbed.work`."""
+    """What a pass reads; each has a kernel in `testbed.workers.kernels`."""
 
     IMAGES = "images"
     ROWS = "stored embeddings"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.data.decode import DECODER
 from testbed.graph.nodes import ItemOp, Reads
 from testbed.graph.texts import text_language
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.models.base.capability import EMBED_TEXT, GENERATE, GenerationConfig
 
 if TYPE_CHECKING:

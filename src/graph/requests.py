@@ -8,7 +8,7 @@ from typing import Any
 from testbed.data.rows import Picture
 from testbed.errors import DefinitionError
 from testbed.graph.nodes import Request
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 from testbed.models.base.capability import Message
 
 PICTURE = "picture"

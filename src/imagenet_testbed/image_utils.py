@@ -13,7 +13,7 @@ import torch
 from testbed.corruptions import IMAGENET_C, SEVERITIES, Corruption, corrupt
 from testbed.corruptions.photometric import greyscale as _greyscale
 from testbed.errors import UnsupportedError
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 
 
 class OneImage:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.models.model_base import DualEncoder, Model, StandardNormalization, StandardTransform
 from testbed.paths import cache_dir, write_atomically
 from testbed.registry import registry

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from testbed.errors import DefinitionError, MissingExtraError, UnreachedError, UnsupportedError, WeightsError
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 from testbed.models.base.capability import CUT_OFF, Generation, GenerationConfig, Message
 from testbed.models.base.chat import request_of
 from testbed.models.base.definition import LoadOptions

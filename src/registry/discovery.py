@@ -13,11 +13,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from testbed import reading
-from testbed.audit import see_safetensors
 from testbed.calls import first_line, reason_of
 from testbed.errors import DefinitionError, DuplicateNameError, PluginError, TestbedError
-from testbed.registry import own_sources, plugin_imports
+from testbed.plugins import own_sources, plugin_imports
+from testbed.tracing import access_log
+from testbed.tracing.audit import see_safetensors
 
 if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
@@ -49,7 +49,7 @@ def room_modules(room: str) -> list[str]:
 
 def import_definitions(module: str) -> None:
     """Imports a definition module, which registers what it defines."""
-    with clear_faults(f"the definition file {module}", _origin(module)), reading.watch(reading.SHARED):
+    with clear_faults(f"the definition file {module}", _origin(module)), access_log.watch(access_log.SHARED):
         importlib.import_module(module)
 
 
@@ -66,7 +66,7 @@ def load_entry_point(entry_point: importlib.metadata.EntryPoint, catalog: Catalo
     remedy = f"; uninstall it, or set {ENV_NO_PLUGINS}=1 to continue without plug-ins"
     what = f"the plug-in {entry_point.name!r} of {package}"
     own_sources.install()
-    with clear_faults(what, _origin(entry_point.module), remedy), reading.watch(reading.SHARED):
+    with clear_faults(what, _origin(entry_point.module), remedy), access_log.watch(access_log.SHARED):
         loaded: Any = entry_point.load()
         if callable(loaded):
             loaded(catalog)
@@ -89,12 +89,12 @@ def load_plugin(path: Path, catalog: Catalog) -> None:
         return
     if not path.is_file():
         raise PluginError(f"--plugin {path}: there is no such file")
-    with reading.watch(reading.SHARED):
+    with access_log.watch(access_log.SHARED):
         named(FORMATS[path.suffix])(path, catalog)
 
 
 def load_plugin_file(path: Path) -> ModuleType:
-    """Runs a definition file; `testbed.plugin_names` says what its imports mean.
+    """Runs a definition file; `testbed.identity.import_names` says what its imports mean.
 
     Raises:
         PluginError: If the file is missing or fails; names the line.
@@ -104,7 +104,7 @@ def load_plugin_file(path: Path) -> ModuleType:
     if path.suffix != ".py":
         raise PluginError(f"--plugin {path}: not a Python file; the name must end in .py (or in .yaml for a decoder)")
     see_safetensors()
-    with clear_faults(f"--plugin {path}", str(path)), reading.watch(reading.SHARED):
+    with clear_faults(f"--plugin {path}", str(path)), access_log.watch(access_log.SHARED):
         return plugin_imports.run_plugin(path)
 
 

@@ -1,1 +1,1 @@
-"""From requested cells to stored results: plan, passes, workers, store."""
+"""A run from its plan to its report, and the checks of what is stored."""

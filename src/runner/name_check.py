@@ -12,8 +12,8 @@ from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.errors import TestbedError
 from testbed.graph.options import RunOptions
+from testbed.planning.plan import Planner
 from testbed.registry.catalog import Catalog
-from testbed.runner.plan import Planner
 
 _LASTS = (
     "if their definitions have not been exchanged, names in the database have: bring a backup back, or exchange them"

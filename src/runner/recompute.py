@@ -17,24 +17,24 @@ from testbed.entities import Certificate, DatasetInfo, Evaluation
 from testbed.errors import RunError, TestbedError
 from testbed.eval_settings.base.image_embeddings import SUFFIX
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.execution.items import requests_from, requests_of
+from testbed.execution.progress import Progress
+from testbed.execution.timed import TimedComputation
 from testbed.graph.cells import Cell, ItemNode
 from testbed.graph.nodes import Reads
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Check
 from testbed.graph.reuse import depends_on_batch
+from testbed.planning.identify import others
+from testbed.planning.opening import Opener
+from testbed.planning.plan import Plan, Planner
 from testbed.registry.catalog import Catalog
 from testbed.runner.comparison import Comparison, places_in, tolerance
-from testbed.runner.doubts import Doubt
-from testbed.runner.identify import others
-from testbed.runner.items import requests_from, requests_of
-from testbed.runner.opening import Opener
-from testbed.runner.plan import Plan, Planner
-from testbed.runner.progress import Progress
-from testbed.runner.stored_values import stored_array
-from testbed.runner.timed import TimedComputation
+from testbed.runner.stale_candidates import Doubt
+from testbed.scoring.stored_values import stored_array
 
 if TYPE_CHECKING:
-    from testbed.runner.report import Report
+    from testbed.execution.report import Report
 
 SAMPLES = 8  # of an evaluation, where nobody says how many
 CLASSES = 4  # of a zero-shot head

@@ -8,17 +8,17 @@ from dataclasses import replace
 from testbed.db.locations import refuse_memory
 from testbed.db.store import Store
 from testbed.errors import TestbedError
+from testbed.execution.computation import Computation
+from testbed.execution.presence import Presence
+from testbed.execution.progress import Progress, SilentProgress
+from testbed.execution.report import Report
 from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
 from testbed.inputs import active, using
+from testbed.planning.plan import Planner
 from testbed.registry.catalog import Catalog
-from testbed.runner.computation import Computation
-from testbed.runner.plan import Planner
-from testbed.runner.presence import Presence
-from testbed.runner.progress import Progress, SilentProgress
 from testbed.runner.recompute import amount
-from testbed.runner.report import Report
-from testbed.runner.trust import Trust
+from testbed.runner.staleness import Trust
 from testbed.tasks.parts.recorded_sets import pairs_of
 
 

@@ -16,20 +16,20 @@ from typing import Any
 from testbed.db.store import Store
 from testbed.entities import DIFFERING, Certificate, Evaluation
 from testbed.errors import RunError
+from testbed.execution.executors import make_executor
+from testbed.execution.presence import Presence
+from testbed.execution.progress import Progress, SilentProgress
+from testbed.execution.timed import NO_TIME
 from testbed.graph.cells import Action, Cell
 from testbed.graph.options import RunOptions
 from testbed.inputs import active, using
+from testbed.planning.environment import environment
+from testbed.planning.opening import Opener, attempt
+from testbed.planning.plan import Planner
 from testbed.registry.catalog import Catalog
-from testbed.runner.doubts import Doubt
-from testbed.runner.environment import environment
-from testbed.runner.executors import make_executor
-from testbed.runner.opening import Opener, attempt
-from testbed.runner.plan import Planner
-from testbed.runner.presence import Presence
-from testbed.runner.progress import Progress, SilentProgress
 from testbed.runner.recompute import STOPPED, Amount, Interrupted, Recomputation
+from testbed.runner.stale_candidates import Doubt
 from testbed.runner.standing import WINDOW, Standing, Tally, standings, tally
-from testbed.runner.timed import NO_TIME
 
 ROTATION = "rotation"  # in the environment of a certificate: which samples were compared
 CLAIMS = "verify-store"  # the node of the leases on cells that a run verifies

@@ -19,7 +19,7 @@ from testbed.answers.scorings import RULES
 from testbed.answers.verdict import Verdict
 from testbed.entities import JUDGE_SLICE, Metric, Score
 from testbed.graph.nodes import Built
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.metric_specs import HIGHER, LOWER, NEITHER, NEVER, MetricSpec, rate
 from testbed.metrics.caption_status import STATUS
 from testbed.metrics.judges import krippendorff_alpha, majority, swap_consistency

@@ -10,7 +10,7 @@ from testbed.entities import targets_of
 from testbed.errors import DataError, DefinitionError
 from testbed.graph.nodes import IMAGES, Built, Given, One, Op, Reads, Steps
 from testbed.graph.ops import image_spec
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.models.base.capability import EMBED_IMAGE
 from testbed.tasks import image_embedding
 from testbed.tasks.classification import Classification

@@ -1,4 +1,5 @@
 """What files in VLMEvalKit's form import, for plug-ins where VLMEvalKit itself is not installed.
 
-`testbed.plugin_names` says under which names. Nothing here downloads, unpickles, or runs the text of a cell as code.
+`testbed.identity.import_names` says under which names. Nothing here downloads, unpickles, or runs the text of a cell as
+code.
 """

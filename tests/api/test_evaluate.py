@@ -13,9 +13,9 @@ from scipy.stats import binomtest
 
 import testbed
 from testbed.errors import DataError, DuplicateNameError, RunError, UnknownNameError
+from testbed.execution.report import Outcome
 from testbed.models.model_base import Model, StandardTransform
 from testbed.registry import registry
-from testbed.runner.report import Outcome
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
 

@@ -10,7 +10,7 @@ from stored_cells import declared
 
 from testbed.db.store import Store
 from testbed.entities import CellRecord, DatasetInfo, Metric, SampleInfo, Score
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.metrics.paired import compare, holm
 
 

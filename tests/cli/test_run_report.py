@@ -10,9 +10,9 @@ from stored_cells import SPECS
 
 from testbed.cli.run_report import print_report
 from testbed.entities import Result
+from testbed.execution.report import Outcome, Report
 from testbed.metric_specs import MetricSpec
-from testbed.runner.plan import Plan
-from testbed.runner.report import Outcome, Report
+from testbed.planning.plan import Plan
 
 
 def result(setting: str, metric: str, value: float, unit: str = "fraction", part: str = "overall") -> Any:

@@ -14,8 +14,8 @@ import pytest
 
 from testbed.db.store import Store
 from testbed.errors import UnreachedError
-from testbed.work.messages import runs
-from testbed.work.unreached import is_passing
+from testbed.workers.messages import runs
+from testbed.workers.unreached import is_passing
 
 PLUGIN = Path(__file__).parent.parent / "plugins" / "flaky_world.py"
 LIMIT = 20

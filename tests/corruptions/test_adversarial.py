@@ -15,7 +15,7 @@ from torch.nn import functional
 from testbed.corruptions.adversarial import PGD
 from testbed.data.sets.digits import Digits, load_digits, split_indices
 from testbed.errors import DefinitionError
-from testbed.identity import describe, digest
+from testbed.identity.describe import describe, digest
 from testbed.models.model_base import LoadOptions
 from testbed.registry import registry
 

@@ -16,7 +16,7 @@ from testbed.corruptions.adversarial import PGD
 from testbed.corruptions.autoattack import STANDARD, AutoAttack
 from testbed.data.sets.digits import load_digits, split_indices
 from testbed.errors import DefinitionError, UnsupportedError
-from testbed.identity import describe, digest
+from testbed.identity.describe import describe, digest
 from testbed.registry import registry
 
 BY_GRADIENT = ("apgd-ce", "apgd-t")  # the quick ones

@@ -22,7 +22,7 @@ from testbed.corruptions import (
     photometric,
 )
 from testbed.errors import DefinitionError, UnsupportedError
-from testbed.identity import describe, digest
+from testbed.identity.describe import describe, digest
 
 NAMES = {
     "gaussian_noise": noise.gaussian_noise,

@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader
 from testbed.data.webdataset import index as webdataset_index
 from testbed.data.webdataset.source import WebDataset
 from testbed.errors import DataError, SampleError
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 
 CLASSES = "cat\ndog\nowl\n"
 

@@ -24,7 +24,7 @@ from testbed.db.payloads import decode, encode, result_dtype, widen_bfloat16
 from testbed.db.store import Store
 from testbed.entities import Chunk
 from testbed.errors import CorruptOutputError, StoreError
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 
 DTYPES = ["float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "uint16", "bool", "complex64"]
 

@@ -16,7 +16,7 @@ from warm_python import WarmPython
 
 from testbed.cli.db import command as db_command
 from testbed.cli.eval import command as eval_command
-from testbed.runner.executors import executor_names
+from testbed.execution.executors import executor_names
 
 COMMANDS = {"eval": eval_command, "db": db_command}
 

@@ -9,7 +9,7 @@ import pytest
 from testbed.corruptions import Corruption
 from testbed.corruptions.adversarial import PGD
 from testbed.data.sets.digits import CLASS_NAMES, Digits
-from testbed.identity import describe
+from testbed.identity.describe import describe
 from testbed.registry import registry
 
 CORRUPTIONS = ("gaussian_noise", "impulse_noise", "gaussian_blur", "contrast", "brightness")

@@ -12,11 +12,11 @@ from toy_captions import captioner, catalog, hash_encoder, hashed
 from toy_towers import Targets
 
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.execution.progress import SilentProgress
 from testbed.graph.options import RunOptions
 from testbed.metrics.caption_similarity_call import caption_similarity
 from testbed.metrics.cut_texts import cut_texts
 from testbed.models.model_base import LoadOptions
-from testbed.runner.progress import SilentProgress
 from testbed.runner.run import run
 
 LIMIT = 6

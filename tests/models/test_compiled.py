@@ -14,9 +14,9 @@ from toy_towers import everything, toy_encoder
 
 from testbed.cli.eval import command
 from testbed.db.store import Store
+from testbed.execution.progress import SilentProgress
 from testbed.graph.options import RunOptions
 from testbed.models.model_base import LoadOptions
-from testbed.runner.progress import SilentProgress
 from testbed.runner.run import run
 
 

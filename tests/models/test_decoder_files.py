@@ -11,7 +11,7 @@ import torch
 
 from testbed.data.sets.clip_cc_config import read_config
 from testbed.errors import DefinitionError, DuplicateNameError, MissingExtraError, PluginError, RunError
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.inputs import ENV_CLIP_CC_BASE, Inputs, using
 from testbed.models.base.decoder_file import from_config
 from testbed.models.model_base import LoadOptions

@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch.nn.functional import gelu, layer_norm, normalize
 
 from testbed.errors import RunError, WeightsError
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.models.base.decoder_kinds import KINDS
 from testbed.models.base.folder_encoder import decoder
 from testbed.models.model_base import LoadOptions

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 from testbed.errors import DefinitionError, RunError, WeightsError
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.models.base.capability import EmbedsText
 from testbed.models.base.runtime import ZeroShotClassifier
 from testbed.models.model_base import (

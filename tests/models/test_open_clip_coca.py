@@ -14,7 +14,7 @@ from open_clip.transform import PreprocessCfg, image_transform_v2
 
 from testbed.data.rows import Picture
 from testbed.errors import DefinitionError, UnsupportedError, WeightsError
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.models.base.capability import GENERATE, GenerationConfig, Message
 from testbed.models.model_base import LoadOptions
 from testbed.models.networks.coca_decoding import Limits, beam_search, greedy, sample

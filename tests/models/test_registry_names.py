@@ -8,7 +8,7 @@ import pytest
 import torchvision
 
 from testbed.errors import DuplicateNameError, UnknownNameError
-from testbed.identity import describe
+from testbed.identity.describe import describe
 from testbed.models.checkpoint import CheckpointFamily
 from testbed.models.model_base import DualEncoder, ImageEncoder, Model
 from testbed.models.open_clip_models import OpenClipFamily

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from testbed.errors import DefinitionError, MissingExtraError, RunError, WeightsError
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.models.base.folder_encoder import sentence_encoder
 from testbed.models.base.hub_folder import HubFolder
 from testbed.models.model_base import LoadOptions

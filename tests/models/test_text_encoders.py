@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from testbed.errors import DefinitionError, RunError
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.models.base.capability import EMBED_TEXT, EmbedsText
 from testbed.models.base.text_encoder import TextEncoder
 from testbed.models.base.text_runtime import alike

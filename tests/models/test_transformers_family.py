@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from testbed.errors import MissingExtraError, WeightsError
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.models.base.weights import of_files
 from testbed.models.model_base import LoadOptions
 from testbed.models.transformers_clip import TransformersFamily

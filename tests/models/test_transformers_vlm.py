@@ -24,7 +24,7 @@ from vlm_world import TEMPLATE, save_llava, save_qwen
 from testbed.data.rows import Picture
 from testbed.db.store import Store
 from testbed.errors import DefinitionError, MissingExtraError, UnsupportedError, WeightsError
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.models.base.capability import GENERATE, GenerationConfig, Message
 from testbed.models.model_base import LoadOptions
 from testbed.models.transformers_vlm import ImageTextModel, VlmFamily

@@ -11,7 +11,7 @@ from PIL import Image
 from torchvision import transforms
 
 from testbed.errors import DefinitionError
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.models.model_base import StandardNormalization, StandardTransform
 
 MODES = {

@@ -22,7 +22,7 @@ from table_world import photo
 
 from testbed.data.rows import Picture
 from testbed.errors import DefinitionError, MissingExtraError, UnreachedError, UnsupportedError, WeightsError
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.models.base.capability import Generation, GenerationConfig, Message
 from testbed.models.model_base import LoadOptions
 from testbed.models.vllm_models import VllmFamily, VllmModel, sampling

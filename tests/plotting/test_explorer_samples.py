@@ -250,7 +250,7 @@ def decoded(content: bytes | str) -> np.ndarray[Any, Any]:
 
 
 def test_a_perturbed_picture_stands_beside_the_clean_one(opened, world):
-    from testbed.work.perturb import perturbed
+    from testbed.workers.kernels.perturb import perturbed
 
     _, catalog = world
     samples, pictures = SettingSamples.of(opened, "noisy"), Pictures(opened, catalog)

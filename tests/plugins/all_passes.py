@@ -16,7 +16,7 @@ from testbed.data.source import ImageSource
 from testbed.entities import Metric, Score
 from testbed.eval_settings.eval_setting_base import EvalSetting, Scoring
 from testbed.graph.nodes import Built
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 from testbed.models.model_base import DualEncoder, Generation, Generator, Message, Model, StandardTransform
 from testbed.registry import registry
 from testbed.tasks.parts.generation import GenerationTask, texts_and_status

@@ -87,7 +87,7 @@ def test_the_definitions_of_an_installed_package_can_be_used_and_tell_where_they
 ) -> None:
     script = f"""
 import json, sys
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.registry import registry
 from testbed.registry.select import select
 model, setting = registry.get_model({MODEL!r}), registry.get_eval_setting({SETTING!r})
@@ -179,7 +179,7 @@ def test_another_version_of_an_installed_package_is_another_model(
 import os, sysconfig
 folders = {**sysconfig.get_paths(), "purelib": os.environ["PYTHONPATH"]}
 sysconfig.get_paths = lambda *ignored: folders
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.registry import registry
 print(digest(registry.get_model("example-brightness").spec()))
 """

@@ -89,7 +89,7 @@ print(set({HEAVY!r}) & set(sys.modules))
 def test_getting_a_digits_model_and_a_setting_imports_no_torch(tmp_path: Path) -> None:
     script = f"""
 import sys
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.registry import registry
 print(digest(registry.get_model("digits-cnn").spec()), registry.get_eval_setting("digits-pgd.linf.eps0.1").size)
 print(set({HEAVY!r}) & set(sys.modules))

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed import plugin_names
-from testbed.identity import digest
+from testbed.identity import import_names
+from testbed.identity.describe import digest
 from testbed.models.model_base import VLMEvalModel
-from testbed.registry.plugin_imports import run_plugin
+from testbed.plugins.plugin_imports import run_plugin
 from testbed.vlmevalkit.vlm.base import BaseModel
 
 TREE = {
@@ -46,9 +46,9 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def forget() -> Iterator[None]:
-    plugin_names._is_installed.cache_clear()
+    import_names._is_installed.cache_clear()
     yield
-    plugin_names._is_installed.cache_clear()
+    import_names._is_installed.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "vlmeval"]:
         del sys.modules[name]
 
@@ -75,7 +75,7 @@ def test_vlmevalkit_itself_is_taken_where_it_is_installed(tmp_path: Path, monkey
     plugin = tmp_path / "plugin.py"
     plugin.write_text("from vlmeval.vlm.base import BaseModel\n")
     assert run_plugin(plugin).BaseModel is BaseModel
-    plugin_names._is_installed.cache_clear()
+    import_names._is_installed.cache_clear()
     monkeypatch.syspath_prepend(str(installed.parent.parent))
     assert run_plugin(plugin).BaseModel.theirs
 

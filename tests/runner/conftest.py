@@ -12,10 +12,10 @@ import pytest
 import toy
 
 from testbed.db.store import Store
+from testbed.execution.progress import SilentProgress
+from testbed.execution.report import Report
 from testbed.graph.options import RunOptions
 from testbed.registry import Catalog
-from testbed.runner.progress import SilentProgress
-from testbed.runner.report import Report
 from testbed.runner.run import run
 
 

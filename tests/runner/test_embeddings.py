@@ -16,7 +16,7 @@ from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs
 from testbed.models.model_base import ImageEncoder, StandardTransform
-from testbed.runner.dry import make_plan
+from testbed.runner.dry_run import make_plan
 
 
 def outputs(lab: Any, setting: str, kind: str, model: str = "tower") -> np.ndarray:
@@ -223,7 +223,7 @@ def test_heads_can_be_saved_and_their_mean_be_used(lab: Any, tmp_path: Any) -> N
 
 def test_a_gpu_that_fails_ends_the_worker_not_only_the_cell(lab: Any) -> None:
     from testbed.errors import RunError
-    from testbed.memory import DeviceError
+    from testbed.process.oom import DeviceError
 
     def broken(texts: Sequence[str]) -> torch.Tensor:
         raise RuntimeError("CUDA error: device-side assert triggered")
@@ -240,7 +240,7 @@ def test_a_gpu_that_fails_ends_the_worker_not_only_the_cell(lab: Any) -> None:
 
 
 def test_what_is_stored_is_sound_and_can_be_scored_again(lab: Any, work: Any) -> None:
-    from testbed.runner.rescore import rescore
+    from testbed.scoring.rescore import rescore
 
     catalog = toy_catalog(toy_encoder(), *everything())
     lab.run(catalog, settings=ASKED)

@@ -9,9 +9,9 @@ import pytest
 from toy import toy_catalog, toy_model, toy_setting
 
 from testbed.errors import RunError
+from testbed.execution import executors
+from testbed.execution.inline import InlineExecutor
 from testbed.graph.options import RunOptions
-from testbed.runner import executors
-from testbed.runner.inline import InlineExecutor
 from testbed.runner.run import run
 
 RAN: list[str] = []

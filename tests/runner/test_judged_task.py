@@ -12,14 +12,14 @@ import pytest
 from testbed.data.sets.digits import Digits
 from testbed.db.store import Store
 from testbed.errors import DefinitionError
+from testbed.execution.report import Report
 from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
 from testbed.models.base.capability import Generation
 from testbed.registry import registry
-from testbed.runner.dry import make_plan
-from testbed.runner.report import Report
-from testbed.runner.rescore import rescore
+from testbed.runner.dry_run import make_plan
 from testbed.runner.run import run
+from testbed.scoring.rescore import rescore
 from testbed.tasks.task_base import add_task, get_task
 
 PLUGIN = Path(__file__).parent.parent / "plugins" / "judged_digits.py"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from testbed.memory import InPieces, is_device_error, is_out_of_memory
+from testbed.process.oom import InPieces, is_device_error, is_out_of_memory
 
 
 def limited(limit, calls):

@@ -20,7 +20,7 @@ from testbed.models.base.capability import Generation, GenerationConfig, Message
 from testbed.models.base.generator import Generator
 from testbed.registry import registry
 from testbed.runner.run import run
-from testbed.work.perturb import perturbed
+from testbed.workers.kernels.perturb import perturbed
 
 CLEAN = "digits-captions.captioning"
 BATCHES: list[int] = []

@@ -9,8 +9,8 @@ from testbed.errors import DataError, WeightsError
 from testbed.eval_settings.eval_setting_base import StandardDataset
 from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
-from testbed.runner.dry import make_plan
-from testbed.runner.plan import Planner
+from testbed.planning.plan import Planner
+from testbed.runner.dry_run import make_plan
 
 
 def cell_of(model, setting, **options):

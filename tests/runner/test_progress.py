@@ -6,9 +6,9 @@ import io
 
 import pytest
 
+from testbed.execution import progress
+from testbed.execution.progress import LineProgress
 from testbed.graph.passes import Pass, PassCell
-from testbed.runner import progress
-from testbed.runner.progress import LineProgress
 
 
 class Clock:

@@ -21,8 +21,8 @@ from ray_nodes import RayNodes, descendants, ray_nodes
 
 from testbed.db.store import Store
 from testbed.errors import RunError, StoreError
-from testbed.record import DISTRIBUTION, Today
-from testbed.runner.ray_cluster import survey_node
+from testbed.execution.ray.cluster import survey_node
+from testbed.provenance.manifest import DISTRIBUTION, Today
 
 pytest.importorskip("ray", reason="testbed[ray] is not here")
 

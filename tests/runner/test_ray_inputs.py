@@ -15,10 +15,10 @@ from ray_nodes import RayNodes, ray_nodes
 from toy import ToyImages, toy_catalog, toy_model, toy_setting
 
 from testbed.db.store import Store
+from testbed.execution.ray.inputs import differing_inputs, found_inputs
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job, Pass, PassCell
-from testbed.runner.ray_inputs import differing_inputs, found_inputs
-from testbed.work.actor import pack
+from testbed.workers.actor import pack
 
 PLUGIN = '''
 import os

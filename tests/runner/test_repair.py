@@ -11,11 +11,11 @@ import pytest
 from test_golden_identities import SCORED, golden_catalog
 
 from testbed.db.store import Store
+from testbed.execution.report import Report
 from testbed.graph.options import RunOptions
 from testbed.registry import Catalog
-from testbed.runner.deep_check import deep_faults
-from testbed.runner.report import Report
 from testbed.runner.run import run
+from testbed.scoring.deep_check import deep_faults
 
 MODELS = {"towers", "says"}
 TOWERS = "(SELECT id FROM models WHERE name = 'towers')"

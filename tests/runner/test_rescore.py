@@ -9,7 +9,7 @@ from toy import toy_catalog, toy_model, toy_setting
 from testbed.db.store import Store
 from testbed.entities import Metric
 from testbed.errors import UnknownNameError
-from testbed.runner.rescore import rescore
+from testbed.scoring.rescore import rescore
 
 
 def first(logits, targets):

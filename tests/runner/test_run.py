@@ -13,8 +13,8 @@ from toy import SIZE, ToyDataset, ToyNetwork, darker, noisy, toy_catalog, toy_mo
 
 from testbed.corruptions.adversarial import PGD
 from testbed.errors import RunError
-from testbed.memory import DeviceError
 from testbed.metrics import Metric
+from testbed.process.oom import DeviceError
 
 
 def plain_loop(setting, network=None, perturb=lambda images: images, positions=None):
@@ -629,7 +629,8 @@ class Fragile(ToyDataset):
 def test_samples_that_could_not_be_read_are_read_again_when_the_cell_is(lab, away, monkeypatch):
     monkeypatch.setattr(Fragile, "away", away)
     if away == "some":  # interrupted before it was complete: here by a metric that fails
-        monkeypatch.setattr("testbed.runner.outcomes.finish", lambda store, *_: store.fail(1, "stopped") or "stopped")
+        stop = lambda store, *_: store.fail(1, "stopped") or "stopped"  # noqa: E731
+        monkeypatch.setattr("testbed.execution.outcomes.finish", stop)
     catalog = toy_catalog(toy_model(), toy_setting(dataset=Fragile()))
     assert [each.status for each in lab.run(catalog).outcomes] == ["failed"]
     monkeypatch.undo()
@@ -735,6 +736,6 @@ def test_reading_that_fails_ends_a_cell_that_takes_stored_samples(lab, monkeypat
         raise RuntimeError("no such luck")
 
     lab.run(toy_catalog(toy_model(), toy_setting("part", size=256, idx_subsample_list=range(256))))
-    monkeypatch.setattr("testbed.work.images.collate", broken)
+    monkeypatch.setattr("testbed.workers.kernels.images.collate", broken)
     (failed,) = lab.run(toy_catalog(toy_model(), toy_setting())).outcomes
     assert (failed.status, failed.reason) == ("failed", "reading failed: RuntimeError: no such luck")

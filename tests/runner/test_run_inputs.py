@@ -19,7 +19,7 @@ from testbed.db.store import Store
 from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs, active
 from testbed.registry import registry
-from testbed.runner.dry import make_plan
+from testbed.runner.dry_run import make_plan
 from testbed.runner.run import run
 
 PLUGIN = str(Path(__file__).parent.parent / "plugins" / "inputs_world.py")

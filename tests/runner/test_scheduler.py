@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
+from testbed.execution.scheduler import WAIT, Scheduler
 from testbed.graph.nodes import Reads
 from testbed.graph.ops import TextEmbeddings
 from testbed.graph.passes import Pass, PassCell, Shard
-from testbed.runner.scheduler import WAIT, Scheduler
 
 
 def make_pass(number, cells, models=None):

@@ -24,17 +24,17 @@ from testbed.errors import RunError, UnknownNameError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.exchange.export import write_run
 from testbed.exchange.export_texts import save_texts
+from testbed.execution.inline import InlineChannel
 from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 from testbed.metrics.caption_similarity import SimilarityOptions, score_captions, texts_of
 from testbed.metrics.clip.pairs import pair_cosines, ref_clip_score
 from testbed.models.base.capability import Generation, GenerationConfig, Message
 from testbed.models.base.generator import Generator
 from testbed.registry import Catalog
-from testbed.runner.dry import make_plan
-from testbed.runner.inline import InlineChannel
-from testbed.runner.rescore import rescore
+from testbed.runner.dry_run import make_plan
+from testbed.scoring.rescore import rescore
 
 COUNT = 30
 SETTING, SIMILAR, CLIP = "shown", "shown@hash", "shown.clip_score@tower"

@@ -18,8 +18,8 @@ from toy import WORK, ToyNetwork, toy_catalog, toy_model, toy_setting
 from testbed.db import leases, steady
 from testbed.db.store import Store
 from testbed.errors import StoreUnreachableError
+from testbed.execution.progress import SilentProgress
 from testbed.graph.options import RunOptions
-from testbed.runner.progress import SilentProgress
 from testbed.runner.run import run
 
 FORK = multiprocessing.get_context("fork")

@@ -16,10 +16,10 @@ from toy import ToyNetwork, darker, toy_catalog, toy_model, toy_setting
 from toy_towers import everything, toy_encoder
 
 from testbed.db.store import Store
+from testbed.execution.progress import LineProgress
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Pass, PassCell, shards_of
 from testbed.registry import Catalog, registry
-from testbed.runner.progress import LineProgress
 from testbed.runner.run import run
 
 FORK = multiprocessing.get_context("fork")

@@ -26,12 +26,12 @@ from testbed.db import leases
 from testbed.db.store import Store
 from testbed.db.tables import ItemLeaseRow, LeaseRow, RunRow
 from testbed.eval_settings.eval_setting_base import EvalSetting, Scoring
+from testbed.execution.progress import SilentProgress
 from testbed.graph.build import Graph
 from testbed.graph.nodes import Built
 from testbed.graph.options import RunOptions
 from testbed.models.base.capability import Message
 from testbed.registry import Catalog
-from testbed.runner.progress import SilentProgress
 from testbed.runner.run import run
 from testbed.tasks import linear_probe
 from testbed.tasks.captioning import Captioning
@@ -280,7 +280,7 @@ def test_a_run_waits_for_another_machine_and_takes_what_that_gives_up(
 ) -> None:
     made = toy_catalog(toy_model(), toy_setting())
     begun(on_sqlite, made)
-    monkeypatch.setattr("testbed.runner.inline.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("testbed.execution.inline.LOOK_SECONDS", 0.2)
     append = Store.append
 
     def slowly(*arguments: Any) -> int:
@@ -396,7 +396,7 @@ def test_what_two_versions_computed_together_is_checked_by_the_next_run(on_sqlit
 def test_a_result_that_another_version_completed_meanwhile_is_not_taken_as_it_is(
     on_sqlite: Together, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("testbed.runner.inline.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("testbed.execution.inline.LOOK_SECONDS", 0.2)
     made = toy_catalog(toy_model(), toy_setting())
     on_sqlite.run(made, ["toy"], ["toy-all"])
     with Store.open(on_sqlite.url, "write") as store:

@@ -14,19 +14,19 @@ import torch
 from toy import WORK, ToyNetwork, toy_catalog, toy_model, toy_setting
 from toy_towers import ASKED, Targets, ToyTower, everything, tokenize, toy_encoder
 
-from testbed import libraries, record
 from testbed.db.store import Store
 from testbed.entities import OVERALL
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.execution.computation import Computation
 from testbed.graph.options import RunOptions
 from testbed.models.base.capability import Generation
 from testbed.models.base.generator import Generator
 from testbed.models.base.text_encoder import TextEncoder
-from testbed.runner import trust
+from testbed.provenance import libraries, manifest
+from testbed.runner import staleness
 from testbed.runner.comparison import relative_difference
-from testbed.runner.computation import Computation
-from testbed.runner.dry import make_plan
-from testbed.runner.rescore import rescore
+from testbed.runner.dry_run import make_plan
+from testbed.scoring.rescore import rescore
 
 SAMPLES = 8  # that a check computes again
 
@@ -395,7 +395,7 @@ def test_beyond_a_number_of_checks_the_doubt_stays_and_is_said(
     catalog = toy_catalog(*(toy_model(name, number) for number, name in enumerate("abc")), *settings)
     lab.run(catalog)
     upgraded(monkeypatch)
-    monkeypatch.setattr(trust, "MOST_CHECKED", 3)
+    monkeypatch.setattr(staleness, "MOST_CHECKED", 3)
     first = lab.run(catalog).checks
     looked = [each for each in first if each.result == "equal"]
     assert {each.model for each in looked} == set("abc")
@@ -456,7 +456,7 @@ def test_where_a_library_changes_a_model_all_its_cells_are_computed_again(
 def test_testbed_s_own_code_counts(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     catalog = toy_catalog(toy_model(), toy_setting())
     lab.run(catalog)
-    monkeypatch.setattr(record.Today, "testbed", "another")
+    monkeypatch.setattr(manifest.Today, "testbed", "another")
     (check,) = lab.run(catalog).checks
     assert check.because == ("testbed's own code changed",)
     assert check.certificate.same_metrics is True

@@ -18,10 +18,10 @@ from testbed.db.engine import connect
 from testbed.db.store import Store
 from testbed.db.urls import resolve_url
 from testbed.errors import TestbedError
+from testbed.execution.progress import SilentProgress
+from testbed.execution.report import Report
 from testbed.graph.options import RunOptions
 from testbed.registry import registry
-from testbed.runner.progress import SilentProgress
-from testbed.runner.report import Report
 from testbed.runner.run import run
 
 PLUGIN = Path(__file__).parent.parent / "plugins" / "all_passes.py"

@@ -11,7 +11,7 @@ import pytest
 from testbed.entities import SampleInfo
 from testbed.errors import DefinitionError
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
-from testbed.runner.identify import view_of
+from testbed.planning.identify import view_of
 from testbed.tasks.captioning import task
 
 PLAIN = {"status", "words"}

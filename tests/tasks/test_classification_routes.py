@@ -10,7 +10,7 @@ from testbed.errors import DefinitionError, UnsupportedError
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset, accuracy_topk
 from testbed.graph.build import Graph
 from testbed.graph.nodes import Given
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.models.model_base import DualEncoder, ImageEncoder, LoadOptions, Model, StandardTransform
 from testbed.tasks.classification import task
 from testbed.tasks.task_base import get_task

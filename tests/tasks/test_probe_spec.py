@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from testbed.errors import DataError, DefinitionError
-from testbed.identity import digest
+from testbed.identity.describe import digest
 from testbed.tasks.probe.spec import (
     ProbeSpec,
     check_targets,

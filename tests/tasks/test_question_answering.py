@@ -17,7 +17,7 @@ from testbed.data.rows import Picture, Row, RowSource
 from testbed.db.store import Store
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.options import RunOptions
-from testbed.identity import digest, digest_bytes
+from testbed.identity.describe import digest, digest_bytes
 from testbed.models.model_base import Generation, Generator
 from testbed.registry import Catalog, registry
 from testbed.runner.run import run

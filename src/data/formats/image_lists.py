@@ -11,7 +11,7 @@ from testbed.data.decode import decode_file
 from testbed.data.source import ImageSource
 from testbed.data.spelling import on_disk
 from testbed.errors import DataError, MissingExtraError, SampleError
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 
 if TYPE_CHECKING:
     import numpy as np

@@ -23,7 +23,7 @@ from testbed.data.formats.annotations import (
 from testbed.data.formats.image_store import Images, ImagesInFolder, ImagesInZip, require_images
 from testbed.data.source import ImageSource
 from testbed.errors import DataError, SampleError
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 from testbed.inputs import MAX_MEGAPIXELS
 
 if TYPE_CHECKING:

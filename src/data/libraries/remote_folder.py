@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import DataError
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 from testbed.inputs import is_url
 from testbed.paths import cache_dir, write_atomically
 

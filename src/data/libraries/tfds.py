@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.data.decode import as_rgb
 from testbed.data.source import ImageSource
 from testbed.errors import DataError, MissingExtraError, SampleError
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -9,7 +9,7 @@ from typing import Any
 from testbed.data.formats.text_records import fault_of, read_text_records
 from testbed.data.source import Source
 from testbed.errors import DataError
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 
 KEYS = ("summary", "caption", "reference", "text")
 

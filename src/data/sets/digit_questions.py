@@ -9,7 +9,7 @@ from typing import Literal
 
 from testbed.data.rows import Picture, Row, RowSource
 from testbed.data.sets.digits import CLASS_NAMES, Digits
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 
 Kind = Literal["choice", "yes-no"]
 LETTERS = "ABCD"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from testbed.data.sets.digits import CLASS_NAMES, Digits
 from testbed.data.source import ImageSource
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 
 if TYPE_CHECKING:
     from PIL import Image

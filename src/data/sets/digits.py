@@ -14,7 +14,7 @@ import numpy as np
 
 from testbed.data.source import ImageSource
 from testbed.errors import DataError, DefinitionError
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 from testbed.paths import cache_dir, write_atomically
 
 if TYPE_CHECKING:

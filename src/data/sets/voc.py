@@ -17,7 +17,7 @@ from testbed.data.decode import decode_file
 from testbed.data.formats.image_lists import ListedImages
 from testbed.data.source import ImageSource
 from testbed.errors import DataError
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 
 if TYPE_CHECKING:
     from PIL import Image

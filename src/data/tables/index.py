@@ -14,7 +14,7 @@ from testbed.data.formats.text_records import MAX_CHARACTERS
 from testbed.data.tables.pictures import decoded, is_reference, parts_of
 from testbed.data.tables.tsv import TsvRow, read_rows
 from testbed.errors import DataError, SampleError, shortened
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 from testbed.paths import cache_dir, write_atomically
 
 INDEX = "index"

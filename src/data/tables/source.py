@@ -20,7 +20,7 @@ from testbed.data.tables.pictures import decoded, is_reference, names_of, parts_
 from testbed.data.tables.reading import read_as_vlmevalkit
 from testbed.data.tables.tsv import TsvRow
 from testbed.errors import DataError, DefinitionError, SampleError, shortened
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 
 log = logging.getLogger("testbed")
 

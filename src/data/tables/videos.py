@@ -16,7 +16,7 @@ from testbed.data.tables.pictures import picture_file
 from testbed.data.tables.source import TableSource
 from testbed.data.video_frames import RENDERING, Frames, decoder, shown
 from testbed.errors import DataError, SampleError
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 from testbed.inputs import ENV_LMU_DATA
 from testbed.paths import expanded, lmu_data_root
 

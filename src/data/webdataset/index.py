@@ -21,7 +21,7 @@ from testbed.data.left_out import HIDDEN, NO_SAMPLE, Leaving, is_hidden
 from testbed.data.threads import Stop, StoppedError, reading_threads
 from testbed.data.webdataset.format import IMAGE_EXTENSIONS, LABEL_EXTENSION, read_label
 from testbed.errors import DataError
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 from testbed.paths import cache_dir, write_atomically
 
 _REVISION = 3  # of the cached index

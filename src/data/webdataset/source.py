@@ -20,7 +20,7 @@ from testbed.data.webdataset.format import (
 )
 from testbed.data.webdataset.index import ShardIndex, index_shards
 from testbed.errors import DataError
-from testbed.stopwatch import stage
+from testbed.process.profiling import stage
 
 if TYPE_CHECKING:
     from PIL import Image

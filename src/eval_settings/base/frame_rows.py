@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.answers.columns import as_list
 from testbed.data.rows import Picture, Row, RowSource
 from testbed.errors import DataError, SampleError, shortened
-from testbed.identity import digest_bytes
+from testbed.identity.describe import digest_bytes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from testbed import sourcecode
-from testbed.described_code import MARK
-from testbed.identity import Describer, digest, digest_bytes, hooks_of, is_network, torch_bookkeeping
-from testbed.normalform import normal_text
+from testbed.identity import source_code
+from testbed.identity.code import MARK
+from testbed.identity.describe import Describer, digest, digest_bytes, hooks_of, is_network, torch_bookkeeping
+from testbed.identity.normalize import normal_text
 
 # What transformers keeps in a configuration about where it was loaded from, and by which version of what.
 _WHEREABOUTS = frozenset({"_name_or_path", "name_or_path", "_commit_hash", "transformers_version"})
@@ -41,7 +41,7 @@ def structure_of(network: Any) -> Any:
 def companion_of(thing: Any) -> Any:
     """What a loader returns beside a network, such as a tokenizer, as a JSON value: a library's counts by its type."""
     describer = _StructureDescriber({})
-    own = sourcecode.is_own_class(type(thing)) or isinstance(thing, types.FunctionType | types.MethodType)
+    own = source_code.is_own_class(type(thing)) or isinstance(thing, types.FunctionType | types.MethodType)
     return describer.attempt(thing, type_name(thing)) if own else type_name(thing)
 
 
@@ -84,10 +84,10 @@ class _StructureDescriber(Describer):
 
     def _text_of(self, kind: type) -> Any:
         """The file of a class whose module is in no table, as torch.hub leaves it."""
-        path = sourcecode.class_file(kind)
-        if path is None or not path.endswith(".py") or not sourcecode.is_own_class(kind):
+        path = source_code.class_file(kind)
+        if path is None or not path.endswith(".py") or not source_code.is_own_class(kind):
             return self.value(kind)  # which says why it cannot be described
-        return digest_bytes(normal_text(sourcecode.file_tree(Path(path))).encode(errors="surrogatepass"))
+        return digest_bytes(normal_text(source_code.file_tree(Path(path))).encode(errors="surrogatepass"))
 
     def fields_of(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Describes fields, as far as they can be described."""

@@ -12,9 +12,9 @@ from torch import nn
 
 from testbed.calls import takes
 from testbed.errors import DefinitionError, RunError
-from testbed.memory import InPieces, is_out_of_memory
 from testbed.models.base.runtime import autocast, settle
 from testbed.models.networks.batch_invariant import make_batch_invariant
+from testbed.process.oom import InPieces, is_out_of_memory
 
 if TYPE_CHECKING:
     from testbed.models.base.definition import LoadOptions

@@ -72,10 +72,10 @@ class LocalFiles:
 
 def of_files(paths: Sequence[Path]) -> Weights:
     """Weights identified by the content of their files."""
-    from testbed import reading
     from testbed.data.content import remembered_digest
+    from testbed.tracing import access_log
 
-    reading.declare(paths)
+    access_log.declare(paths)
     digests = sorted(remembered_digest(path) for path in paths)
     content = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()[:32]
     return Weights(f"sha256:{content}", sum(path.stat().st_size for path in paths))
@@ -85,7 +85,7 @@ def of_state(state: Mapping[str, Any]) -> Weights:
     """Weights identified by the names, types, shapes and bytes of a state dict."""
     import torch
 
-    from testbed.identity import describe
+    from testbed.identity.describe import describe
 
     hasher, size = hashlib.sha256(), 0
     for name in sorted(state):
@@ -107,7 +107,7 @@ def of_network(network: Any) -> Weights:
     Args:
         network: The result of a loader. All parts of a tuple, such as (network, tokenizer), are included.
     """
-    from testbed.identity import digest
+    from testbed.identity.describe import digest
     from testbed.models.base.structure import structure_of
 
     if isinstance(network, tuple) and type(network) is tuple and network:
@@ -123,7 +123,7 @@ def of_network(network: Any) -> Weights:
 
 def _of_part(part: Any, place: int) -> Weights:
     """A part of what a loader returns; those beside the first one may have no state."""
-    from testbed.identity import digest
+    from testbed.identity.describe import digest
     from testbed.models.base.structure import companion_of
 
     if place == 0 or _has_state(part):
@@ -187,7 +187,7 @@ def loading(name: str) -> Iterator[None]:
     The source and target of torch.hub's downloads are taken from its output. Output of loaders goes to the standard
     error, because the standard output is for results.
     """
-    from testbed.audit import see_safetensors
+    from testbed.tracing.audit import see_safetensors
 
     see_safetensors()
     said = _Tee(sys.stderr)

@@ -14,8 +14,8 @@ from testbed.data.content import remembered_digest
 from testbed.entities import Evaluation
 from testbed.errors import DataError
 from testbed.eval_settings.base.parts import prompts_of
-from testbed.fingerprints import model_identity
 from testbed.graph.nodes import Given, One
+from testbed.identity.fingerprints import model_identity
 from testbed.inputs import active
 from testbed.tasks.parts.zero_shot import head_fingerprint
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.graph.nodes import Given, One
 from testbed.graph.texts import embed_texts, text_language
-from testbed.identity import digest
+from testbed.identity.describe import digest
 
 if TYPE_CHECKING:
     import torch

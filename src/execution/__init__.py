@@ -1,0 +1,1 @@
+"""How a run computes what is planned: shards, executors, leases, progress, outcomes."""

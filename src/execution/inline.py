@@ -1,0 +1,125 @@
+"""A worker in this process, for tests, notebooks and debuggers."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable, Mapping
+
+from testbed.db.store import Store
+from testbed.errors import RunError
+from testbed.execution.interrupts import Interrupts
+from testbed.execution.pool import LOOK_SECONDS, Events
+from testbed.execution.progress import Progress
+from testbed.execution.scheduler import Scheduler, Wait
+from testbed.graph.options import RunOptions
+from testbed.graph.passes import Job, Shard
+from testbed.planning.resources import choose_resources
+from testbed.registry.catalog import Catalog
+from testbed.tracing.access_log import Read
+from testbed.workers.worker import Worker
+
+
+class InlineChannel:
+    """A channel that calls functions directly."""
+
+    def __init__(self, scheduler: Scheduler, events: Events, progress: Progress, interrupts: Interrupts) -> None:
+        self._scheduler = scheduler
+        self._events = events
+        self._progress = progress
+        self._interrupts = interrupts
+        self._done: list[tuple[int, int]] = []
+
+    def next_pass(self) -> int | None:
+        """The next pass."""
+        self.settle()
+        while isinstance(answer := self._scheduler.next_pass(0), Wait):
+            if not self._scheduler.held:
+                return None
+            if not self._events.resume():
+                time.sleep(LOOK_SECONDS)
+            if self.stopping():
+                return None
+            self.settle()  # the writer may store the last values while this run waits for others
+        return answer
+
+    def next_shard(self, pass_id: int) -> Shard | None:
+        """The next shard of a pass."""
+        self.settle()
+        return self._events.next_shard(0, pass_id)
+
+    def shard_begun(self, shard_id: int) -> None:
+        """Does nothing: there is no other process to replace this one."""
+
+    def shard_done(self, shard_id: int, stored_bytes: int) -> None:
+        """Called by the writer thread; handled in the main thread by `settle`."""
+        self._done.append((shard_id, stored_bytes))
+
+    def settle(self) -> None:
+        """Handles the messages of the writer thread."""
+        while self._done:
+            self._events.shard_done(*self._done.pop(0))
+
+    def progress(self, pass_id: int, images: float) -> None:
+        """Reports as how many images count what was computed in a pass."""
+        self._progress.advance(pass_id, images)
+
+    def cell_failed(self, evaluation_id: int, reason: str) -> None:
+        """A cell cannot be finished."""
+        self._events.cell_failed(evaluation_id, reason)
+
+    def unreached(self, evaluation_id: int, reasons: Mapping[int, str]) -> None:
+        """Samples did not get through to the model, by position."""
+        self._events.unreached(evaluation_id, reasons)
+
+    def read(self, reads: Iterable[Read]) -> None:
+        """Files and variables that users' code has read for the first time."""
+        self._events.read(reads)
+
+    def spent(self, pass_id: int, seconds: Mapping[str, float]) -> None:
+        """How long a pass took, by stage."""
+        self._events.spent(pass_id, seconds)
+
+    def note(self, text: str) -> None:
+        """Something the user should know."""
+        self._progress.note(text)
+
+    def stopping(self) -> bool:
+        """Whether the user has interrupted the run: what is computed until then is stored."""
+        return self._interrupts.noted
+
+
+class InlineExecutor:
+    """Runs a job in this process, on the first device."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self.resources = choose_resources(options)
+        self.device = self.resources.devices[0]
+
+    @staticmethod
+    def start_ahead() -> None:
+        """Nothing: there is nothing to start."""
+
+    def run(
+        self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: Events, progress: Progress
+    ) -> None:
+        """See `testbed.execution.executors.Executor`."""
+        import torch
+
+        from testbed.workers.start import settle
+
+        settle(self.device, job.threads)
+        with Interrupts() as interrupts, contextlib.ExitStack() as stack:
+            channel = InlineChannel(scheduler, events, progress, interrupts)
+            checked = stack.enter_context(Store.open(job.check.db_url)) if job.check is not None else None
+            stack.enter_context(torch.no_grad())
+            while not scheduler.finished:
+                before = scheduler.shards_done
+                try:
+                    Worker(job, catalog, store, channel, self.device, checked).run()
+                except KeyboardInterrupt:
+                    raise KeyboardInterrupt("a second Ctrl-C ended the computation before it was stored") from None
+                channel.settle()  # the last values are stored only now, and may turn out not to be all
+                interrupts.heed()
+                if scheduler.shards_done == before and not scheduler.finished:
+                    raise RunError("the run ended before all was done")

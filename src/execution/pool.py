@@ -1,0 +1,334 @@
+"""Manages workers in separate processes: answers their requests and restarts those that die."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from testbed.errors import RunError
+from testbed.execution.interrupts import Interrupts
+from testbed.execution.progress import Progress
+from testbed.execution.scheduler import Scheduler, Wait
+from testbed.graph.passes import Job, Shard
+from testbed.models.base.capability import DEVICE, NETWORK
+from testbed.registry.plugin_pickle import Parcel
+from testbed.tracing.access_log import Read
+
+# A worker is not restarted after this many consecutive deaths without a finished shard. A death before it computes a
+# shard counts as IDLE_DEATH deaths; while shards are computed, the cell that kills its workers is given up eventually.
+MAX_DEATHS = 12
+IDLE_DEATH = 4
+HEED_SECONDS = 0.5  # how often to look whether there was a Ctrl-C
+LOOK_SECONDS = 2.0  # how often to look what has become of shards that other runs compute
+STOP_SECONDS = 60.0  # how long workers may take to store their outputs after an interrupt
+
+
+class Events(Protocol):
+    """How the run reacts to messages of workers."""
+
+    def next_shard(self, worker: int, pass_id: int) -> Shard | None:
+        """The next shard of a pass for a worker; None if none is left that no other run computes."""
+        ...
+
+    def resume(self) -> bool:
+        """Looks again for shards that other runs computed; returns whether there is news."""
+        ...
+
+    def worker_lost(self) -> None:
+        """A worker has died, and its shards wait for another one."""
+        ...
+
+    def shard_done(self, shard_id: int, stored_bytes: int) -> None:
+        """The outputs of a shard are stored."""
+        ...
+
+    def cell_failed(self, evaluation_id: int, reason: str) -> None:
+        """A cell cannot be finished."""
+        ...
+
+    def unreached(self, evaluation_id: int, reasons: Mapping[int, str]) -> None:
+        """Samples did not get through to the model, by position."""
+        ...
+
+    def read(self, reads: Iterable[Read]) -> None:
+        """Files and variables that users' code has read for the first time."""
+        ...
+
+    def spent(self, pass_id: int, seconds: Mapping[str, float]) -> None:
+        """How long a worker took for its part of a pass, by stage."""
+        ...
+
+
+@dataclass(frozen=True)
+class Told:
+    """A message of a worker: the name of a method of `Pool` without ``_on_``, and its arguments."""
+
+    slot: int
+    kind: str
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A worker has ended.
+
+    Attributes:
+        cause: The cause of an abnormal end; None if all work was done.
+    """
+
+    slot: int
+    cause: str | None
+
+
+class Transport(Protocol):
+    """Starts workers and transports messages. A slot is an index with a device and one worker.
+
+    Attributes:
+        devices: Such as ``"cuda:0"`` or ``"cpu"``; `NETWORK` for a slot whose worker asks served models.
+        printed: Where to find what workers print.
+    """
+
+    devices: list[str]
+    printed: str
+
+    def start(self, slot: int) -> None:
+        """Starts a worker in a slot."""
+        ...
+
+    def wait(self, seconds: float | None = None) -> Iterable[Told | Ended]:
+        """Messages from workers; waits for one, or until the timeout."""
+        ...
+
+    def send(self, slot: int, answer: Any) -> None:
+        """Answers a request of a worker. If it has died in the meantime, `wait` reports that."""
+        ...
+
+    def ask_to_stop(self) -> None:
+        """Tells all workers to stop after their current batch."""
+        ...
+
+    def close(self) -> None:
+        """Kills all workers that are still running."""
+        ...
+
+
+class Pool:
+    """Runs a job on the workers of a transport.
+
+    Args:
+        job: The job.
+        transport: Starts the workers.
+        scheduler: Assigns shards to workers.
+        events: Receives the events of the run.
+        progress: Receives the progress.
+    """
+
+    def __init__(
+        self, job: Job, transport: Transport, scheduler: Scheduler, events: Events, progress: Progress
+    ) -> None:
+        self.transport = transport
+        self.scheduler = scheduler
+        self.events = events
+        self.progress = progress
+        self._parcel = Parcel(job, job.options.plugins)
+        self._needed = {each.resource for each in job.passes}
+        self._working: set[int] = set()
+        self._waiting: set[int] = set()
+        self._silent: set[int] = set()  # workers that have said nothing as yet: there may be no room for them
+        self._deaths = dict.fromkeys(range(len(transport.devices)), 0)
+        self._counted: dict[tuple[int, int], float] = defaultdict(float)  # slot, pass → counted and not stored as yet
+        self._looked = time.monotonic()
+        self._stopping = False
+        self._fatal: str | None = None
+        self._lost = ""
+        self._broken = ""
+        self._unstored = ""  # why some of what was computed when the run was interrupted is not stored
+
+    def run(self) -> None:
+        """Works until all shards are done.
+
+        Raises:
+            RunError: If no worker can continue.
+            KeyboardInterrupt: After the workers have ended, when the user interrupts. Its message says why some of
+                what they computed is not stored; it is empty if all of it is.
+        """
+        try:
+            with Interrupts() as interrupts:
+                try:
+                    self._work(interrupts)
+                except KeyboardInterrupt:
+                    with contextlib.suppress(KeyboardInterrupt):  # a second one
+                        self._stop_gently()
+                    raise KeyboardInterrupt(self._why_unstored(interrupts)) from None
+        finally:
+            self.transport.close()
+        if self._fatal is not None:
+            raise RunError(self._fatal)
+        if not self.scheduler.finished:
+            raise RunError(f"all workers ended before the work was done: {self._why_lost()}")
+
+    def _work(self, interrupts: Interrupts) -> None:
+        for slot, device in enumerate(self.transport.devices):
+            if _resource(device) in self._needed:
+                self._start(slot)
+        while self._working and not (self.scheduler.finished and self._working <= self._silent):
+            self._serve(min(self._look(), HEED_SECONDS))
+            interrupts.heed()
+
+    def _serve(self, seconds: float) -> None:
+        """Handles messages from workers."""
+        for message in self.transport.wait(seconds):
+            if isinstance(message, Ended):
+                self._ended(message)
+            elif message.slot in self._working:
+                self._silent.discard(message.slot)
+                handler: Callable[..., None] = getattr(self, f"_on_{message.kind}")
+                handler(message.slot, *message.arguments)
+
+    def _look(self) -> float:
+        """Looks for shards that other runs no longer compute; returns in how many seconds to do so again."""
+        if self._stopping or not self.scheduler.held:
+            return LOOK_SECONDS
+        if (left := self._looked + LOOK_SECONDS - time.monotonic()) > 0:
+            return left
+        if self.events.resume():
+            self._wake()
+        self._looked = time.monotonic()
+        return LOOK_SECONDS
+
+    def _stop_gently(self) -> None:
+        """Lets the workers store their outputs, and handles their messages meanwhile. A second Ctrl-C kills them."""
+        self._stopping = True
+        self.transport.ask_to_stop()
+        self._wake()
+        end = time.monotonic() + STOP_SECONDS
+        while self._working and (left := end - time.monotonic()) > 0:
+            self._serve(left)
+
+    def _why_unstored(self, interrupts: Interrupts) -> str:
+        """Why some of what the workers computed is not stored after an interrupt; empty if all of it is."""
+        if self._fatal is not None:
+            return self._fatal
+        if any(map(self.scheduler.holds_shards, self._working)):
+            if interrupts.forced:
+                return "a second Ctrl-C ended the workers before they had stored it"
+            return f"a worker had not stored it {STOP_SECONDS:.0f} s after the interrupt"
+        return self._unstored
+
+    def _start(self, slot: int) -> None:
+        self._working.add(slot)
+        self._waiting.discard(slot)
+        self._silent.add(slot)
+        self.transport.start(slot)
+
+    # Messages of workers ------------------------------------------------------------------------------------------
+
+    def _on_job(self, slot: int) -> None:
+        self.transport.send(slot, self._parcel)
+
+    def _on_next_pass(self, slot: int) -> None:
+        answer = self.scheduler.next_pass(slot, _resource(self.transport.devices[slot]))
+        if isinstance(answer, Wait) and not self._stopping:
+            self._waiting.add(slot)
+            return
+        self._waiting.discard(slot)
+        self.transport.send(slot, None if self._stopping else answer)
+
+    def _on_next_shard(self, slot: int, pass_id: int) -> None:
+        shard: Shard | None = None if self._stopping else self.events.next_shard(slot, pass_id)
+        self.transport.send(slot, shard)
+        self._wake()  # cells that turned out to be stored may be what others wait for
+
+    def _on_shard_begun(self, slot: int, shard_id: int) -> None:
+        self.scheduler.shard_begun(slot, shard_id)
+
+    def _on_shard_done(self, slot: int, shard_id: int, stored_bytes: int) -> None:
+        self._deaths[slot] = 0
+        shard = self.scheduler.in_progress(shard_id)
+        self._counted[slot, shard.pass_id] -= shard.counted
+        self.events.shard_done(shard_id, stored_bytes)
+        self._wake()
+
+    def _on_progress(self, slot: int, pass_id: int, images: float) -> None:
+        self._counted[slot, pass_id] += images
+        self.progress.advance(pass_id, images)
+
+    def _on_cell_failed(self, slot: int, evaluation_id: int, reason: str) -> None:
+        self.events.cell_failed(evaluation_id, reason)
+
+    def _on_unreached(self, slot: int, evaluation_id: int, reasons: Mapping[int, str]) -> None:
+        self.events.unreached(evaluation_id, reasons)
+
+    def _on_read(self, slot: int, reads: Iterable[Read]) -> None:
+        self.events.read(reads)
+
+    def _on_spent(self, slot: int, pass_id: int, seconds: Mapping[str, float]) -> None:
+        self.events.spent(pass_id, seconds)
+
+    def _on_note(self, slot: int, text: str) -> None:
+        self.progress.note(text)
+
+    def _on_fatal(self, slot: int, reason: str) -> None:
+        self._fatal = self._fatal or reason
+        self._stopping = True
+        self.transport.ask_to_stop()
+        self._wake()
+
+    def _why_lost(self) -> str:
+        """Why the last worker ended, and what to do."""
+        if self._broken:
+            return f"{self._broken}; -v shows where it comes from"
+        if "SIGKILL" in self._lost:
+            return f"the last one by {self._lost} Try a smaller --batch-size, fewer --cpu-processes or fewer --workers"
+        printed = f"what it printed is {self.transport.printed}"
+        return f"the last one with {self._lost or 'no message'}; {printed}, -v shows more"
+
+    def _on_broken(self, slot: int, reason: str) -> None:
+        self._broken = reason
+        self.progress.note(f"a worker on {self.transport.devices[slot]} failed: {reason}")
+
+    def _wake(self) -> None:
+        """Retries the requests of idle workers."""
+        for slot in sorted(self._waiting):
+            self._on_next_pass(slot)
+
+    def _ended(self, message: Ended) -> None:
+        """Handles the end of a worker: all work is done, or it died and must be restarted."""
+        slot = message.slot
+        self._working.discard(slot)
+        self._waiting.discard(slot)
+        holds = self.scheduler.holds_shards(slot)
+        cause = message.cause or ("it exited early" if holds else None)
+        if self._stopping and message.cause is not None and holds:
+            self._unstored = self._broken or f"a worker on {self.transport.devices[slot]} died ({message.cause})"
+        if cause is None or self._stopping:
+            return
+        self._deaths[slot] += 1 if self.scheduler.computes(slot) else IDLE_DEATH
+        self._lost = cause
+        self._uncount(slot)
+        for given_up in self.scheduler.worker_lost(slot):
+            self.events.cell_failed(given_up.evaluation_id, f"{given_up.reason} ({cause})")
+        self.events.worker_lost()
+        again = self._deaths[slot] < MAX_DEATHS and not self.scheduler.finished
+        self.progress.note(
+            f"a worker on {self.transport.devices[slot]} died ({cause}); "
+            + ("restarted; its shard will be retried" if again else "it will not be restarted")
+        )
+        if again:
+            self._start(slot)
+        self._wake()
+
+    def _uncount(self, slot: int) -> None:
+        """Takes back what was counted of shards that are computed again."""
+        for pass_id in {one_pass for each, one_pass in self._counted if each == slot}:
+            if (images := self._counted.pop((slot, pass_id))) > 0:
+                self.progress.advance(pass_id, -images)
+
+
+def _resource(device: str) -> str:
+    """What a slot offers."""
+    return NETWORK if device == NETWORK else DEVICE

@@ -1,0 +1,198 @@
+"""The Ray cluster of a run: connecting to it, and what its nodes have."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import MissingExtraError, RunError
+from testbed.planning.resources import require_compiler
+from testbed.provenance.libraries import NUMERIC
+from testbed.provenance.manifest import DISTRIBUTION, Today
+
+log = logging.getLogger("testbed")
+
+ENV_ADDRESS = "RAY_ADDRESS"
+KNOCK_SECONDS = 5.0
+# A worker has these variables of the one who started the run, besides those that its node was started with.
+PREFIXES = ("TESTBED_", "HF_", "TRANSFORMERS_", "TORCH_HOME", "OMP_", "MKL_", "LMUData")
+SUFFIXES = ("_API_KEY", "_API_BASE", "_BASE_URL")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A machine of a cluster that can take workers.
+
+    Attributes:
+        id: Ray's id of it.
+        address: For people.
+        cpus: How many CPUs Ray may use there.
+        gpus: How many GPUs.
+        gpu_name: The kind of GPU, as Ray names it; empty where there is none.
+        processor: Its name.
+    """
+
+    id: str
+    address: str
+    cpus: int
+    gpus: int
+    gpu_name: str
+    processor: str = ""
+
+
+def connect(address: str | None, verbose: bool) -> Any:
+    """Connects to a cluster, or starts one on this machine where none runs; returns the package ``ray``.
+
+    Args:
+        address: Such as ``"10.0.0.1:6379"``; None: that of ``$RAY_ADDRESS``, else of this machine, else a new one.
+        verbose: Whether Ray may say what it does.
+
+    Raises:
+        MissingExtraError: If Ray is not installed.
+        RunError: If the cluster does not answer.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster that we start reports to nobody
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingExtraError("ray", "ray", "--executor ray") from error
+    if ray.is_initialized():
+        return ray
+    level = logging.INFO if verbose else logging.ERROR
+    where = address or os.environ.get(ENV_ADDRESS)
+    try:
+        _knock(where)
+        with _own_signals():
+            ray.init(
+                address=address, logging_level=level, log_to_driver=False, include_dashboard=None if where else False
+            )
+    except Exception as error:  # of many kinds, some of them not Ray's own
+        reason = str(error).strip().partition("\n")[0]
+        raise RunError(
+            f"no Ray cluster answers{f' at {where}' if where else ''} ({type(error).__name__}: {reason}). Start one by"
+            " 'ray start --head' and give its address as --ray-address HOST:PORT; a cluster with tokens also needs the"
+            " variables RAY_AUTH_MODE and RAY_AUTH_TOKEN"
+        ) from error
+    return ray
+
+
+def nodes(ray: Any) -> list[Node]:
+    """The nodes that can take workers."""
+    found = []
+    for each in ray.nodes():
+        resources = each["Resources"]
+        cpus, gpus = int(resources.get("CPU", 0)), int(resources.get("GPU", 0))
+        if each["Alive"] and (cpus or gpus):
+            kinds = [name.partition(":")[2] for name in resources if name.startswith("accelerator_type:")]
+            found.append(Node(each["NodeID"], each["NodeManagerAddress"], cpus, gpus, kinds[0] if kinds else ""))
+    return found
+
+
+def checked(ray: Any, found: Sequence[Node], plugins: tuple[str, ...], compiles: bool) -> list[Node]:
+    """Has each node compare its code and versions with this machine's: results must not depend on the node.
+
+    Args:
+        ray: The package.
+        found: The nodes.
+        plugins: Plug-in files.
+        compiles: Whether each node needs a compiler.
+
+    Returns:
+        The nodes, with their processors, less those that are gone: Ray names these for some seconds more.
+
+    Raises:
+        RunError: If a node has other versions, another testbed or other plug-in files, or lacks a compiler.
+    """
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    record = Today([Path(each) for each in plugins]).record_of((DISTRIBUTION, name) for name in NUMERIC)
+    survey = ray.remote(num_cpus=0, max_retries=2)(survey_node)
+    on_gpus = any(each.gpus for each in found)  # then the workers that compile are only there
+
+    def asked_of(node: Node) -> Any:
+        compiles_for = ("cuda" if on_gpus else "cpu") if compiles and bool(node.gpus) == on_gpus else None
+        place = NodeAffinitySchedulingStrategy(node.id, soft=False)
+        return survey.options(scheduling_strategy=place).remote(record, plugins, compiles_for)
+
+    asked = [asked_of(each) for each in found]
+    there = []
+    for node, answer in zip(found, asked, strict=True):
+        try:
+            differences, processor = ray.get(answer)
+        except (ray.exceptions.TaskUnschedulableError, ray.exceptions.NodeDiedError):
+            continue
+        except Exception as error:
+            reason = str(getattr(error, "cause", None) or error).strip().rpartition("\n")[2]
+            raise RunError(f"the Ray node {node.address} cannot run testbed: {reason}") from error
+        if differences:
+            raise RunError(
+                f"the Ray node {node.address} differs from this machine: {'; '.join(differences)}. Install the same"
+                " versions on all nodes, and keep plug-in files on a file system that all of them see"
+            )
+        there.append(replace(node, processor=processor))
+    return there
+
+
+def survey_node(
+    record: Mapping[str, Any], plugins: Sequence[str], compiles_for: str | None = None
+) -> tuple[list[str], str]:
+    """Runs on a node: what differs there from the machine that starts the run, and the name of its processor.
+
+    Raises:
+        RunError: If networks are to be compiled for a device, and there is no compiler.
+    """
+    from testbed.planning.environment import device_names
+
+    absent = [each for each in plugins if not os.path.exists(each)]
+    if absent:
+        return [f"there is no file {each}" for each in absent], ""
+    if compiles_for is not None:
+        require_compiler(compiles_for)
+    found = Today([Path(each) for each in plugins]).differences(record)
+    return found, device_names(["cpu"])[0]
+
+
+def environment() -> dict[str, str]:
+    """The variables of this process that workers on other machines get."""
+    return {name: value for name, value in os.environ.items() if name.startswith(PREFIXES) or name.endswith(SUFFIXES)}
+
+
+class Notices(io.TextIOBase):
+    """A stream for what Ray prints of itself, on the standard output: shown by -v."""
+
+    def write(self, text: str) -> int:
+        """Logs a line."""
+        if text.strip():
+            log.debug("Ray: %s", text.strip())
+        return len(text)
+
+
+def _knock(address: str | None) -> None:
+    """Raises an OSError if nobody listens at HOST:PORT: Ray itself would try for minutes."""
+    host, _, port = (address or "").rpartition("//")[2].rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), KNOCK_SECONDS).close()
+
+
+@contextlib.contextmanager
+def _own_signals() -> Iterator[None]:
+    """Ray replaces the handler of SIGTERM; a run that is asked to end stores what it has."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in usual.items():
+            if handler is not None:
+                signal.signal(number, handler)

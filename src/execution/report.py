@@ -1,0 +1,124 @@
+"""The outcome of a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from testbed.entities import Certificate
+from testbed.graph.cells import LeftOuts
+from testbed.planning.left_out import left_out_of_all
+from testbed.planning.plan import Plan
+
+
+@dataclass
+class Outcome:
+    """The outcome of a cell.
+
+    Attributes:
+        status: ``stored`` (before this run), ``complete``, ``derived``, ``scored``, ``unsupported``, ``failed``,
+            ``incomplete`` (some samples got no answer from a served model; a rerun asks for these) or ``stopped``.
+        evaluation_id: Its evaluation, if it has one.
+    """
+
+    model: str
+    setting: str
+    status: str
+    reason: str = ""
+    evaluation_id: int | None = None
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The outcome of a check of a stored evaluation.
+
+    Attributes:
+        evaluation: Its id.
+        because: What had changed since it was computed; empty under ``--verify``.
+        result: ``"equal"``, ``"differs"`` (then a run computes a new evaluation), or ``"not checked"``.
+        certificate: The comparison, if there was one.
+        reason: Why it was not checked.
+    """
+
+    model: str
+    eval_setting: str
+    evaluation: int
+    because: tuple[str, ...]
+    result: str
+    certificate: Certificate | None = None
+    reason: str = ""
+
+
+@dataclass
+class Times:
+    """Where the time of a pass went.
+
+    Attributes:
+        label: What the pass is about.
+        workers: How many took part.
+        seconds: Stage → seconds of all workers; see `testbed.process.profiling`.
+    """
+
+    label: str
+    workers: int = 0
+    seconds: Counter[str] = field(default_factory=Counter)
+
+    def add(self, seconds: Mapping[str, float]) -> None:
+        """Adds what a worker has measured."""
+        self.workers += 1
+        self.seconds.update(seconds)
+
+    def as_object(self) -> dict[str, Any]:
+        """For JSON."""
+        seconds = {name: round(value, 4) for name, value in sorted(self.seconds.items())}
+        return {"pass": self.label, "workers": self.workers, "seconds": seconds}
+
+    @classmethod
+    def from_object(cls, stored: Mapping[str, Any]) -> Times:
+        """The result of `as_object` read again."""
+        return cls(stored["pass"], stored["workers"], Counter(stored["seconds"]))
+
+
+@dataclass
+class Report:
+    """The outcome of a run.
+
+    Attributes:
+        stored_bytes: The number of bytes of outputs stored.
+        reused: The number of samples × cells reused from an earlier run.
+        disagreements: Lines about numbers of this run that differ from published ones.
+        checks: The outcomes of checks of stored evaluations.
+        unstored: Of an interrupted run, why some of what it computed is not stored; empty if all of it is.
+        dtype: The precision of the models.
+        times: Pass → where its time went, with ``--profile``.
+    """
+
+    plan: Plan
+    outcomes: list[Outcome] = field(default_factory=list)
+    passes: int = 0
+    stored_bytes: int = 0
+    reused: int = 0
+    disagreements: list[str] = field(default_factory=list)
+    checks: list[Checked] = field(default_factory=list)
+    interrupted: bool = False
+    unstored: str = ""
+    dtype: str = "float32"
+    times: dict[int, Times] = field(default_factory=dict)
+
+    def of(self, *statuses: str) -> list[Outcome]:
+        """The outcomes with one of these statuses."""
+        return [outcome for outcome in self.outcomes if outcome.status in statuses]
+
+    @property
+    def left_out(self) -> LeftOuts:
+        """Setting → what its data set left out, for all cells of the run, stored ones too."""
+        return left_out_of_all(self.plan.cells)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every supported cell has a result that no check contradicts."""
+        replaced = {each.evaluation_id for each in self.of("stored")}
+        contradicted = [each for each in self.checks if each.result == "differs" and each.evaluation in replaced]
+        return not self.interrupted and not self.of("failed", "incomplete", "stopped") and not contradicted

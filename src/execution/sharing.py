@@ -1,0 +1,150 @@
+"""Sharing work with other runs on the same store: what another one computes or has stored is not computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
+
+from testbed.db.ranges import Ranges, lacking, merged
+from testbed.db.store import Store
+from testbed.execution.progress import Progress
+from testbed.execution.scheduler import Scheduler
+from testbed.graph.passes import Pass, Shard
+
+
+class Sharing:
+    """Leases shards in the store before they are computed.
+
+    Args:
+        store: Open to write, of a run that has begun.
+        scheduler: Has the shards.
+        progress: Told with whom the work is shared.
+        anew: Models whose items are computed again though they are stored.
+    """
+
+    def __init__(self, store: Store, scheduler: Scheduler, progress: Progress, anew: frozenset[str]) -> None:
+        self.store = store
+        self.scheduler = scheduler
+        self.progress = progress
+        self.anew = anew
+        self.elsewhere = 0  # outputs that other runs have stored
+        self._told: set[int] = set()  # runs that the user knows of
+
+    def take(self, shard: Shard) -> tuple[bool, list[int]]:
+        """Leases a shard in progress, as far as it is free.
+
+        Returns:
+            Whether it is this run's as it is; else other shards are in its place. And the evaluations without
+            remaining shards, because others have stored the rest.
+        """
+        one_pass = self.scheduler.passes[shard.pass_id]
+        free, held = self._items(one_pass, shard) if one_pass.of_items else self._ranges(shard)
+        if not held and len(free) == 1 and _same(free[0], shard):
+            return True, []
+        self._count(shard, but=[*free, *held])
+        return False, self.scheduler.replace(shard.id, free, held)
+
+    def resume(self) -> tuple[bool, list[int]]:
+        """Lets shards be taken again that other runs no longer compute, and drops those that they have stored.
+
+        Returns:
+            Whether there were any, and the evaluations without remaining shards.
+        """
+        if self.scheduler.idle:
+            self.store.release_all()  # else two runs could wait for what has failed in the other one
+        held = self.scheduler.held
+        cells = {each for shard in held if not self._of_items(shard) for each in shard.cells}
+        others = self.store.others_at(cells)  # before what is stored: what is let go meanwhile is stored already
+        stored = self.store.stored_ranges(cells)
+        done = [shard for shard in held if self._is_stored(shard, stored)]
+        free = [shard for shard in held if shard not in done and self._may_be_free(shard, stored, others)]
+        self.scheduler.resume(free)
+        for shard in done:
+            self._count(shard)
+        return bool(free or done), self.scheduler.drop(done)
+
+    def let_go(self) -> None:
+        """Gives up the leases of what no worker has: other runs may have workers for it when this one finds none."""
+        ranges: dict[int, Ranges] = {}
+        requests: dict[str, list[str]] = {}
+        for shard in self.scheduler.under_way:
+            if self._of_items(shard):
+                requests.setdefault(self.scheduler.passes[shard.pass_id].node, []).extend(shard.requests)
+            for each in shard.cells if not self._of_items(shard) else ():
+                ranges.setdefault(each, []).append((shard.start, shard.stop))
+        self.store.keep_only(ranges, requests)
+
+    def _of_items(self, shard: Shard) -> bool:
+        return self.scheduler.passes[shard.pass_id].of_items
+
+    def _is_stored(self, shard: Shard, stored: Mapping[int, Ranges]) -> bool:
+        one_pass = self.scheduler.passes[shard.pass_id]
+        if one_pass.of_items:
+            return one_pass.models[0] not in self.anew and not self.store.lacking_texts(one_pass.node, shard.requests)
+        return not any(lacking(shard.start, shard.stop, stored[each]) for each in shard.cells)
+
+    def _may_be_free(self, shard: Shard, stored: Mapping[int, Ranges], others: Mapping[int, Ranges]) -> bool:
+        if self._of_items(shard) or self.scheduler.is_first(shard.pass_id):
+            return True
+        taken = {each: merged([*stored[each], *others.get(each, ())]) for each in shard.cells}
+        return any(lacking(shard.start, shard.stop, taken[each]) for each in shard.cells)
+
+    def _count(self, shard: Shard, but: Sequence[Shard] = ()) -> None:
+        """Counts what other runs have stored of a shard: all of it but some parts."""
+        if not self._of_items(shard):
+            self.elsewhere += shard.size * len(shard.cells) - sum(each.size * len(each.cells) for each in but)
+        self.progress.advance(shard.pass_id, shard.counted - sum(each.counted for each in but))
+
+    def _ranges(self, shard: Shard) -> tuple[list[Shard], list[Shard]]:
+        """What is this run's of a shard of samples, and what other runs compute."""
+        leased = self.store.lease(shard.cells, shard.start, shard.stop, self.scheduler.is_first(shard.pass_id))
+        self._tell(leased.runs)
+        return self._parts(shard, leased.free), self._parts(shard, leased.held)
+
+    def _parts(self, shard: Shard, ranges: Mapping[int, Ranges]) -> list[Shard]:
+        """Shards for ranges of the cells of a shard."""
+        groups: dict[tuple[int, int], list[int]] = {}
+        for evaluation_id, found in sorted(ranges.items()):
+            for each in found:
+                groups.setdefault(each, []).append(evaluation_id)
+        return [
+            replace(
+                shard,
+                id=self.scheduler.fresh_id(),
+                start=start,
+                stop=stop,
+                cells=tuple(cells),
+                given=tuple(position for position in shard.given if start <= position < stop),
+                share=shard.share * len(cells) / len(shard.cells),
+            )
+            for (start, stop), cells in sorted(groups.items())
+        ]
+
+    def _items(self, one_pass: Pass, shard: Shard) -> tuple[list[Shard], list[Shard]]:
+        """What is this run's of a shard of requests, and what other runs compute."""
+        anew = one_pass.models[0] in self.anew
+        free, held = self.store.lease_items(one_pass.node, shard.requests, anew)
+        own, others = set(free), set(held)
+        parts = []
+        for chosen in (own, others):
+            requests = tuple(each for each in shard.requests if each in chosen)
+            fresh = replace(shard, id=self.scheduler.fresh_id(), start=0, stop=len(requests), requests=requests)
+            parts.append([fresh] if requests else [])
+        return parts[0], parts[1]
+
+    def _tell(self, runs: Set[int]) -> None:
+        """Tells the user once of every other run."""
+        if runs <= self._told:
+            return
+        for run in self.store.runs(runs - self._told):
+            self.progress.note(
+                f"process {run.process} on {run.machine} computes some of the same; each part is computed once"
+            )
+        self._told |= runs
+
+
+def _same(part: Shard, shard: Shard) -> bool:
+    """Whether a part of a shard is all of it."""
+    if shard.requests:
+        return part.requests == shard.requests
+    return (part.start, part.stop, set(part.cells)) == (shard.start, shard.stop, set(shard.cells))

@@ -1,0 +1,1 @@
+"""What a definition is, by its content: canonical descriptions, digests, fingerprints."""

@@ -1,0 +1,324 @@
+"""Source code as content: whose it is, what it says without comments and layout, and what it refers to."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import importlib.util
+import inspect
+import linecache
+import os
+import site
+import sys
+import sysconfig
+import types
+from functools import lru_cache
+from pathlib import Path, PurePath
+
+from testbed.errors import IdentityError
+from testbed.identity.normalize import normal_text, without_docstrings
+from testbed.identity.references import imported_modules
+
+# Functions and classes in the modules directly in these packages, and in that of networks, are described by their
+# source, wherever testbed is installed. Those in the rest of it (in the rooms' folders and ``*_base`` modules, too)
+# count by name and by their attribute ``revision``, which is raised when their numbers change: tidying them up must not
+# make every stored result a stranger.
+DEFINITION_ROOMS = ("testbed.models.", "testbed.eval_settings.")
+_NETWORKS = "testbed.models.networks."
+PLUGIN_GROUP = "testbed.plugins"
+# Wherever it lies, also in another environment that this one sees: a folder of this name holds installed packages.
+_PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
+
+
+def is_own(module: str | None, file: str | None) -> bool:
+    """Whether code is a user's own: of a definition room, of a plug-in package, or of no installed package at all.
+
+    Args:
+        module: The name of its module.
+        file: The file that it is in.
+    """
+    module = module or ""
+    if module.startswith(_NETWORKS):
+        return True
+    if module.startswith(DEFINITION_ROOMS):
+        package = (file or "").endswith("__init__.py")
+        return module.count(".") == 2 and not module.endswith("_base") and not package
+    top = module.partition(".")[0]
+    if top in ("testbed", "builtins"):
+        return False
+    if top in _plugin_packages():
+        return True
+    if file is not None and file.startswith("<") and module in sys.modules:
+        file = getattr(sys.modules[module], "__file__", None) or file  # code made by exec belongs to its module
+    return file is not None and not is_library_file(file)
+
+
+def is_own_class(kind: type) -> bool:
+    """Whether a class is a user's own."""
+    if kind.__module__ == "types" and vars(types).get(kind.__name__) is not kind:
+        return True  # made by a function such as make_dataclass, which left no better name
+    return is_own(kind.__module__, class_file(kind))
+
+
+def class_file(kind: type) -> str | None:
+    """The file of a class; None for one that is built in."""
+    module = sys.modules.get(kind.__module__)
+    if module is not None:
+        return getattr(module, "__file__", None) or _main_file(kind.__module__)
+    # A module that was loaded by hand (torch.hub does so) is in no table; nobody but a user has such classes.
+    files = {member.__code__.co_filename for member in vars(kind).values() if isinstance(member, types.FunctionType)}
+    return min(files, default="<unknown>")
+
+
+def is_own_function(thing: object) -> bool:
+    """Whether something is a function that a user has written."""
+    if not isinstance(thing, types.FunctionType):
+        return False
+    return is_own(str(thing.__globals__.get("__name__")), thing.__code__.co_filename)
+
+
+def replaced_methods(kind: type) -> dict[str, types.FunctionType]:
+    """The methods of a library's class that a user has replaced."""
+    found: dict[str, types.FunctionType] = {}
+    for base in kind.__mro__:
+        for name, member in vars(base).items():
+            function = member.__func__ if isinstance(member, staticmethod | classmethod) else member
+            if (
+                isinstance(function, types.FunctionType)
+                and name not in found
+                and function.__globals__.get("__name__") != base.__module__
+                and not function.__code__.co_filename.startswith("<")
+                and is_own_function(function)
+            ):
+                found[name] = function
+    return {name: found[name] for name in sorted(found)}
+
+
+def is_own_module(module: types.ModuleType) -> bool:
+    """Whether a module is a user's own: a file, or a package without a file of its own."""
+    if module_file(module.__name__, module) is not None:
+        return True
+    folders = list(getattr(module, "__path__", ())) if getattr(module, "__file__", None) is None else []
+    return bool(folders) and all(is_own(module.__name__, f"{folder}/") for folder in folders)
+
+
+@lru_cache(maxsize=4096)
+def is_library_file(file: str) -> bool:
+    """Whether a file belongs to the standard library or to an installed package."""
+    return file.startswith(_library_folders()) or not _PACKAGE_FOLDERS.isdisjoint(PurePath(file).parts)
+
+
+def is_standard_file(file: str) -> bool:
+    """Whether a file belongs to the standard library."""
+    return file.startswith(_library_folders()) and _PACKAGE_FOLDERS.isdisjoint(PurePath(file).parts)
+
+
+def _main_file(module: str) -> str | None:
+    return "<main>" if module == "__main__" else None
+
+
+@lru_cache(maxsize=1)
+def _library_folders() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    folders = {paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")}
+    if site.ENABLE_USER_SITE:
+        folders.add(site.getusersitepackages())
+    # What `pip install --target` fills, for PYTHONPATH, may have any name.
+    folders.update(os.path.abspath(folder) for folder in sys.path if folder and _has_distributions(folder))
+    return (*tuple(f"{folder}/" for folder in sorted(folders)), "<frozen")
+
+
+def _has_distributions(folder: str) -> bool:
+    try:
+        return any(name.endswith(".dist-info") for name in os.listdir(folder))
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=1)
+def _plugin_packages() -> frozenset[str]:
+    """The top-level packages of installed plug-ins; they define things, so their code counts."""
+    points = importlib.metadata.entry_points(group=PLUGIN_GROUP)
+    return frozenset(point.module.partition(".")[0] for point in points)
+
+
+# Text -------------------------------------------------------------------------------------------------------------
+
+
+_written: dict[int, tuple[types.CodeType, ast.AST, str]] = {}  # by the ids of code objects, which are not given twice
+
+
+def written(function: types.FunctionType) -> tuple[ast.AST, str]:
+    """The syntax tree of a function, without docstrings, and its text in a normal form.
+
+    Methods of one class are asked for again by each definition that uses it; they are read once.
+
+    Raises:
+        IdentityError: If its source cannot be read.
+    """
+    code = function.__code__
+    if id(code) not in _written:
+        text = normal_text(function_tree(function))  # which changes the tree
+        _written[id(code)] = (code, function_tree(function), text)
+    _, tree, text = _written[id(code)]
+    return tree, text
+
+
+def function_tree(function: types.FunctionType) -> ast.AST:
+    """The syntax tree of a function, without docstrings.
+
+    Raises:
+        IdentityError: If its source cannot be read.
+    """
+    code = function.__code__
+    try:
+        if code.co_name == "<lambda>":
+            return without_docstrings(_lambda_node(function))
+        # Of the code, not of the function: that would follow __wrapped__ to another one.
+        return without_docstrings(_parse_indented("".join(inspect.getblock(_lines(function)))))
+    except (OSError, TypeError, SyntaxError, LookupError, ValueError) as error:
+        raise IdentityError(
+            f"the source of {function.__qualname__!r} cannot be read, so a change to it would go unnoticed"
+            f" ({error}); define it in a file"
+        ) from error
+
+
+def _lines(function: types.FunctionType) -> list[str]:
+    """The lines of a function's file, from its first one on.
+
+    As `inspect.getsource` finds them, which also looks through all imported modules for that of a code object: that
+    takes longer than all else.
+
+    Raises:
+        OSError: If there are none.
+    """
+    code = function.__code__
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)[code.co_firstlineno - 1 :]
+    if not lines:
+        raise OSError("could not get source code")
+    return lines
+
+
+def file_tree(path: Path) -> ast.AST:
+    """The syntax tree of a file, without docstrings.
+
+    Raises:
+        IdentityError: If it cannot be read.
+    """
+    try:
+        return without_docstrings(ast.parse(path.read_text(encoding="utf-8")))
+    except (OSError, SyntaxError, ValueError) as error:
+        raise IdentityError(f"the source {path} cannot be read, so a change to it would go unnoticed") from error
+
+
+def text_of(text: str) -> str:
+    """The normal form of some source text, or the text itself if it is none."""
+    try:
+        return normal_text(without_docstrings(ast.parse(text)))
+    except (SyntaxError, ValueError):
+        return text
+
+
+def _parse_indented(text: str) -> ast.AST:
+    """Parses a definition as it stands in its file, at whatever depth."""
+    if not text[:1].isspace():
+        return ast.parse(text)
+    block = ast.parse(f"if True:\n{text}").body[0]
+    assert isinstance(block, ast.If)
+    return ast.Module(body=block.body, type_ignores=[])
+
+
+def _lambda_node(function: types.FunctionType) -> ast.Lambda:
+    """The lambda expression that a function was made from; `inspect` gives only the lines around it."""
+    code = function.__code__
+    linecache.checkcache(code.co_filename)
+    tree = ast.parse("".join(linecache.getlines(code.co_filename, function.__globals__)))
+    on_line = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
+    places = [(line, column) for line, _, column, _ in code.co_positions() if line is not None and column]
+    inside = [node for node in on_line if _encloses(node, places)]
+    if not places:  # some versions keep no columns for what returns a constant
+        inside = [node for node in inside if _compiles_to(node, code)]
+    if not inside or (not places and len({ast.unparse(node) for node in inside}) > 1):
+        raise LookupError(f"which lambda of {code.co_filename}:{code.co_firstlineno} it is cannot be told")
+    return max(inside, key=lambda node: (node.lineno, node.col_offset))
+
+
+def _compiles_to(node: ast.Lambda, code: types.CodeType) -> bool:
+    """Whether an expression gives a code object, as far as constants and names tell."""
+    made = compile(ast.Expression(node), code.co_filename, "eval")
+    within = [each for each in made.co_consts if isinstance(each, types.CodeType)]
+    return any(_essence(each) == _essence(code) for each in within)
+
+
+def _essence(code: types.CodeType) -> tuple[object, ...]:
+    return code.co_code, repr(code.co_consts), code.co_names, code.co_varnames
+
+
+def _encloses(node: ast.Lambda, places: list[tuple[int, int]]) -> bool:
+    """Whether all that a code object does lies within the body of an expression."""
+    body = node.body
+    start, end = (body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0)
+    return all(start <= place <= end for place in places)
+
+
+# Modules ----------------------------------------------------------------------------------------------------------
+
+
+def module_file(name: str, module: types.ModuleType | None = None) -> Path | None:
+    """The file of a module that is a user's own, imported or not; None for others."""
+    module = module or sys.modules.get(name)
+    if module is not None:
+        file = getattr(module, "__file__", None)
+    else:
+        try:
+            wanted = name and not name.startswith(".") and not _is_in_library(name.partition(".")[0])
+            spec = importlib.util.find_spec(name) if wanted else None
+        except (ImportError, ValueError, AttributeError):
+            return None
+        file = spec.origin if spec is not None and spec.has_location else None
+    return Path(file) if file and file.endswith(".py") and is_own(name, file) else None
+
+
+@lru_cache(maxsize=512)
+def _is_in_library(top: str) -> bool:
+    """Whether a top-level module is of an installed package; to look for a module within one imports the package."""
+    if top in sys.modules or top in _plugin_packages():
+        return False
+    spec = importlib.util.find_spec(top)
+    return spec is not None and spec.origin is not None and is_library_file(spec.origin)
+
+
+@lru_cache(maxsize=512)
+def files_behind(name: str) -> frozenset[str]:
+    """The files of a module of testbed that is described by name alone.
+
+    These are its own file and those of the modules of `testbed.corruptions` that it imports, and that these import.
+    """
+    found: set[str] = set()
+    waiting, seen = [name], {name}
+    while waiting:
+        module = waiting.pop()
+        file = _testbed_file(module)
+        if file is None or not file.endswith(".py"):
+            continue
+        found.add(os.path.abspath(file))
+        package = module if file.endswith("__init__.py") else module.rpartition(".")[0]
+        for other in imported_modules(file_tree(Path(file)), package):
+            if other.startswith("testbed.corruptions.") and other not in seen:
+                seen.add(other)
+                waiting.append(other)
+    return frozenset(found)
+
+
+def _testbed_file(name: str) -> str | None:
+    """The file of a module of testbed, found without importing anything."""
+    module = sys.modules.get(name)
+    if module is not None:
+        return getattr(module, "__file__", None)
+    package = sys.modules.get(name.rpartition(".")[0])
+    for folder in getattr(package, "__path__", ()):
+        path = Path(folder) / f"{name.rpartition('.')[2]}.py"
+        if path.is_file():
+            return str(path)
+    return None

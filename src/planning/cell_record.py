@@ -1,0 +1,53 @@
+"""Descriptions of cells for the store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from testbed.db.evaluations import UNIDENTIFIED
+from testbed.entities import CellRecord
+from testbed.graph.cells import Cell
+from testbed.graph.options import RunOptions
+from testbed.planning.left_out import KEY, as_object
+
+
+def cell_record(
+    cell: Cell, options: RunOptions, environment: dict[str, Any], derived_from: int | None = None
+) -> CellRecord:
+    """What the store records when an evaluation of a cell begins.
+
+    Args:
+        cell: The cell.
+        options: The options of the run.
+        environment: Versions and hardware; what the data sets leave out is added.
+        derived_from: The evaluation whose outputs it reuses.
+    """
+    opened = cell.opened_setting
+    limit = options.limit
+    chosen = opened.setting.idx_subsample_list if opened is not None else None
+    full = len(chosen) if chosen is not None else len(opened.source) if opened is not None else 0
+    limited = limit is not None and cell.size < full
+    return CellRecord(
+        model=cell.model,
+        eval_setting=cell.setting,
+        fingerprint=cell.fingerprint or UNIDENTIFIED,
+        forward_fingerprint=cell.forward,
+        size=cell.size or None,
+        sample_limit=limit if limited else None,
+        dtype=(cell.identity or {}).get("dtype", options.dtype),
+        random_weights=options.random_weights,
+        origin="derived" if derived_from is not None else "run",
+        derived_from=derived_from,
+        identity=cell.identity or None,
+        environment={**environment, **({KEY: as_object(cell.left_out)} if cell.left_out else {})},
+    )
+
+
+def columns_of(cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The columns of the model's and the setting's rows; empty for a definition that could not be opened."""
+    model = cell.opened_model.definition if cell.opened_model else None
+    setting = cell.opened_setting.setting if cell.opened_setting else None
+    return (
+        {"model_type": model.model_type} if model else {},
+        {"parent": setting.parent_eval_setting, "task": setting.task} if setting else {},
+    )

@@ -1,0 +1,219 @@
+"""The identity of a cell: what determines its outputs, what determines its metrics, and the digests of both."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from testbed.entities import DatasetInfo
+from testbed.errors import IdentityError, TestbedError, UnsupportedError
+from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.graph.build import Graph
+from testbed.graph.cells import Action, Cell, ItemNode, OpenedModel, OpenedSetting
+from testbed.graph.nodes import IMAGES, Built, Items, OutputsOf, Reads, Rows
+from testbed.graph.options import RunOptions
+from testbed.graph.texts import text_language
+from testbed.identity import source_code
+from testbed.identity.describe import SCHEME, describe, describe_fields, digest
+from testbed.identity.fingerprints import cell_fingerprint, forward_fingerprint
+from testbed.models.base.capability import EMBED_IMAGE, NETWORK
+from testbed.models.model_base import ModelDefinition
+from testbed.planning.item_nodes import SCORED_BY, as_recorded
+from testbed.planning.opening import Opener, attempt
+from testbed.registry.catalog import Catalog
+from testbed.tasks.image_embedding import ImageEmbeddings
+from testbed.tasks.task_base import check_options, get_task, require
+
+ImagesOf = Callable[[str, str], Cell]
+
+
+class Identifier:
+    """Fills in the identity of cells.
+
+    Args:
+        catalog: Where names are looked up.
+        opener: Opens them.
+        options: The run's.
+        images_of: The cell in which a model embeds the images of a setting.
+    """
+
+    def __init__(self, catalog: Catalog, opener: Opener, options: RunOptions, images_of: ImagesOf) -> None:
+        self.catalog = catalog
+        self.opener = opener
+        self.options = options
+        self._images_of = images_of
+
+    def fits(self, cell: Cell) -> bool:
+        """Builds what the task needs, if the models can do it at all; asks for neither data nor weights."""
+        try:
+            model, setting = self.catalog.get_model(cell.model), self.catalog.get_eval_setting(cell.setting)
+            task = get_task(setting.task)
+            check_options(task, setting)
+            task.route(model, setting)
+            setting.perturbation.require()
+            cell.built = task.build(Graph(model, setting))
+            self._require_judges(cell.built, setting)
+        except UnsupportedError as error:
+            cell.action, cell.reason = Action.UNSUPPORTED, str(error)
+        except TestbedError as error:
+            cell.action, cell.reason = Action.FAILED, str(error)
+        except Exception as error:  # a family may be a plug-in's
+            cell.action, cell.reason = Action.FAILED, f"it cannot be defined: {type(error).__name__}: {error}"
+        return cell.action is Action.RUN
+
+    def _require_judges(self, built: Built, setting: EvalSetting) -> None:
+        """Checks that a judge has the capabilities that it takes."""
+        needed: dict[str, set[str]] = {}
+        for each in built.inputs.values():
+            if each.by:
+                needed.setdefault(each.by, set()).add(each.op.needs if isinstance(each, Items) else EMBED_IMAGE)
+        for name, capabilities in needed.items():
+            judge = self.catalog.get_model(name)
+            require(judge, capabilities, setting)
+            text_language(judge, setting.language)
+
+    def identify(self, cell: Cell) -> None:
+        """Opens the model and the setting of a cell that fits, and fills in its identity."""
+        setting, model = self.opener.setting(cell.setting), self.opener.model(cell.model)
+        if isinstance(model, str) or isinstance(setting, str):
+            cell.action, cell.reason = Action.FAILED, model if isinstance(model, str) else str(setting)
+            return
+        cell.opened_model, cell.opened_setting = model, setting
+        cell.files |= model.files | setting.files
+        specs = attempt(partial(self._specs, cell, model, setting))
+        if isinstance(specs, str):
+            cell.action, cell.reason = Action.FAILED, specs
+            return
+        forward, view, precision = specs
+        cell.identity = {
+            "model": {"spec": model.description, "weights": model.weights.id if model.weights else None},
+            "forward": forward,
+            "view": view,
+            **_network(model),
+            "samples": setting.dataset.fingerprint,
+            "dtype": precision,
+            "scheme": SCHEME,
+            **as_recorded([each for each in cell.items if not each.items.by]),
+        }
+        if model.identity is None:
+            cell.reason = "weights not downloaded yet"
+        elif any(judge.identity is None for judge in cell.judges):
+            cell.reason = "weights of the judge not downloaded yet"
+        else:
+            cell.forward = forward_fingerprint(model.identity, precision, forward)
+            cell.fingerprint = cell_fingerprint(cell.forward, setting.dataset.fingerprint, view)
+
+    # Outputs ------------------------------------------------------------------------------------------------------
+
+    def _specs(self, cell: Cell, model: OpenedModel, setting: OpenedSetting) -> tuple[Any, Any, str]:
+        """What determines the outputs, what determines the metrics, and the precision of the outputs."""
+        assert cell.built is not None
+        definition = setting.setting
+        made_for, rows = self._origin(cell.built, model, definition)
+        cell.left_out = self.opener.left_out(setting, others(rows))
+        forward = self._forward(made_for, rows, model, setting)
+        source = type(setting.source)
+        if source_code.is_own_class(source):  # what it calls a sample's content may not be all of it
+            with contextlib.suppress(IdentityError):
+                forward["source"] = describe(source, cell.files)
+        view = view_of(definition, cell.files)
+        cell.items = [
+            self._item_node(role, each, cell, model)
+            for role, each in cell.built.inputs.items()
+            if isinstance(each, Items)
+        ]
+        precision = self.options.dtype if rows.op.reads is Reads.MESSAGES else self.options.precision
+        return describe_fields(forward, cell.files), view | self._judge(cell, definition), precision
+
+    def _origin(self, built: Built, model: OpenedModel, definition: EvalSetting) -> tuple[EvalSetting, Rows]:
+        """The rows that are the outputs of a cell, and the setting that they are computed for, maybe another one."""
+        outputs = built.outputs
+        while isinstance(outputs, OutputsOf):
+            definition = self.catalog.get_eval_setting(outputs.setting)
+            outputs = get_task(definition.task).build(Graph(model.definition, definition)).outputs
+        return definition, outputs
+
+    def _forward(
+        self, definition: EvalSetting, outputs: Rows, model: OpenedModel, setting: OpenedSetting
+    ) -> dict[str, Any]:
+        """What determines the outputs; those of another cell are described by that one's definition."""
+        names = setting.dataset.class_names
+        forward = outputs.op.spec(model.definition, definition, names, self.options.seed)
+        forward["restricted"] = outputs.op.restricts(model.definition, definition)
+        fitted_on = self.opener.fitted_on(setting, others(outputs))
+        if embedded := {role: self._embedded(each, fitted_on[role], model) for role, each in others(outputs).items()}:
+            forward["embedded"] = embedded
+        return forward
+
+    def _embedded(self, images: OutputsOf, dataset: DatasetInfo, model: OpenedModel) -> list[str]:
+        """What determines the embeddings of other images than the cell's own, targets included."""
+        setting = self.catalog.get_eval_setting(images.samples)
+        return [dataset.fingerprint, image_fingerprint(model.definition, setting, self.options.seed)]
+
+    # What outputs are scored with ---------------------------------------------------------------------------------
+
+    def _judge(self, cell: Cell, setting: EvalSetting) -> dict[str, Any]:
+        """The identity of the judge, as a part of what determines the metrics; empty if there is none."""
+        assert cell.built is not None
+        if setting.scoring is None or not setting.scoring.judges:
+            return {}
+        cell.judges = [self._open(name) for name in setting.scoring.judges]
+        first = cell.judges[0]  # the others are in the items that they answer
+        described: dict[str, Any] = {
+            "model": {"spec": first.description, "weights": first.weights.id if first.weights else None},
+            "dtype": self.options.dtype,
+            "encoder": None,
+            "images": None,
+        }
+        for role, each in cell.built.inputs.items():
+            if isinstance(each, OutputsOf) and each.by and first.identity is not None:
+                described[role] = self._images_of(each.by, each.samples).forward
+        judged = [each for each in cell.items if each.items.by]
+        return {SCORED_BY: {**described, **as_recorded(judged, texts="encoder")}}
+
+    def _item_node(self, role: str, items: Items, cell: Cell, model: OpenedModel) -> ItemNode:
+        by = self._open(items.by) if items.by else model
+        node = ""
+        if by.identity is not None:
+            node = items.op.node(digest([by.identity, self.options.dtype]), by.definition, self.options.seed)
+        resource = by.definition.resource
+        whole = getattr(by.definition, "whole_ranges", False)
+        together = by.definition.eval_batch_size if whole or resource == NETWORK else None
+        return ItemNode(role, items, items.by or cell.model, node, resource, together)
+
+    def _open(self, judge: str) -> OpenedModel:
+        opened = self.opener.model(judge)
+        if isinstance(opened, str):
+            raise TestbedError(f"the judge {judge} is not available: {opened}")
+        return opened
+
+
+def _network(model: OpenedModel) -> dict[str, Any]:
+    """What the weights' identity is a digest of, where that is a loaded network's: to compare it with another one."""
+    if model.weights is None or model.weights.state is None:
+        return {}
+    return {"network": {"state": model.weights.state, "structure": model.weights.structure}}
+
+
+def view_of(setting: EvalSetting, files: set[str] | None = None) -> dict[str, Any]:
+    """What determines a setting's metrics besides the stored values; of a user's own task, its code too.
+
+    Args:
+        setting: The setting.
+        files: Is filled with the source files of what is described.
+    """
+    task = get_task(setting.task)
+    view = describe_fields(task.view_spec(setting), files)
+    return {**view, "task": describe(type(task), files)} if source_code.is_own_class(type(task)) else view
+
+
+def others(rows: Rows) -> dict[str, OutputsOf]:
+    """The inputs of rows besides the embeddings of the cell's own images."""
+    return {role: each for role, each in rows.inputs.items() if role != IMAGES}
+
+
+def image_fingerprint(model: ModelDefinition, setting: EvalSetting, seed: int) -> str:
+    """The digest of what determines the embeddings of a setting's images, besides model and images."""
+    return digest(describe_fields(ImageEmbeddings().spec(model, setting, None, seed)))

@@ -1,0 +1,1 @@
+"""Processes: how they are started, how they end, what they use."""

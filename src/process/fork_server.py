@@ -1,0 +1,16 @@
+"""Imported first by a fork server: it ends with the process that it serves, and only then.
+
+Ctrl-C and a batch system's SIGTERM reach all processes; the run itself tells its workers to stop.
+"""
+
+import gc
+import os
+import signal
+
+from testbed.process.parent_death import end_with_parent
+
+gc.disable()  # what is imported here stays, and is not looked through
+os.register_at_fork(after_in_child=gc.enable)
+end_with_parent()
+for _number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(_number, signal.SIG_IGN)

@@ -1,0 +1,1 @@
+"""What stored results were computed from, and whether that is as it was."""

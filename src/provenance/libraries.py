@@ -1,0 +1,116 @@
+"""The installed distributions: their versions, their content, and which of them have a module that is imported.
+
+The content is a digest of what a distribution's ``RECORD`` says of its files, without those that an installer writes
+(scripts, compiled code, the metadata), which differ from environment to environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from testbed.identity.describe import digest_bytes
+from testbed.paths import cache_dir, write_atomically
+
+# Libraries whose release can move numbers, whatever a run imports of them so far.
+NUMERIC = """
+    torch torchvision timm open-clip-torch transformers tokenizers sentencepiece sentence-transformers safetensors numpy
+    scipy scikit-learn scikit-image pillow pillow-simd opencv-python opencv-python-headless pandas pyautoattack nltk
+    sentencex pysbd
+""".split()
+
+
+@cache
+def installed() -> Mapping[str, tuple[str, str]]:
+    """Each distribution's version, and the folder or file that says so: nothing is imported."""
+    import sys
+
+    found: dict[str, tuple[str, str]] = {}
+    for folder in sys.path:
+        for entry in _entries(folder):
+            match = re.fullmatch(r"(.+?)-(\d[^-]*)(?:-.*)?\.(?:dist|egg)-info", entry)
+            if match is not None:
+                found.setdefault(canonical(match[1]), (match[2], os.path.join(folder or os.curdir, entry)))
+    return found
+
+
+def installed_versions() -> dict[str, str]:
+    """The version of each installed distribution."""
+    return {name: version for name, (version, _) in installed().items()}
+
+
+def releases(names: Iterable[str]) -> dict[str, str]:
+    """The version and the content of distributions, such as ``2.14.1 3b8f0c21``; of those that are installed."""
+    versions, known = installed_versions(), _recorded()
+    return {
+        name: f"{versions[name]} {known[name][0]}" if name in known else versions[name]
+        for name in sorted(set(names))
+        if name in versions
+    }
+
+
+def of_modules(tops: Iterable[str]) -> set[str]:
+    """The distributions that have one of some top-level modules."""
+    wanted = set(tops)
+    return {name for name, (_, modules) in _recorded().items() if wanted.intersection(modules)}
+
+
+def canonical(name: str) -> str:
+    """A distribution's name as all of its spellings."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _entries(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder or ".")
+    except OSError:
+        return []
+
+
+@cache
+def _recorded() -> dict[str, tuple[str, list[str]]]:
+    """Each distribution's digest and top-level modules; remembered while its record has the same size and times."""
+    memo = cache_dir("content") / "distributions.json"
+    known = _load(memo)
+    used: dict[str, tuple[str, list[str]]] = {}
+    made: dict[str, list[Any]] = {}
+    for name, (_, place) in installed().items():
+        path = os.path.join(place, "RECORD")
+        try:
+            stat = os.stat(path)
+        except OSError:
+            continue
+        moment = [stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_ctime_ns]
+        entry = known.get(path)
+        if entry is None or entry[:4] != moment:
+            entry = made[path] = [*moment, *_read(path)]
+        used[name] = (str(entry[4]), list(entry[5]))
+    if made:
+        write_atomically(memo, json.dumps({**known, **made}).encode())
+    return used
+
+
+def _load(memo: Path) -> dict[str, list[Any]]:
+    try:
+        known = json.loads(memo.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    entries = known.items() if isinstance(known, dict) else ()
+    return {path: entry for path, entry in entries if isinstance(entry, list) and len(entry) == 6}
+
+
+def _read(path: str) -> tuple[str, list[str]]:
+    """The digest and the top-level modules that a file ``RECORD`` gives."""
+    lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+    kept = sorted(line for line in lines if _counts(line.partition(",")[0]))
+    tops = {re.split(r"[/.]", line, maxsplit=1)[0] for line in kept}
+    return digest_bytes("\n".join(kept).encode())[:12], sorted(tops)
+
+
+def _counts(file: str) -> bool:
+    return not file.startswith(("..", "/")) and ".dist-info/" not in file and not file.endswith(".pyc")

@@ -1,0 +1,88 @@
+"""Identities of loaded networks, remembered: to load one only in order to digest it takes seconds.
+
+What loading a network has read is remembered with its identity, as a record (`testbed.provenance.manifest`). While all
+of that is as it was, the network is, too: what a loader draws is the same each time
+(`testbed.models.base.weights.loading`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from testbed.identity.describe import SCHEME, digest
+from testbed.inputs import active
+from testbed.models.base.weights import Weights
+from testbed.models.model_base import ModelDefinition
+from testbed.paths import cache_dir, write_atomically
+from testbed.provenance.manifest import Today
+from testbed.provenance.uses import Uses
+from testbed.tracing import access_log
+
+# Bytes that C code may read by itself while a network is loaded; more may be a file of weights that nobody sees.
+MOST_UNSEEN = 1 << 17
+
+
+class RememberedWeights:
+    """The identities of networks whose definition does not say what their weights are.
+
+    Args:
+        plugins: The definition files that are loaded.
+    """
+
+    def __init__(self, plugins: Sequence[Path]) -> None:
+        self._plugins = plugins
+
+    def of(
+        self,
+        definition: ModelDefinition,
+        description: Any,
+        files: set[str],
+        load: Callable[[], Weights | None],
+    ) -> Weights | None:
+        """The weights of a model: remembered if nothing has changed, else of the network that is loaded now.
+
+        Args:
+            definition: The model.
+            description: Its description.
+            files: The source files of its definition.
+            load: Loads and identifies it.
+        """
+        place = cache_dir("networks") / f"{digest([SCHEME, definition.name, description, repr(active())])}.json"
+        if (known := self._known(place)) is not None:
+            return known
+        if definition.needs_torch:
+            import torch  # noqa: F401 -- what that reads, and draws, is none of the loader's
+        had_torch = "torch" in sys.modules
+        with access_log.accounted() as account:
+            weights = load()
+        if not had_torch and "torch" in sys.modules:  # torch, which seeds itself, was imported on the way
+            with access_log.accounted() as account:
+                weights = load()
+        if weights is not None and (account.unseen is None or account.unseen <= MOST_UNSEEN):
+            uses = self._uses.of(files, [access_log.model(definition.name)])
+            # A new one: files that are read now may have been looked at before.
+            record = Today(self._plugins).record_of(uses)
+            write_atomically(place, json.dumps({"weights": asdict(weights), "record": record}).encode())
+        return weights
+
+    def _known(self, place: Path) -> Weights | None:
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+            stored = json.loads(place.read_text(encoding="utf-8"))
+            if not self._today.differences(stored["record"]):
+                return Weights(**stored["weights"])
+        return None
+
+    @cached_property
+    def _today(self) -> Today:
+        return Today(self._plugins)
+
+    @cached_property
+    def _uses(self) -> Uses:
+        return Uses(Today(self._plugins).plugins, declared=True)

@@ -1,0 +1,136 @@
+"""Finds stored evaluations that a plan reuses and that may be outdated, although their identity is today's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+from testbed.db.store import Store
+from testbed.entities import Evaluation, StoredRecord
+from testbed.graph.cells import Action, Cell
+from testbed.planning.plan import Plan
+from testbed.provenance.manifest import Today
+
+WRITTEN_OTHERWISE = "its definition is written otherwise, and seems to be the same"
+NO_RECORD = "the store does not say which files and versions it was computed from"
+
+
+@dataclass
+class Doubt:
+    """A stored evaluation that a cell would reuse and whose record differs from today.
+
+    Attributes:
+        cell: The cell, from today's definitions.
+        evaluation: The evaluation that it would reuse.
+        record: The files and versions that the evaluation was computed from.
+        differences: What has changed since.
+        metrics: Whether the cell also reuses the metrics, not only the outputs.
+        adopt: Whether the evaluation's identity, which differs in how code is written, is to be replaced by the cell's.
+    """
+
+    cell: Cell
+    evaluation: Evaluation
+    record: dict[str, Any] | None = None
+    differences: list[str] = field(default_factory=list)
+    metrics: bool = False
+    adopt: bool = False
+
+
+def find_doubts(
+    plan: Plan,
+    store: Store,
+    today: Today,
+    trusted: Set[int],
+    valid: dict[int, dict[str, Any]],
+    judged: dict[int, set[str]],
+) -> list[Doubt]:
+    """The evaluations that a plan reuses and whose records differ from today.
+
+    Args:
+        plan: The plan.
+        store: The results store.
+        today: Today's files and versions.
+        trusted: Evaluations to reuse unchecked.
+        valid: Evaluation id → its record that is valid today; filled in by this function.
+        judged: Evaluation id → digests of its records; filled in, too.
+    """
+    doubts = {(id(each.cell), each.evaluation.id): each for each in _used(plan) if each.evaluation.id not in trusted}
+    doubts = _with_outputs(doubts, store)
+    records = store.records({each.evaluation.id for each in doubts.values()})
+    known: dict[int, list[str]] = {}
+    found = []
+    for doubt in doubts.values():
+        judged[doubt.evaluation.id] = {each.key for each in records[doubt.evaluation.id]}
+        stored = [each for each in records[doubt.evaluation.id] if each.metrics or not doubt.metrics]
+        if doubt.adopt:
+            doubt.differences = [WRITTEN_OTHERWISE]
+        elif not stored:
+            doubt.differences = [NO_RECORD]
+        else:
+            best = min(stored, key=lambda each: len(_differences(each, today, known)))
+            doubt.record, doubt.differences = best.content, _differences(best, today, known)
+            if not doubt.differences:
+                valid[doubt.evaluation.id] = best.content
+                continue
+        found.append(doubt)
+    return found
+
+
+def _with_outputs(doubts: dict[Any, Doubt], store: Store) -> dict[Any, Doubt]:
+    """Drops evaluations that have begun but stored nothing yet."""
+    begun = [each.evaluation.id for each in doubts.values() if each.evaluation.status != "complete"]
+    ranges = store.stored_ranges(begun) if begun else {}
+    return {key: each for key, each in doubts.items() if ranges.get(each.evaluation.id, True)}
+
+
+def in_order(doubts: Sequence[Doubt]) -> list[Doubt]:
+    """Doubts in the order in which to check them: every model and every setting as early as possible."""
+    met: set[tuple[str, str]] = set()
+    left = list(doubts)
+    ordered: list[Doubt] = []
+    for wanted in (2, 1, 0):  # both are new, one of them, none
+        later = []
+        for each in left:
+            names = {("model", each.cell.model), ("setting", each.cell.setting)}
+            if len(names - met) >= wanted:
+                met |= names
+                ordered.append(each)
+            else:
+                later.append(each)
+        left = later
+    return ordered
+
+
+def _used(plan: Plan) -> Iterator[Doubt]:
+    """Each cell of a plan with the stored evaluation that it reuses."""
+    for cell in [*plan.cells, *plan.others]:
+        if cell.action is Action.DONE and cell.stored is not None:
+            yield Doubt(cell, cell.stored, metrics=True)
+        elif cell.action is Action.RUN and cell.stored is not None:
+            if cell.stored.status in ("running", "failed"):  # otherwise it is recomputed in any case
+                yield Doubt(cell, cell.stored)
+        elif cell.action in (Action.DERIVE, Action.SCORE) and isinstance(cell.source, Evaluation):
+            yield Doubt(cell, cell.source)
+        elif cell.action is Action.RUN and cell.alike is not None and _adoptable(cell, cell.alike):
+            yield Doubt(cell, cell.alike, metrics=True, adopt=True)
+        if cell.action is Action.RUN:
+            yield from (Doubt(cell, each) for each in cell.partly)
+
+
+def _adoptable(cell: Cell, alike: Evaluation) -> bool:
+    """Whether a cell can adopt an evaluation whose definition is written otherwise: it ran on the same samples.
+
+    Evaluations computed from stored embeddings or scored by a model are recomputed from these.
+    """
+    opened = cell.opened_setting
+    if opened is None or cell.inputs or cell.rows is None or cell.judges:
+        return False
+    return (alike.identity or {}).get("samples") == opened.dataset.fingerprint
+
+
+def _differences(record: StoredRecord, today: Today, known: dict[int, list[str]]) -> list[str]:
+    key = id(record.content)  # evaluations of one run share their records
+    if key not in known:
+        known[key] = today.differences(record.content)
+    return known[key]

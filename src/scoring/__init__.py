@@ -1,0 +1,1 @@
+"""Scores and metrics of cells from stored values."""

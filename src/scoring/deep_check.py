@@ -1,0 +1,69 @@
+"""Computing scores and metrics again from stored outputs, to find those that are not theirs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+
+from testbed.calls import first_line, reason_of
+from testbed.db.damage import Fault
+from testbed.db.store import Store
+from testbed.entities import Evaluation
+from testbed.errors import TestbedError
+from testbed.identity.describe import digest
+from testbed.planning.identify import view_of
+from testbed.planning.item_nodes import recorded_view
+from testbed.registry.catalog import Catalog
+from testbed.scoring.finish import compute_scores, differences
+
+log = logging.getLogger("testbed")
+_SHOWN = 3
+
+
+def deep_faults(store: Store, catalog: Catalog, skipped: Callable[[Evaluation, str], None]) -> Iterator[Fault]:
+    """Yields the complete evaluations whose scores or metrics do not follow from their outputs.
+
+    Args:
+        store: The results store.
+        catalog: The registry, with the settings.
+        skipped: Called with each evaluation that cannot be computed again, and why.
+    """
+    for hidden in (False, True):
+        for evaluation in store.evaluations(hidden=hidden):
+            if evaluation.status != "complete" or evaluation.origin == "imported":
+                continue
+            try:
+                why = _outdated(store, catalog, evaluation)
+            except TestbedError as error:
+                why = str(error)
+            if why:
+                skipped(evaluation, why)
+                continue
+            wrong = _differences(store, catalog, evaluation)
+            if wrong:
+                name = f"evaluation {evaluation.id} ({evaluation.model} on {evaluation.eval_setting})"
+                yield Fault(f"{name}: {wrong}", again=frozenset([evaluation.id]))
+
+
+def _outdated(store: Store, catalog: Catalog, evaluation: Evaluation) -> str | None:
+    """Why today's metrics of an evaluation need not be the stored ones; None if they must be."""
+    if not catalog.contains_eval_setting(evaluation.eval_setting):
+        return "the setting is not in the registry; load its definition with --plugin FILE"
+    identity = store.identity(evaluation)
+    setting = catalog.get_eval_setting(evaluation.eval_setting)
+    if "view" not in identity or digest(view_of(setting) | recorded_view(identity)) != digest(identity["view"]):
+        return "the definition of its metrics has changed since"
+    return None
+
+
+def _differences(store: Store, catalog: Catalog, evaluation: Evaluation) -> str | None:
+    try:
+        wrong = differences(store, evaluation.id, *compute_scores(store, catalog, evaluation.id))
+    except Exception as error:  # a setting's own metrics_fn may raise anything, and so may damaged values
+        log.debug("evaluation %d cannot be scored", evaluation.id, exc_info=True)
+        said = first_line(error) if isinstance(error, TestbedError) else reason_of(error)
+        return f"its metrics cannot be computed from its outputs: {said}"
+    if not wrong:
+        return None
+    more = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
+    return f"stored scores or metrics are not those of its outputs: {'; '.join(wrong[:_SHOWN])}{more}"

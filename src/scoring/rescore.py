@@ -1,0 +1,132 @@
+"""Scoring stored outputs again with today's metrics: no model, no data, no GPU."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from testbed.db.names import matching_names
+from testbed.db.store import Store
+from testbed.entities import CellRecord, Evaluation, current
+from testbed.errors import TestbedError
+from testbed.identity.describe import digest
+from testbed.identity.fingerprints import cell_fingerprint
+from testbed.planning.identify import view_of
+from testbed.planning.item_nodes import recorded_view
+from testbed.provenance.manifest import Today
+from testbed.registry.catalog import Catalog
+from testbed.scoring.finish import compute_scores, finish, same_scores
+
+
+@dataclass(frozen=True)
+class Rescored:
+    """The outcome of rescoring an evaluation.
+
+    Attributes:
+        status: ``"rescored"``, ``"current"`` (its metrics are up to date), ``"skipped"`` or ``"failed"``.
+        reason: Why it was skipped or failed.
+        evaluation: The id of the evaluation with today's metrics.
+    """
+
+    model: str
+    eval_setting: str
+    status: str
+    reason: str = ""
+    evaluation: int | None = None
+
+
+def rescore(
+    store: Store,
+    catalog: Catalog,
+    models: Sequence[str] = (),
+    eval_settings: Sequence[str] = (),
+    tell: Callable[[Rescored], None] = lambda rescored: None,
+) -> list[Rescored]:
+    """Computes today's scores and metrics of the reported evaluations from their stored outputs.
+
+    An evaluation with outdated metrics is not changed; a new evaluation is derived from its outputs and reported from
+    now on. The setting's definition is looked up by name; the model's definition is not needed.
+
+    Args:
+        store: The results store, open for writing.
+        catalog: The registry, with the settings.
+        models: Names or patterns of stored models; none means all.
+        eval_settings: Names or patterns of stored settings; none means all.
+        tell: Called with each outcome.
+
+    Raises:
+        UnknownNameError: If a name or pattern matches nothing in the store.
+    """
+    cells: dict[tuple[str, str], list[Evaluation]] = {}
+    for each in store.evaluations():
+        if each.status == "complete" and each.origin != "imported":
+            cells.setdefault((each.model, each.eval_setting), []).append(each)
+    chosen = matching_names("model", models, {model for model, _ in cells})
+    settings = matching_names("eval setting", eval_settings, {setting for _, setting in cells})
+    today = Today(catalog.plugins)
+    done = []
+    for (model, setting), evaluations in cells.items():
+        if model in chosen and setting in settings:
+            for evaluation in current(evaluations):
+                done.append(_rescore(store, catalog, evaluation, today))
+                tell(done[-1])
+    return done
+
+
+def _metrics_hold(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> bool:
+    """Whether the metrics of an evaluation with today's definition also match today's code."""
+    records = store.records([evaluation.id])[evaluation.id]
+    if any(each.metrics and not today.differences(each.content) for each in records):
+        return True
+    try:
+        scores, metrics = compute_scores(store, catalog, evaluation.id)
+    except Exception:  # a setting's own metrics_fn may raise anything; rescoring will report it
+        return False
+    return same_scores(store, evaluation.id, scores, metrics)
+
+
+def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> Rescored:
+    def ended(status: str, reason: str = "", evaluation_id: int | None = None) -> Rescored:
+        return Rescored(evaluation.model, evaluation.eval_setting, status, reason, evaluation_id)
+
+    identity = store.identity(evaluation)
+    if evaluation.dataset_id is None or not {"view", "samples"} <= set(identity) or not evaluation.forward_fingerprint:
+        return ended("skipped", "it has no outputs with a full identity")
+    if not catalog.contains_eval_setting(evaluation.eval_setting):
+        return ended("skipped", "the setting is not in the registry; load its definition with --plugin FILE")
+    try:
+        setting = catalog.get_eval_setting(evaluation.eval_setting)
+        view = view_of(setting) | recorded_view(identity)
+    except TestbedError as error:
+        return ended("skipped", str(error))
+    if digest(view) == digest(identity["view"]):
+        if _metrics_hold(store, catalog, evaluation, today):
+            return ended("current", evaluation_id=evaluation.id)
+        store.set_aside(evaluation.id, ["today's code computes different metrics from the same outputs"], outputs=False)
+    record = CellRecord(
+        model=evaluation.model,
+        eval_setting=evaluation.eval_setting,
+        fingerprint=cell_fingerprint(evaluation.forward_fingerprint, identity["samples"], view),
+        forward_fingerprint=evaluation.forward_fingerprint,
+        size=evaluation.size,
+        sample_limit=evaluation.sample_limit,
+        dtype=evaluation.dtype,
+        random_weights=evaluation.random_weights,
+        origin="derived",
+        derived_from=evaluation.derived_from or evaluation.id,
+        identity={**identity, "view": view},
+        environment=evaluation.environment,
+    )
+    begun = store.begin(record, evaluation.dataset_id, {}, {})
+    if begun.status == "complete":
+        return ended("current", evaluation_id=begun.id)
+    reason = finish(store, catalog, begun.id)
+    if reason is None and (records := store.records([evaluation.id])[evaluation.id]):
+        store.add_records({begun.id: records[0].content})
+    return ended("failed", reason, begun.id) if reason else ended("rescored", evaluation_id=begun.id)
+
+
+def counts(done: Sequence[Rescored]) -> dict[str, int]:
+    """The number of evaluations by outcome."""
+    return dict(Counter(each.status for each in done))

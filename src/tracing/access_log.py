@@ -1,0 +1,245 @@
+"""What code reads while it runs: files, listings of folders, names that do not exist, environment variables.
+
+A definition may depend on what its source does not show: a JSON file that a helper module loads, a folder that it
+lists, a variable that a library looks up for it. Python's audit hook sees all of these but what C code opens by itself.
+
+**A read belongs to the module of the user's that made it**, the innermost one on the stack, and every cell that uses
+that module depends on it: the value may have been kept in the module for all of them. A thread without such a module
+has the one that started it. What testbed or a library reads without any code of the user's belongs to whom `watch`
+names. The imports of libraries are no reads; a module of the user's counts as a file that all have read, since
+nobody can tell who uses it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+FILE = "file"
+ABSENT = "absent"  # a file that was asked for and is not there
+FOLDER = "folder"  # the names in it
+EXISTS = "exists"  # whether there is something
+MODULE = "module"  # one that was to be imported and was not found, in the folder of what asked for it
+VARIABLE = "variable"
+LIBRARY = "library"  # a top-level module that was imported
+# What belongs to everything in the process: what plug-ins read while they are imported.
+SHARED = ""
+
+Read = tuple[str, str, str]  # for whom it was read, one of the kinds above, and its path or name
+
+_BEGAN_IN = os.getcwd()
+_RELATIVE = f".{os.sep}"  # begins the names that were relative to the working folder
+
+now = threading.local()  # .owner, .frame: what the innermost `watch` of this thread says, and where it stands
+_fresh: set[Read] = set()
+_noted: set[Read] = set()
+_declared: set[str] = set()
+_modules: set[str] = set()  # the imported modules that were told
+_own: dict[str, str] = {}  # the names of those that are the user's → their files
+_counted = 0
+_forked: Any = None  # the file in which children say what they read, and the process that made it
+_taken = 0  # how much of that was read
+
+
+def model(name: str) -> str:
+    """The owner of what is read for a model."""
+    return f"model/{name}"
+
+
+def setting(name: str) -> str:
+    """The owner of what is read for an eval setting."""
+    return f"setting/{name}"
+
+
+def code(file: str) -> str:
+    """The owner of what a module of the user's reads."""
+    return f"code/{file}"
+
+
+class watch:
+    """Says for whom this thread's code reads within, where no code of the user's does; None: nothing is noted at all.
+
+    Args:
+        owner: For whom.
+    """
+
+    def __init__(self, owner: str | None) -> None:
+        self._owner = owner
+
+    def __enter__(self) -> None:
+        self._before = getattr(now, "owner", None), getattr(now, "frame", None)
+        now.owner, now.frame = self._owner, sys._getframe(1)
+
+    def __exit__(self, *_: object) -> None:
+        now.owner, now.frame = self._before
+
+
+class accounted:
+    """Tells whether Python saw what this process reads within, or C code has opened files by itself.
+
+    Attributes:
+        unseen: How many bytes more were read than the files have that Python opened; None where the system does not
+            count them.
+    """
+
+    unseen: int | None = None
+
+    def __enter__(self) -> accounted:
+        self._seen, self._before = 0, _bytes_read()
+        now.account = self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        now.account = None
+        after = _bytes_read()
+        if self._before is not None and after is not None:
+            self.unseen = after - self._before - self._seen
+
+    def add(self, path: Any) -> None:
+        """Counts a file that Python opens."""
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            self._seen += stat(path).st_size
+
+
+def _bytes_read() -> int | None:
+    """How many bytes this process has read; mapped files do not count."""
+    try:
+        with watch(None), open("/proc/self/io", "rb") as file:
+            return int(file.read().split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+stat = os.stat  # which `testbed.tracing.audit` replaces
+
+
+def note(reads: Iterable[Read]) -> None:
+    """Adds what was read, here or in another process."""
+    fresh = set(reads) - _noted
+    _noted.update(fresh)
+    _fresh.update(fresh)
+
+
+def fresh() -> set[Read]:
+    """What was read since this was last asked, and the libraries that were imported."""
+    _collect()
+    if not _fresh:
+        return set()
+    taken = set(_fresh)
+    _fresh.difference_update(taken)
+    return taken
+
+
+def counted() -> tuple[int, int]:
+    """Numbers that grow with what `noted` returns or leaves out."""
+    _collect()
+    return len(_noted), len(_declared)
+
+
+def noted(declared: bool = False) -> frozenset[Read]:
+    """All that was read so far in this process, and what was added to it.
+
+    Args:
+        declared: Whether with the files of declared content.
+    """
+    _collect()
+    if declared:
+        return frozenset(_noted)
+    return frozenset(read for read in _noted if read[1] != FILE or place_of(read[2]) not in _declared)
+
+
+def declare(files: Iterable[os.PathLike[str]]) -> None:
+    """Says that the content of files is a part of identities, as that of weights is: who reads them says nothing."""
+    _declared.update(os.path.abspath(file) for file in files)
+
+
+def add(owner: str, kind: str, name: str) -> None:
+    """Notes what this process has just read; a child of the user's code tells its parent."""
+    read = (owner, kind, asked_name(name) if kind != VARIABLE else name)
+    if read in _noted:
+        return
+    note([read])
+    if _forked is not None and os.getpid() != _forked[1]:
+        os.write(_forked[0].fileno(), f"{json.dumps(read)}\n".encode())
+
+
+def asked_name(path: str) -> str:
+    """A file as it was asked for: relative to the working folder, or absolute."""
+    if os.path.isabs(path):
+        return os.path.normpath(path)
+    return f"{_RELATIVE}{os.path.relpath(os.path.abspath(path), _BEGAN_IN)}"
+
+
+def place_of(name: str) -> str:
+    """The absolute path that a name means today."""
+    return os.path.normpath(os.path.join(_BEGAN_IN, name)) if name.startswith(_RELATIVE) else name
+
+
+def working_folder() -> str:
+    """The folder in which this process began."""
+    return _BEGAN_IN
+
+
+# Other processes, and libraries -----------------------------------------------------------------------------------
+
+
+def before_children() -> None:
+    """Makes a file for what the children of the user's code read: their memory is not ours."""
+    global _forked
+    if _forked is None:
+        import tempfile
+
+        with watch(None):
+            _forked = tempfile.TemporaryFile(), os.getpid()  # noqa: SIM115 -- as long as this process lives
+
+
+def _collect() -> None:
+    """Adds what children have read, and the libraries that were imported meanwhile."""
+    global _taken, _counted
+    if _forked is not None and os.getpid() == _forked[1]:
+        size = os.fstat(_forked[0].fileno()).st_size
+        lines = os.pread(_forked[0].fileno(), size - _taken, _taken).split(b"\n")[:-1]
+        _taken += sum(len(line) + 1 for line in lines)
+        for line in lines:
+            owner, kind, name = json.loads(line)
+            note([(owner, kind, name)])
+    if len(sys.modules) != _counted:
+        _counted = len(sys.modules)
+        imported = set(sys.modules) - _modules
+        tops = {name.partition(".")[0] for name in imported} - _modules
+        _modules.update(imported, tops)
+        note([(SHARED, LIBRARY, top) for top in tops if _is_of_library(top)])
+        own = {name: file for name in imported if (file := _own_module_file(name)) is not None}
+        _own.update(own)
+        note([(SHARED, FILE, file) for file in own.values()])
+
+
+def _is_of_library(top: str) -> bool:
+    module = sys.modules.get(top)
+    places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
+    from testbed.identity import source_code
+
+    paths = [f"{place}{os.sep}" for place in places if isinstance(place, str)]
+    return any(source_code.is_library_file(path) and not source_code.is_standard_file(path) for path in paths)
+
+
+def own_modules() -> dict[str, str]:
+    """The names of imported modules that belong to no library and not to testbed → their files."""
+    _collect()
+    return dict(_own)
+
+
+def _own_module_file(name: str) -> str | None:
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if name in ("__main__", "__mp_main__") or name.startswith("testbed."):
+        return None
+    if not isinstance(file, str) or not os.path.isabs(file) or not file.endswith(".py"):  # some are made on the way
+        return None
+    from testbed.identity import source_code
+
+    return os.path.abspath(file) if source_code.is_own(name, file) else None

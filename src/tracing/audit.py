@@ -1,0 +1,318 @@
+"""Sees what the user's code reads, by Python's audit hook; see `testbed.tracing.access_log`, which this fills."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from testbed.errors import TestbedError
+from testbed.paths import ENV_CACHE, cache_dir
+from testbed.tracing import access_log
+from testbed.tracing.access_log import ABSENT, EXISTS, FILE, FOLDER, MODULE, VARIABLE, add, code, now
+
+_IGNORED = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/lib/", "/lib/")
+_MEMORY = "/dev/shm/"  # where people keep data, too
+_STANDARD = f"{os.path.dirname(os.__file__)}{os.sep}"
+_PACKAGE = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
+
+_threads: weakref.WeakKeyDictionary[threading.Thread, str] = weakref.WeakKeyDictionary()  # → who started it
+_written: set[str] = set()  # what code writes that a run calls; that it reads it again makes it no input
+_installed = False
+
+
+def install() -> None:
+    """Begins to note what code of the user's reads, in this process for good."""
+    global _installed
+    if _installed:
+        return
+    _installed = True
+    sys.addaudithook(_on_event)
+    # A subclass of the mapping's own class: every way to look a variable up ends in its __getitem__.
+    os.environ.__class__ = _watched(type(os.environ))
+    for function in (os.stat, os.access):
+        _replace(function)
+    os.register_at_fork(before=_before_fork)
+    sys.meta_path.append(_Absent())
+
+
+def _on_event(event: str, arguments: tuple[Any, ...]) -> None:
+    """Python calls this at everything that may be audited. It must be quick, and never raise."""
+    handler = _HANDLERS.get(event)
+    if handler is not None and not getattr(now, "busy", False):
+        now.busy = True  # what is read here in order to tell whose read it is
+        try:
+            handler(arguments)
+        except (TypeError, ValueError, OSError, AttributeError, TestbedError):  # what the call itself will raise
+            return
+        finally:
+            now.busy = False
+
+
+def _on_open(arguments: tuple[Any, ...]) -> None:
+    path, _, flags = arguments
+    if isinstance(path, int):
+        return
+    if (account := getattr(now, "account", None)) is not None:
+        account.add(path)
+    access = flags & os.O_ACCMODE
+    if access == os.O_WRONLY or flags & (os.O_CREAT | os.O_TRUNC):
+        if getattr(now, "frame", None) is not None and _is_users(_owner()):
+            _written.add(os.path.abspath(os.fsdecode(path)))
+        return
+    _note_file(path)
+
+
+def _note_file(path: Any) -> None:
+    owner = _owner()
+    if owner is None:
+        return
+    name = os.fsdecode(path)
+    file = os.path.abspath(name)
+    if file not in _written and not _is_apart(file):
+        add(owner, FILE if _exists(file) else ABSENT, name)
+
+
+def _on_listing(arguments: tuple[Any, ...]) -> None:
+    path = arguments[0]
+    owner = None if isinstance(path, int) else _owner()
+    name = os.curdir if path is None else os.fsdecode(path)
+    if _is_users(owner) and not _is_apart(f"{os.path.abspath(name)}{os.sep}"):
+        add(str(owner), FOLDER, name)
+
+
+def _on_sqlite(arguments: tuple[Any, ...]) -> None:
+    if not _is_users(_owner(through_testbed=False)):
+        return  # a results store
+    name = os.fsdecode(arguments[0])
+    if name.startswith("file:"):
+        import urllib.parse
+
+        name = urllib.parse.unquote(urllib.parse.urlsplit(name).path)
+    if name and name != ":memory:":
+        for each in (name, f"{name}-wal"):  # what was written last may be there alone
+            _note_file(each)
+
+
+def _on_library(arguments: tuple[Any, ...]) -> None:
+    name = arguments[0]
+    if name is not None and os.sep in os.fsdecode(name):  # others are the system's
+        _note_file(name)
+
+
+def _on_thread(arguments: tuple[Any, ...]) -> None:
+    thread = getattr(arguments[0], "__self__", None)
+    if isinstance(thread, threading.Thread) and (owner := _owner()) is not None:
+        _threads[thread] = owner
+
+
+_HANDLERS: dict[str, Callable[[tuple[Any, ...]], None]] = {
+    "open": _on_open,
+    "os.listdir": _on_listing,
+    "os.scandir": _on_listing,
+    "sqlite3.connect": _on_sqlite,
+    "ctypes.dlopen": _on_library,
+    "_thread.start_new_thread": _on_thread,
+    "_thread.start_joinable_thread": _on_thread,
+}
+
+
+def _watched(kind: type[Any]) -> type[Any]:
+    class Watched(kind):  # type: ignore[misc]
+        def __iter__(self) -> Any:
+            now.listed, now.at = [], 0
+            for key in super().__iter__():
+                now.listed.append(key)
+                yield key
+
+        def __getitem__(self, key: Any) -> Any:
+            listed = _is_copied(key)
+            busy = getattr(now, "busy", False)
+            if isinstance(key, str) and not listed and not busy and _is_users(owner := _owner(through_testbed=False)):
+                add(str(owner), VARIABLE, key)
+            return super().__getitem__(key)
+
+    Watched.__name__, Watched.__qualname__, Watched.__module__ = kind.__name__, kind.__qualname__, kind.__module__
+    return Watched
+
+
+def _is_copied(key: Any) -> bool:
+    """Whether a variable is looked up as the next one of all, by code that copies them and asks for none."""
+    names, at = getattr(now, "listed", ()), getattr(now, "at", 0)
+    copied = at < len(names) and names[at] == key
+    now.at = at + 1 if copied else len(names)
+    return copied
+
+
+def _replace(function: Any) -> None:
+    """Puts a function of `os` that notes what the user's code asks about in the place of one that Python audits not."""
+
+    @functools.wraps(function)
+    def noting(path: Any, *arguments: Any, **keywords: Any) -> Any:
+        if not isinstance(path, int) and keywords.get("dir_fd") is None and _asked_by_user(sys._getframe(1)):
+            _note_existence(path)
+        return function(path, *arguments, **keywords)
+
+    for group in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks, os.supports_effective_ids):
+        if function in group:
+            group.add(noting)
+    setattr(os, function.__name__, noting)
+
+
+def _note_existence(path: Any) -> None:
+    if getattr(now, "busy", False):
+        return
+    now.busy = True
+    try:
+        name = os.fsdecode(path)
+        owner = _owner()
+        if owner is not None and os.path.abspath(name) not in _written and not _is_apart(os.path.abspath(name)):
+            add(owner, EXISTS, name)
+    except (TypeError, ValueError, OSError, TestbedError):
+        return
+    finally:
+        now.busy = False
+
+
+@functools.cache
+def see_safetensors() -> None:
+    """Notes the files that safetensors opens, the usual form of weights: it is C code to Python."""
+    try:
+        import safetensors
+    except ImportError:
+        return
+    original = safetensors.safe_open
+
+    @functools.wraps(original, updated=())
+    def safe_open(filename: Any, *arguments: Any, **keywords: Any) -> Any:
+        if not getattr(now, "busy", False):
+            _on_event("open", (filename, None, os.O_RDONLY))
+        return original(filename, *arguments, **keywords)
+
+    for name in ("safetensors", "safetensors.torch"):
+        if name in sys.modules:
+            setattr(sys.modules[name], "safe_open", safe_open)  # noqa: B010 -- a class, to mypy
+
+
+class _Absent:
+    """The last finder of modules: notes those that no other one finds, such as an optional helper or library."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Is asked for a module that is not there."""
+        if not getattr(now, "busy", False) and (owner := _owner(importing=True)) is not None:
+            folder = next(iter(path or ()), None) or os.path.dirname(owner.removeprefix(code("")))
+            if os.path.isabs(folder):
+                add(owner, MODULE, os.path.join(folder, name.rpartition(".")[2]))
+
+
+def _asked_by_user(frame: types.FrameType | None) -> bool:
+    """Whether the code that asks is the user's, maybe by way of `os.path` or `pathlib`."""
+    while frame is not None and frame.f_globals.get("__name__") in _PATHS:
+        frame = frame.f_back
+    return frame is not None and _kind(frame) is _USER
+
+
+_PATHS = frozenset({"os", "posixpath", "ntpath", "genericpath", "pathlib", "pathlib._local", "pathlib._os"})
+
+
+# Whose read it is -------------------------------------------------------------------------------------------------
+
+
+_USER, _TESTBED, _OTHER, _IMPORT = "user", "testbed", "other", "import"
+_kinds: dict[tuple[Any, str], str] = {}
+_HERE = (globals(), vars(access_log))
+
+
+def _owner(through_testbed: bool = True, importing: bool = False) -> str | None:
+    """For whom the code that runs reads; None if nothing is to be noted.
+
+    Args:
+        through_testbed: Whether a function of testbed's that the user's code calls reads for it.
+        importing: Whether an import itself reads, for the code that imports.
+    """
+    owner, boundary = getattr(now, "owner", None), getattr(now, "frame", None)
+    if boundary is not None and owner is None:
+        return None
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and any(frame.f_globals is each for each in _HERE):
+        frame = frame.f_back
+    while importing and frame is not None and _kind(frame) is _IMPORT:
+        frame = frame.f_back
+    while frame is not None and frame is not boundary:
+        kind = _kind(frame)
+        if kind is _USER:
+            return code(_file_of(frame))
+        if kind is _IMPORT or (kind is _TESTBED and (boundary is None or not through_testbed)):
+            return None
+        frame = frame.f_back
+    if boundary is not None:
+        return str(owner)
+    return _threads.get(threading.current_thread())
+
+
+def _kind(frame: types.FrameType) -> str:
+    key = frame.f_globals.get("__name__"), frame.f_code.co_filename
+    if key not in _kinds:
+        _kinds[key] = _kind_of(*key)
+    return _kinds[key]
+
+
+def _kind_of(module: Any, file: str) -> str:
+    name = str(module)
+    if file.startswith("<frozen importlib"):
+        return _IMPORT
+    rooms = name.startswith(("testbed.models.", "testbed.eval_settings."))
+    if (name == "testbed" or name.startswith("testbed.")) and not rooms:
+        return _TESTBED
+    if file.startswith((_STANDARD, "<frozen")):
+        return _OTHER
+    from testbed.identity import source_code
+
+    if source_code.is_own(name, file):
+        return _USER
+    return _TESTBED if rooms else _OTHER
+
+
+def _file_of(frame: types.FrameType) -> str:
+    file = frame.f_globals.get("__file__") or frame.f_code.co_filename
+    return os.path.abspath(file) if os.path.exists(file) else file
+
+
+def _is_users(owner: str | None) -> bool:
+    """Whether code of the user's reads."""
+    return owner is not None and owner.startswith(code(""))
+
+
+def _is_apart(file: str) -> bool:
+    """Whether a file is none of those that definitions depend on: of the system, of a library, of testbed's cache."""
+    if file.startswith(_IGNORED) and not file.startswith(_MEMORY):
+        return True
+    if file.startswith(_PACKAGE) and file.endswith(".py"):
+        return True
+    from testbed.identity import source_code
+
+    return file.startswith(_cache(os.environ.get(ENV_CACHE))) or source_code.is_library_file(file)
+
+
+@functools.lru_cache(maxsize=8)
+def _cache(given: str | None) -> str:
+    """The cache folder, made only once; a program may name another one while it runs."""
+    return f"{cache_dir()}{os.sep}"
+
+
+def _exists(file: str) -> bool:
+    try:
+        access_log.stat(file)
+    except OSError:
+        return False
+    return True
+
+
+def _before_fork() -> None:
+    if _is_users(_owner()):
+        access_log.before_children()

@@ -1,0 +1,1 @@
+"""How a worker computes its shards: one loop."""

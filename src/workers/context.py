@@ -1,0 +1,177 @@
+"""The environment of a kernel: the run's options, definitions, stored values and loaded models."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from testbed.db.store import Store
+from testbed.errors import StoreError
+from testbed.graph.build import Graph
+from testbed.graph.nodes import Given, One, Rows
+from testbed.graph.passes import Job, PassCell
+from testbed.models.base.parameters import parameters_of
+from testbed.models.model_base import LoadOptions
+from testbed.process.profiling import stage
+from testbed.registry.catalog import Catalog
+from testbed.tasks.task_base import get_task
+from testbed.tracing import access_log
+from testbed.workers.channel import Channel
+
+log = logging.getLogger("testbed")
+
+
+class Context:
+    """The environment of a worker's kernels.
+
+    Args:
+        job: The run.
+        catalog: Where definitions are looked up.
+        store: The results store, also for cached artifacts.
+        channel: The connection to the run.
+        device: Such as ``"cpu"`` or ``"cuda:0"``.
+        checked: The store that a check compares with, if any.
+
+    Attributes:
+        again: For a check, how many classes of a stored zero-shot head are recomputed; else 0.
+        asked: The questions that this worker had answered, by node and text.
+        found: Model → the number of answers that were stored already.
+    """
+
+    def __init__(
+        self, job: Job, catalog: Catalog, store: Store, channel: Channel, device: str, checked: Store | None
+    ) -> None:
+        self.job = job
+        self.options = job.options
+        self.catalog = catalog
+        self.store = store
+        self.device = device
+        self.again = job.check.classes if job.check is not None else 0
+        self._channel = channel
+        self._checked = checked
+        self._made: set[str] = set()  # fingerprints of artifacts computed by this worker
+        self._loaded: dict[str, Any] = {}
+        self.asked: set[tuple[str, str]] = set()
+        self.found: Counter[str] = Counter()
+
+    def stopping(self) -> bool:
+        """Whether the run is being stopped."""
+        return self._channel.stopping()
+
+    def fail(self, evaluation_id: int, reason: str) -> None:
+        """Marks a cell as failed."""
+        self._channel.cell_failed(evaluation_id, reason)
+
+    def unreached(self, evaluation_id: int, reasons: Mapping[int, str]) -> None:
+        """Tells which samples, or questions by any number, did not get through to the model, and why."""
+        self._channel.unreached(evaluation_id, reasons)
+
+    def note(self, text: str) -> None:
+        """Sends a message to the user."""
+        self._channel.note(text)
+
+    def tell_usage(self) -> None:
+        """Tells what served models were asked since this was last told."""
+        for name, loaded in self._loaded.items():
+            usage = getattr(getattr(loaded, "generator", None), "usage", None)
+            told = [usage.take()] if usage is not None else []
+            if found := self.found.pop(name, 0):
+                told.append(f"{found:,} answer{'' if found == 1 else 's'} stored already")
+            if any(told):
+                self.note(f"{name}: {'; '.join(filter(None, told))}")
+
+    def rows(self, cell: PassCell) -> Rows:
+        """What is computed for a cell."""
+        setting = self.catalog.get_eval_setting(cell.setting)
+        built = get_task(setting.task).build(Graph(self.catalog.get_model(cell.model), setting))
+        assert isinstance(built.outputs, Rows)
+        return built.outputs
+
+    def ones(self, cell: PassCell, rows: Rows, loaded: Any, given: Given) -> dict[str, torch.Tensor]:
+        """The heads and probes of a cell, by role: stored ones, or made now and stored."""
+        with stage("load", on_device=True):
+            return self._ones(cell, rows, loaded, given)
+
+    def _ones(self, cell: PassCell, rows: Rows, loaded: Any, given: Given) -> dict[str, torch.Tensor]:
+        return {role: self._one(cell, one, loaded, given) for role, one in rows.ones.items()}
+
+    def _one(self, cell: PassCell, one: One, loaded: Any, given: Given) -> torch.Tensor:
+        fingerprint = one.fingerprint(given, loaded.definition)
+        if not fingerprint:  # it is in files
+            return one.make(loaded, given)[0]
+        anew = cell.model in self.job.anew
+        found = None if anew and fingerprint not in self._made else self._artifact(fingerprint)
+        if found is None:
+            value, about = one.make(loaded, given)
+            self.store.put_artifact(fingerprint, one.kind, value, about, replace=anew)
+            self._made.add(fingerprint)
+            found = self._artifact(fingerprint)  # use the stored one, in case another process made it too
+            if found is None:
+                return value
+        value = torch.from_numpy(np.array(found))
+        return one.remake(value, loaded, given, self.again) if self.again else value
+
+    def _artifact(self, fingerprint: str) -> Any | None:
+        """A stored head or probe; a check also looks into the store that it checks."""
+        found = self.store.get_artifact(fingerprint)
+        return found if found is not None or self._checked is None else self._checked.get_artifact(fingerprint)
+
+    def given(self, cell: PassCell, kind: str, positions: Sequence[int]) -> list[Any]:
+        """The outputs of samples of a cell that other evaluations have; see `PassCell.given`.
+
+        Raises:
+            StoreError: If they are gone.
+        """
+        wanted: dict[int, list[tuple[int, int]]] = {}
+        for position in positions:
+            evaluation_id, there = cell.given[position]
+            wanted.setdefault(evaluation_id, []).append((position, there))
+        found: dict[int, Any] = {}
+        for evaluation_id, pairs in wanted.items():
+            rows = self.store.read_rows(evaluation_id, kind, [there for _, there in pairs])
+            found.update({position: row for (position, _), row in zip(pairs, rows, strict=True)})
+        if any(row is None for row in found.values()):
+            raise StoreError(f"outputs of {cell.model} on {cell.setting} were removed from the store during the run")
+        return [found[position] for position in positions]
+
+    def load(self, names: Sequence[str]) -> dict[str, Any]:
+        """Loads models and unloads all others; a model that cannot be loaded is replaced by its error."""
+        with stage("load", on_device=True):
+            return self._load(names)
+
+    def _load(self, names: Sequence[str]) -> dict[str, Any]:
+        for name in list(self._loaded):
+            if name not in names:
+                del self._loaded[name]
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        run = self.options
+        options = LoadOptions(self.device, run.dtype, run.random_seed, run.compile, run.channels_last)
+        for name in names:
+            if isinstance(self._loaded.get(name), Exception | None):
+                try:
+                    with access_log.watch(access_log.model(name)):
+                        self._loaded[name] = self.catalog.get_model(name).load(options)
+                except Exception as error:
+                    log.debug("%s cannot be loaded", name, exc_info=True)
+                    self._loaded[name] = error.with_traceback(None)  # or it keeps parts of the network
+                else:
+                    self._tell_size(name)
+        return dict(self._loaded)
+
+    def _tell_size(self, name: str) -> None:
+        count = parameters_of(self._loaded[name])
+        if count is not None:
+            self.store.set_parameters(name, count)
+
+    def load_one(self, name: str) -> Any:
+        """Loads one model; raises its error if it cannot be loaded."""
+        loaded = self.load([name])[name]
+        if isinstance(loaded, Exception):
+            raise loaded
+        return loaded

@@ -1,0 +1,320 @@
+"""Passes on images: reading, perturbing and running networks, with one read for many cells."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import signal
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import torch
+
+from testbed.calls import reason_of
+from testbed.data.decoded import DecodedImages
+from testbed.data.reader import Batch, ByName, CpuPerturbation, Item, Reader, collate, portable
+from testbed.data.source import ImageSource
+from testbed.entities import Chunk
+from testbed.errors import RunError, StoreError
+from testbed.graph.nodes import Given
+from testbed.graph.passes import Pass, PassCell, Shard
+from testbed.inputs import active, using
+from testbed.process import profiling
+from testbed.process.oom import InPieces
+from testbed.process.processes import begin, process_context
+from testbed.registry.plugin_pickle import Parcel
+from testbed.tracing import access_log
+from testbed.workers.context import Context
+from testbed.workers.kernels.kernel import Begun, Counted, Done, Event, Kernel, StrictError
+from testbed.workers.kernels.variants import ReadyCell, Variants
+
+log = logging.getLogger("testbed")
+
+_FROM_DATA_WORKER = "in DataLoader worker process"  # in what torch says of an error of our code or the user's
+
+
+class ImageKernel(Kernel):
+    """Reads images once for all cells of a pass, and computes each perturbation and each model's features once."""
+
+    def __init__(self, context: Context, one_pass: Pass) -> None:
+        super().__init__(context, one_pass)
+        assert isinstance(one_pass.source, ImageSource)
+        self.source = one_pass.source
+        self.options = context.options
+        self.buffers: dict[int, ShardBuffer] = {}
+        self.failed: set[int] = set()
+        self.ready: dict[int, ReadyCell] = {}
+        self._shards: Iterator[Shard] = iter(())
+        self._copied: list[ShardBuffer] = []  # shards of which nothing is left to be computed
+
+    def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
+        """See `Kernel.run`."""
+        first = next(shards, None)
+        if first is None:  # other runs compute all of it: no model need be loaded
+            return
+        self._shards = chain([first], shards)
+        self._prepare()
+        one_pass = self.one_pass
+        variants = Variants(self.source, one_pass.positions, one_pass.targets, self.context.device, self.options.seed)
+        try:
+            for batch in self._batches():
+                yield from self._compute(variants, batch)
+                yield from self._copies()
+                if self.context.stopping():
+                    yield from (Done(each.shard, *self._outputs(each), whole=False) for each in self._begun())
+                    return
+            yield from self._copies()
+        except StrictError:
+            raise
+        except RunError as error:
+            if self.options.strict:
+                raise
+            log.debug("a pass failed", exc_info=True)
+            for cell in self.one_pass.cells:  # the samples of the pass cannot be read
+                self._fail(cell.evaluation_id, str(error))
+        finally:
+            self.ready.clear()  # frees the networks before the next ones are loaded
+        taken = [each.shard for each in (*self._copied, *self.buffers.values())]
+        yield from (Done(shard) for shard in (*taken, *self._shards))
+
+    def _copies(self) -> Iterator[Event]:
+        while self._copied:
+            buffer = self._copied.pop()
+            yield Done(buffer.shard, *self._outputs(buffer))
+
+    def _begun(self) -> list[ShardBuffer]:
+        return [each for each in self.buffers.values() if each.read]
+
+    # Preparing ----------------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        """Loads the models and binds the cells; an error fails only the cells that it affects."""
+        loaded = self.context.load(self.one_pass.models)
+        for cell in self.one_pass.cells:
+            model = loaded[cell.model]
+            try:
+                if isinstance(model, Exception):
+                    raise model
+                self.ready[cell.evaluation_id] = self._bind(cell, model)
+            except Exception as error:
+                log.debug("%s on %s cannot be prepared", cell.model, cell.setting, exc_info=True)
+                self._fail(cell.evaluation_id, reason_of(error))
+
+    def _bind(self, cell: PassCell, loaded: Any) -> ReadyCell:
+        setting, rows = self.context.catalog.get_eval_setting(cell.setting), self.context.rows(cell)
+        given = Given(cell.model_identity, setting, self.source.class_names, _nothing, _nothing)
+        steps = rows.op.steps(loaded, setting, self.context.ones(cell, rows, loaded, given), given.class_names)
+        size = loaded.definition.batch_size(setting.adversarial_attack is not None, self.options.batch_size)
+        pieces = InPieces(size, lambda text: self.context.note(f"{cell.model} on {cell.setting}: {text}"))
+        return ReadyCell(cell, loaded.definition, setting, rows.op.kind, steps, pieces)
+
+    # Reading ------------------------------------------------------------------------------------------------------
+
+    def _reader(self) -> Reader:
+        one_pass = self.one_pass
+        settings = {cell.setting.name: cell.setting for cell in self.ready.values()}
+        travels = self.context.job.data_workers > 0
+        plugins = self.options.plugins
+        first = next(iter(self.ready.values()))
+        perturbations = [
+            CpuPerturbation(
+                name,
+                portable(setting.perturbation_fn_cpu, ByName("setting", name, "perturbation_fn_cpu", plugins), travels),
+                setting.perturbation.noise_key,
+            )
+            for name, setting in settings.items()
+            if setting.perturbation_fn_cpu is not None
+        ]
+        return Reader(
+            self.source,
+            one_pass.positions,
+            portable(first.model.transform, ByName("model", first.model.name, "transform", plugins), travels),
+            portable(first.setting.transform, ByName("setting", first.setting.name, "transform", plugins), travels),
+            perturbations,
+            plain=any(setting.perturbation_fn_cpu is None for setting in settings.values()),
+            seed=self.options.seed,
+            decoded=DecodedImages(one_pass.pixels, self.options.decoded_cache) if one_pass.pixels else None,
+            digests=one_pass.digests,
+        )
+
+    def _batches(self) -> Iterator[Batch]:
+        """The batches of the assigned shards, prefetched by the data workers."""
+        if not self.ready:
+            return
+        workers = self.context.job.data_workers
+        loader: Any = torch.utils.data.DataLoader(
+            Travelling(self._reader(), self.options.plugins),
+            batch_sampler=self._sampler(),
+            num_workers=workers,
+            collate_fn=collate,
+            pin_memory=self.context.device.startswith("cuda"),
+            multiprocessing_context=process_context(["testbed.data.reader"]) if workers else None,
+            worker_init_fn=partial(_begin_data_worker, dict(os.environ), self.options.profile),
+        )
+        iterator = None
+        while True:
+            try:
+                with profiling.stage("wait"):
+                    if iterator is None:
+                        iterator = iter(loader)  # starts the data workers
+                    batch = next(iterator, None)
+            except StoreError:  # of the run, which was asked for the next shard
+                raise
+            except Exception as error:
+                if workers and _FROM_DATA_WORKER not in str(error):  # one was killed, maybe by the system
+                    raise DataWorkerLostError(reason_of(error)) from error
+                raise RunError(f"reading failed: {_told(error)}") from error
+            if batch is None:
+                return
+            yield batch
+
+    def _sampler(self) -> Iterator[list[tuple[int, int]]]:
+        """The positions of each batch. Prefetching takes shards while others are computed."""
+        for shard in self._shards:
+            buffer = ShardBuffer(shard)
+            places = shard.positions
+            if not places:
+                self._copied.append(buffer)
+                continue
+            self.buffers[shard.id] = buffer
+            for start in range(0, len(places), self.one_pass.batch_size):
+                yield [(shard.id, place) for place in places[start : start + self.one_pass.batch_size]]
+
+    # Computing ----------------------------------------------------------------------------------------------------
+
+    def _compute(self, variants: Variants, batch: Batch) -> Iterator[Event]:
+        buffer = self.buffers[batch.shard]
+        access_log.note(batch.reads)
+        profiling.note(batch.seconds, profiling.DATA_WORKERS)
+        if batch.errors and self.options.strict:
+            raise StrictError(f"{next(iter(batch.errors.values()))} (--strict stops the run)")
+        cells = [
+            self.ready[evaluation_id]
+            for evaluation_id in buffer.shard.cells
+            if evaluation_id in self.ready and evaluation_id not in self.failed
+        ]
+        if buffer.read == 0:
+            yield Begun(buffer.shard)
+        if batch.good:
+            variants.compute(
+                cells,
+                batch,
+                deliver=lambda cell, outputs: buffer.put(cell.cell.evaluation_id, batch.good, outputs),
+                fail=lambda cell, reason: self._fail(cell.cell.evaluation_id, reason),
+            )
+        buffer.note_read(batch)
+        yield Counted(len(batch.indices))
+        if buffer.complete:
+            del self.buffers[batch.shard]
+            yield Done(buffer.shard, *self._outputs(buffer))
+
+    def _outputs(self, buffer: ShardBuffer) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
+        alive = [evaluation_id for evaluation_id in buffer.shard.cells if evaluation_id in self.ready]
+        kinds = {each: self.ready[each].kind for each in alive}
+        if given := [position for position in buffer.shard.given if position < buffer.end]:
+            for each, kind in kinds.items():
+                rows = self.context.given(self.ready[each].cell, kind, given)
+                buffer.put(each, given, torch.from_numpy(np.stack(rows)))
+        return buffer.chunks(kinds)
+
+    def _fail(self, evaluation_id: int, reason: str) -> None:
+        if evaluation_id not in self.failed:
+            self.failed.add(evaluation_id)
+            self.ready.pop(evaluation_id, None)
+            self.context.fail(evaluation_id, reason)
+
+
+class DataWorkerLostError(Exception):
+    """A data worker ended, or what it had read could not be fetched; a new worker may succeed."""
+
+
+def _told(error: Exception) -> str:
+    """The error of a transform as its last line; from a data worker, the message is a traceback as text."""
+    if _FROM_DATA_WORKER not in str(error):
+        return reason_of(error)
+    last = str(error).strip().splitlines()[-1]
+    return re.sub(r"^(?:\w+\.)+(?=\w+: )", "", last)
+
+
+def _nothing(role: str) -> Any:
+    raise AssertionError(f"a cell that reads images takes no embeddings, but {role} were asked for")
+
+
+class ShardBuffer:
+    """Collects the outputs of a shard, batch by batch."""
+
+    def __init__(self, shard: Shard) -> None:
+        self.shard = shard
+        self.read = 0
+        self.errors: dict[int, str] = {}
+        self.arrays: dict[int, torch.Tensor] = {}
+
+    @property
+    def complete(self) -> bool:
+        """Whether all samples of the shard were read that are not given."""
+        return self.read == self.shard.count
+
+    @property
+    def end(self) -> int:
+        """Up to which position outputs are known."""
+        return self.shard.stop if self.complete else self.shard.positions[self.read]
+
+    def put(self, evaluation_id: int, places: Sequence[int], outputs: torch.Tensor) -> None:
+        """Stores outputs [len(places), …] in their rows; missing rows stay NaN."""
+        if evaluation_id not in self.arrays:
+            shape = (self.shard.size, *outputs.shape[1:])
+            self.arrays[evaluation_id] = torch.full(shape, float("nan"), dtype=outputs.dtype)
+        rows = torch.tensor([place - self.shard.start for place in places])
+        self.arrays[evaluation_id][rows] = outputs.to(self.arrays[evaluation_id].dtype)
+
+    def note_read(self, batch: Batch) -> None:
+        """Counts the samples of a batch."""
+        self.read += len(batch.indices)
+        self.errors.update(batch.errors)
+
+    def chunks(self, kinds: Mapping[int, str]) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
+        """The outputs so far.
+
+        Args:
+            kinds: Evaluation id → the kind of its outputs.
+
+        Returns:
+            The outputs of these evaluations, and the errors of unreadable samples for each.
+        """
+        chunks = [
+            Chunk(evaluation_id, kind, self.shard.start, self.arrays[evaluation_id][: self.end - self.shard.start])
+            for evaluation_id, kind in kinds.items()
+            if evaluation_id in self.arrays
+        ]
+        return chunks, {evaluation_id: dict(self.errors) for evaluation_id in kinds} if self.errors else {}
+
+
+class Travelling(torch.utils.data.Dataset[Item]):
+    """A reader as a data set of torch's; unpacked in a data worker after the plug-ins have been loaded there.
+
+    It reads with the inputs that are active where it is made.
+    """
+
+    def __init__(self, reader: Reader, plugins: tuple[str, ...]) -> None:
+        self.reader = reader
+        self.plugins = plugins
+        self.inputs = active()
+
+    def __getitem__(self, key: tuple[int, int]) -> Item:
+        """Reads a sample."""
+        with using(self.inputs):
+            return self.reader[key]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"reader": Parcel(self.reader, self.plugins), "plugins": self.plugins, "inputs": self.inputs}
+
+
+def _begin_data_worker(environment: Mapping[str, str], profile: bool, number: int) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # which ends it
+    begin(environment)
+    if profile:
+        profiling.start()

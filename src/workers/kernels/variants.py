@@ -1,0 +1,238 @@
+"""Computes the cells of a pass on a batch: each perturbation once, each model's features once."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+
+from testbed.calls import first_line, reason_of
+from testbed.data.perturbation import gpu_call, sample_seed
+from testbed.data.reader import Batch, seed_everything
+from testbed.data.source import ImageSource
+from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.graph.nodes import Steps
+from testbed.graph.passes import PassCell
+from testbed.models.model_base import ModelDefinition
+from testbed.process.oom import DeviceError, InPieces, is_device_error, is_out_of_memory
+from testbed.process.profiling import stage
+from testbed.tracing import access_log
+
+log = logging.getLogger("testbed")
+
+
+@dataclass
+class ReadyCell:
+    """A cell whose model is loaded.
+
+    Attributes:
+        kind: The kind of its outputs.
+        steps: How they are computed.
+    """
+
+    cell: PassCell
+    model: ModelDefinition
+    setting: EvalSetting
+    kind: str
+    steps: Steps
+    pieces: InPieces
+
+    @property
+    def perturbation(self) -> Callable[..., Any] | None:
+        """The setting's perturbation on the device, unless the model's ``classify`` replaces it."""
+        if self.setting.adversarial_attack is not None and getattr(self.model, "handles_attack", False):
+            return None
+        return self.setting.perturbation_fn_gpu
+
+    @property
+    def own_perturbation(self) -> bool:
+        """Whether the perturbation is specific to this cell because it takes the model."""
+        return self.perturbation is not None and "model" in gpu_call(self.perturbation).arguments
+
+    @property
+    def variant(self) -> str:
+        """Equal for cells that see the same pixels."""
+        perturbed = self.setting.perturbation_fn_cpu is not None or self.perturbation is not None
+        return self.setting.name if perturbed else ""
+
+
+Deliver = Callable[[ReadyCell, torch.Tensor], None]
+Fail = Callable[[ReadyCell, str], None]
+
+
+class Variants:
+    """Computes the cells of a pass, sharing perturbed images and features.
+
+    Args:
+        source: The images, for their ids.
+        positions: The position of each sample in the source.
+        targets: The target of each sample.
+        device: The device.
+        seed: The run's ``--seed``.
+    """
+
+    def __init__(
+        self, source: ImageSource, positions: Sequence[int], targets: Sequence[Any], device: str, seed: int
+    ) -> None:
+        self.source = source
+        self.positions = positions
+        self.targets = targets
+        self.device = device
+        self.seed = seed
+
+    def compute(self, cells: Sequence[ReadyCell], batch: Batch, deliver: Deliver, fail: Fail) -> None:
+        """Computes the outputs of cells on a batch.
+
+        Args:
+            cells: The cells.
+            batch: The samples.
+            deliver: Called with a cell and its outputs [len(batch.good), …] on the CPU.
+            fail: Called with a cell and why it failed.
+        """
+        by_variant: dict[str, list[ReadyCell]] = defaultdict(list)
+        for cell in cells:
+            by_variant[cell.variant].append(cell)
+        plain: torch.Tensor | None = None
+        for members in by_variant.values():
+            setting = members[0].setting
+            if setting.perturbation_fn_cpu is not None:
+                if setting.name in batch.faults:
+                    self._fail_all(members, batch.faults[setting.name], fail)
+                    continue
+                images = self._to_device(batch.perturbed[setting.name])
+            else:
+                if plain is None:
+                    assert batch.images is not None
+                    plain = self._to_device(batch.images)
+                images = plain
+            self._variant(members, images, batch, deliver, fail)
+
+    def _variant(
+        self, members: Sequence[ReadyCell], images: torch.Tensor, batch: Batch, deliver: Deliver, fail: Fail
+    ) -> None:
+        shared = [cell for cell in members if not cell.own_perturbation]
+        for cell in members:
+            if cell.own_perturbation:
+                self._guard([cell], fail, partial(self._attack, cell, images, batch, deliver))
+        if not shared:
+            return
+        perturbation = shared[0].perturbation
+        if perturbation is not None:
+            perturbed = self._guard(shared, fail, lambda: self._perturb_all(shared[0], images, batch))
+            if perturbed is None:
+                return
+            images = perturbed
+        by_features: dict[tuple[str, str], list[ReadyCell]] = defaultdict(list)
+        for cell in shared:
+            by_features[cell.cell.model, cell.steps.key].append(cell)
+        for group in by_features.values():
+            self._guard(group, fail, partial(self._features, group, images, batch, deliver, fail))
+
+    def _to_device(self, images: torch.Tensor) -> torch.Tensor:
+        """Moves a batch to the device; if it does not fit, it stays on the CPU and is copied piece by piece."""
+        try:
+            return images.to(self.device, non_blocking=True)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+        torch.cuda.empty_cache()
+        return images
+
+    def _piece(self, images: torch.Tensor, piece: slice) -> torch.Tensor:
+        return images[piece].to(self.device, non_blocking=True)
+
+    def _features(
+        self, group: Sequence[ReadyCell], images: torch.Tensor, batch: Batch, deliver: Deliver, fail: Fail
+    ) -> None:
+        """Computes the features of one model once, and from them the outputs of its cells."""
+        first = group[0]
+        handles = first.setting.adversarial_attack is not None and first.perturbation is None
+        features_of = first.steps.features
+        assert features_of is not None
+
+        def piece_features(piece: slice) -> torch.Tensor:
+            if getattr(first.model, "classify", None) is not None:
+                # It may use random numbers; the same batch then gets the same ones in every setting.
+                sample = self.source.ids[self.positions[batch.good[piece][0]]]
+                seed_everything(sample_seed("classify", sample, self.seed))
+            return features_of(self._piece(images, piece)).detach()
+
+        # a classify function that handles attacks needs gradients
+        watched = access_log.watch(access_log.model(first.cell.model))
+        with torch.set_grad_enabled(handles), watched, stage("forward", on_device=True):
+            features = first.pieces(len(images), piece_features)
+        with stage("forward", on_device=True):
+            for cell in group:
+                self._guard([cell], fail, partial(_deliver_outputs, cell, features, deliver))
+
+    def _attack(self, cell: ReadyCell, images: torch.Tensor, batch: Batch, deliver: Deliver) -> None:
+        """Computes a perturbation that takes the model, and the outputs on the perturbed images."""
+        assert cell.steps.attacked is not None
+        model, features_of = cell.steps.attacked(), cell.steps.features
+        assert features_of is not None
+
+        def piece_outputs(piece: slice) -> torch.Tensor:
+            perturbed = self._perturb(cell, self._piece(images, piece), batch.good[piece], model)
+            with torch.no_grad(), stage("forward", on_device=True):
+                return cell.steps.outputs(features_of(perturbed))
+
+        deliver(cell, cell.pieces(len(images), piece_outputs).to("cpu"))
+
+    def _perturb_all(self, cell: ReadyCell, images: torch.Tensor, batch: Batch) -> torch.Tensor:
+        return cell.pieces(
+            len(images), lambda piece: self._perturb(cell, self._piece(images, piece), batch.good[piece], None)
+        )
+
+    def _perturb(self, cell: ReadyCell, images: torch.Tensor, indices: Sequence[int], model: Any) -> torch.Tensor:
+        """Calls the setting's perturbation with the arguments that it takes."""
+        setting, function = cell.setting, cell.perturbation
+        assert function is not None
+        call = gpu_call(function)
+        samples = [self.source.ids[self.positions[index]] for index in indices]
+        seeds = [setting.perturbation.sample_seed(sample, self.seed) for sample in samples]
+        if "seeds" not in call.arguments and seeds:
+            # It may use torch's global generator; the same batch then gets the same numbers.
+            seed_everything(seeds[0])
+        offered = {
+            "images": images.clone(),  # it may modify them in place, and other cells share them
+            "model": model,
+            "seeds": seeds,
+            "targets": torch.tensor([self.targets[index] for index in indices], device=images.device)
+            if "targets" in call.arguments
+            else None,
+        }
+        gradients = torch.set_grad_enabled(setting.adversarial_attack is not None)
+        with gradients, access_log.watch(access_log.setting(setting.name)), stage("perturb", on_device=True):
+            perturbed = call.make(function, offered)
+        if not isinstance(perturbed, torch.Tensor) or perturbed.shape != images.shape:
+            found = tuple(perturbed.shape) if isinstance(perturbed, torch.Tensor) else type(perturbed).__name__
+            raise ValueError(f"perturbation_fn_gpu returned {found} for images {tuple(images.shape)}")
+        return perturbed.detach().to(images.dtype)
+
+    def _guard(self, cells: Sequence[ReadyCell], fail: Fail, compute: Callable[[], Any]) -> Any:
+        """Calls a function; if it raises, only these cells fail."""
+        try:
+            with torch.no_grad():
+                return compute()
+        except DeviceError:
+            raise
+        except Exception as error:  # models and settings are users' code: their errors fail their cells, not the run
+            log.debug("%s on %s failed", cells[0].cell.model, cells[0].cell.setting, exc_info=True)
+            self._fail_all(cells, reason_of(error), fail)
+            if is_device_error(error):
+                raise DeviceError(first_line(error)) from error
+            return None
+
+    @staticmethod
+    def _fail_all(cells: Sequence[ReadyCell], reason: str, fail: Fail) -> None:
+        for cell in cells:
+            fail(cell, reason)
+
+
+def _deliver_outputs(cell: ReadyCell, features: torch.Tensor, deliver: Deliver) -> None:
+    deliver(cell, cell.steps.outputs(features).to("cpu"))

@@ -1,0 +1,103 @@
+"""Starts a worker, in any process."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from testbed.errors import TestbedError
+from testbed.graph.passes import Job
+from testbed.inputs import using
+from testbed.workers.channel import RemoteChannel
+
+if TYPE_CHECKING:
+    from testbed.db.engine import Mode
+    from testbed.db.store import Store
+
+log = logging.getLogger("testbed")
+
+
+# Opens a store; see `Store.open`.
+OpenStore = Callable[[str, "Mode", str | None], "Store"]
+
+
+def open_store(url: str, mode: Mode, payload_url: str | None) -> Store:
+    """Opens a store as soon as it answers."""
+    from testbed.db.steady import patiently
+    from testbed.db.store import Store
+
+    return patiently(lambda: Store.open(url, mode, payload_url))
+
+
+def work(channel: RemoteChannel, device: str, opener: OpenStore = open_store) -> bool:
+    """Requests the job and does it; returns whether it succeeded.
+
+    Known errors (a full disk, a broken plug-in) end the run; unexpected ones only end this worker.
+
+    Args:
+        channel: The connection to the run.
+        device: Such as ``"cpu"`` or ``"cuda:0"``.
+        opener: Opens the stores of the job.
+    """
+    try:
+        import testbed.workers.worker  # noqa: F401 -- takes seconds, while the run may still be planning
+
+        job = channel.job()
+        with using(job.inputs):
+            _work(channel, job, device, opener)
+    except (BrokenPipeError, EOFError, ConnectionResetError):
+        raise
+    except TestbedError as error:
+        channel.fatal(str(error))
+    except Exception as error:
+        log.debug("worker failed", exc_info=True)
+        channel.broken(f"{type(error).__name__}: {error}")
+        return False
+    return True
+
+
+def _work(channel: RemoteChannel, job: Job, device: str, opener: OpenStore) -> None:
+    import torch
+
+    from testbed.registry import registry
+    from testbed.workers.worker import Worker
+
+    if job.options.verbose:
+        log.addHandler(_ToRun(channel))
+        log.setLevel(logging.DEBUG)
+    settle(device, job.threads)
+    registry.load(job.options.plugins)
+    with contextlib.ExitStack() as stack:
+        store = stack.enter_context(opener(job.db_url, "write", job.options.payload_url))
+        checked = stack.enter_context(opener(job.check.db_url, "read", None)) if job.check is not None else None
+        stack.enter_context(torch.no_grad())
+        Worker(job, registry, store, channel, device, checked).run()
+
+
+class _ToRun(logging.Handler):
+    """Sends log lines to the run, which shows them."""
+
+    def __init__(self, channel: RemoteChannel) -> None:
+        super().__init__()
+        self._channel = channel
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Sends a line, with its traceback if it has one."""
+        self._channel.note(self.format(record))
+
+
+def settle(device: str, threads: int) -> None:
+    """Configures torch for reproducible numbers, independent of the machine's load."""
+    import torch
+
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(threads)
+    if device.startswith("cuda"):
+        torch.cuda.set_device(device)
+    # float32 means float32: TensorFloat-32 has ten bits of mantissa, and its results depend on the batch size.
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = False
