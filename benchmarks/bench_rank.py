@@ -12,8 +12,8 @@ import numpy as np
 from paired import compare, machine
 from scipy.stats import binomtest
 
-from testbed.metrics.paired import RESAMPLES
-from testbed.metrics.ranks import pair_p_values
+from testbed.metrics.inference.paired import RESAMPLES
+from testbed.metrics.inference.ranks import pair_p_values
 
 
 def generator() -> np.random.Generator:

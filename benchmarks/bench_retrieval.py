@@ -68,7 +68,7 @@ OURS = (
     SERVER
     + """
 import numpy
-from testbed.metrics.retrieval_scores import score_retrieval
+from testbed.metrics.scorers.retrieval import score_retrieval
 given = numpy.load(sys.argv[1])
 images, texts, owners = given["images"], given["texts"], given["owners"]
 score_retrieval(images[:20], texts[:20], numpy.arange(20))

@@ -1,4 +1,4 @@
-"""The results store: tables, migrations, payloads, and the one class that holds sessions."""
+"""The results store: tables and the one class that holds sessions."""
 
 if __name__ != "testbed.db":
     raise ImportError(

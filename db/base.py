@@ -10,10 +10,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Engine
 from sqlalchemy.orm import Session
 
-from testbed.db.engine import Mode
-from testbed.db.faults import clear_errors
-from testbed.db.payloads import External
-from testbed.db.urls import display_url
+from testbed.db.connection.engine import Mode
+from testbed.db.connection.faults import clear_errors
+from testbed.db.connection.urls import display_url
+from testbed.db.payloads.encoding import External
 from testbed.entities import SampleColumns
 from testbed.errors import ReadOnlyStoreError, StoreError, shortened
 

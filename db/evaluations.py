@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session, aliased
 
 from testbed.db.base import check_text, in_parts, insert_new
-from testbed.db.files import File
 from testbed.db.leases import Leases, is_shared
 from testbed.db.names import TABLES, Kind, check_name, ensure_row
 from testbed.db.outputs import Outputs, evaluation_row
+from testbed.db.payloads.deletion import File
 from testbed.db.rows import columns, entity, metric_row, normalized, sample_row, score_row, with_names
 from testbed.db.tables import (
     DatasetRow,

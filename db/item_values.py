@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from testbed.db import payloads
 from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
+from testbed.db.payloads import encoding
 from testbed.db.tables import ItemValueRow
 from testbed.errors import LackingEmbeddingsError
 from testbed.identity.describe import digest_bytes
@@ -52,7 +52,7 @@ class ItemValues(StoreBase):
         """
         rows = []
         for text, value in zip(texts, values, strict=True):
-            payload = payloads.encode([value] if isinstance(values, list) else value)
+            payload = encoding.encode([value] if isinstance(values, list) else value)
             rows.append(
                 {
                     "node": node,
@@ -88,15 +88,15 @@ class ItemValues(StoreBase):
             for part in in_parts(places):
                 rows = sa.select(*columns).where(table.node == node, table.digest.in_(part))
                 for digest, dtype, (width, *rest), checksum, payload in session.execute(rows):
-                    payloads.verify(payload, checksum, f"the embedding of the text {digest}", AGAIN)
+                    encoding.verify(payload, checksum, f"the embedding of the text {digest}", AGAIN)
                     if values is None:
-                        values = np.empty((len(texts), width, *rest), dtype=payloads.result_dtype(dtype))
+                        values = np.empty((len(texts), width, *rest), dtype=encoding.result_dtype(dtype))
                     if width != values.shape[1]:
                         raise LackingEmbeddingsError(
                             f"the stored embeddings of some texts have {values.shape[1]} numbers, those of others"
                             f" {width}; one model makes them, so they must have equally many: {AGAIN}"
                         )
-                    values[places[digest]] = payloads.decode(payload, dtype, width, rest)
+                    values[places[digest]] = encoding.decode(payload, dtype, width, rest)
                     found += 1
         if found != len(places):
             raise LackingEmbeddingsError(
@@ -119,8 +119,8 @@ class ItemValues(StoreBase):
                 for digest, dtype, checksum, payload in session.execute(
                     rows.where(table.node == node, table.digest.in_(part))
                 ):
-                    payloads.verify(payload, checksum, f"the answer to the request {digest}", AGAIN)
-                    found[digest] = payloads.decode(payload, dtype, 1, ())[0]
+                    encoding.verify(payload, checksum, f"the answer to the request {digest}", AGAIN)
+                    found[digest] = encoding.decode(payload, dtype, 1, ())[0]
         return [found.get(text_key(text)) for text in texts]
 
 

@@ -14,10 +14,10 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
+from testbed.db.connection.whereabouts import Whereabouts, has_ended, here
 from testbed.db.item_values import text_key
 from testbed.db.ranges import Ranges, lacking, merged, ranges_of
 from testbed.db.tables import EvaluationRow, ItemLeaseRow, ItemValueRow, LeaseRow, RunRow
-from testbed.db.whereabouts import Whereabouts, has_ended, here
 
 # Without a sign of life for so long, a run counts as dead. It gives one every BEAT_SECONDS.
 EXPIRES = timedelta(seconds=60)

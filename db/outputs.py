@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db import payloads
-from testbed.db.assembly import FAR_AWAY, THREADS, assemble
 from testbed.db.base import in_parts, insert_new, insert_or_replace
-from testbed.db.files import OutputFiles
-from testbed.db.locations import Location
+from testbed.db.payloads import encoding
+from testbed.db.payloads.assembly import FAR_AWAY, THREADS, assemble
+from testbed.db.payloads.deletion import OutputFiles
+from testbed.db.payloads.locations import Location
 from testbed.db.ranges import Ranges, ranges_of
 from testbed.db.tables import ArtifactRow, EvaluationRow, OutputChunkRow, SampleErrorRow, SampleRow, ScoreRow, now
 from testbed.entities import Chunk
@@ -39,7 +39,7 @@ class Outputs(OutputFiles):
         """
         # In one order, as every writer has it: else two runs of the same cells could wait for each other.
         chunks = sorted(chunks, key=lambda chunk: (chunk.evaluation_id, chunk.kind, chunk.start))
-        encoded = [payloads.encode(chunk.values) for chunk in chunks]
+        encoded = [encoding.encode(chunk.values) for chunk in chunks]
         uris = self._written(chunks, encoded)
         rows = [_chunk_row(*each) for each in zip(chunks, encoded, uris, strict=True)]
         failed = [
@@ -52,7 +52,7 @@ class Outputs(OutputFiles):
             insert_new(session, SampleErrorRow, failed)
         return sum(row["size_bytes"] for row in rows)
 
-    def _written(self, chunks: Sequence[Chunk], encoded: Sequence[payloads.Payload]) -> Sequence[str | None]:
+    def _written(self, chunks: Sequence[Chunk], encoded: Sequence[encoding.Payload]) -> Sequence[str | None]:
         """The URIs of payloads after they are written, if the store keeps them outside; else computes their checksums.
 
         Several at once, since checksums let go of the interpreter, and what is far away answers late.
@@ -67,7 +67,7 @@ class Outputs(OutputFiles):
             ids = {chunk.evaluation_id for chunk in chunks}
             owners = {each: self.payload_owner(evaluation_row(session, each)) for each in ids}
 
-        def write(chunk: Chunk, payload: payloads.Payload) -> str:
+        def write(chunk: Chunk, payload: encoding.Payload) -> str:
             return external.write(owners[chunk.evaluation_id], chunk.kind, chunk.start, payload)
 
         if len(chunks) == 1:
@@ -157,9 +157,9 @@ class Outputs(OutputFiles):
                 wanted = [place for place in places if start <= place < start + count]
                 if wanted:
                     each = session.get_one(OutputChunkRow, (root, kind, start))
-                    data = payloads.read(Location.of(each)) if each.uri else each.payload or b""
-                    payloads.verify(data, each.checksum, f"evaluation {root}, {kind}, samples from {start}")
-                    values = payloads.decode(data, each.dtype, each.count, each.shape)
+                    data = encoding.read(Location.of(each)) if each.uri else each.payload or b""
+                    encoding.verify(data, each.checksum, f"evaluation {root}, {kind}, samples from {start}")
+                    values = encoding.decode(data, each.dtype, each.count, each.shape)
                     found.update({place: values[place - start] for place in wanted})
             return [found.get(place) for place in places]
 
@@ -233,8 +233,8 @@ class Outputs(OutputFiles):
         with self.reading() as session:
             rows = list(session.scalars(sa.select(ScoreRow).where(ScoreRow.evaluation_id == evaluation_id, named)))
             for row in rows:
-                payloads.verify(row.payload, row.checksum, f"evaluation {evaluation_id}, score {row.name}")
-            return {(row.scorer, row.name): payloads.decode(row.payload, row.dtype, row.count, ()) for row in rows}
+                encoding.verify(row.payload, row.checksum, f"evaluation {evaluation_id}, score {row.name}")
+            return {(row.scorer, row.name): encoding.decode(row.payload, row.dtype, row.count, ()) for row in rows}
 
     def scores_of_each(self, evaluation_ids: Iterable[int], name: str) -> dict[int, np.ndarray[Any, Any]]:
         """Evaluation → the per-sample values of a score; those that do not have it are not in it."""
@@ -244,8 +244,8 @@ class Outputs(OutputFiles):
                 chosen = sa.select(ScoreRow).where(ScoreRow.evaluation_id.in_(part), ScoreRow.name == name)
                 for row in session.scalars(chosen.order_by(ScoreRow.evaluation_id, ScoreRow.scorer)):
                     if row.evaluation_id not in found:
-                        payloads.verify(row.payload, row.checksum, f"evaluation {row.evaluation_id}, score {name}")
-                        found[row.evaluation_id] = payloads.decode(row.payload, row.dtype, row.count, ())
+                        encoding.verify(row.payload, row.checksum, f"evaluation {row.evaluation_id}, score {name}")
+                        found[row.evaluation_id] = encoding.decode(row.payload, row.dtype, row.count, ())
         return found
 
     def score_names(self, evaluation_ids: Iterable[int]) -> dict[int, set[str]]:
@@ -275,14 +275,14 @@ class Outputs(OutputFiles):
             row = session.get(ArtifactRow, fingerprint)
             if row is None:
                 return None
-            payloads.verify(row.payload, row.checksum, f"artifact {fingerprint}")
-            return payloads.decode(row.payload, row.dtype, row.shape[0], row.shape[1:])
+            encoding.verify(row.payload, row.checksum, f"artifact {fingerprint}")
+            return encoding.decode(row.payload, row.dtype, row.shape[0], row.shape[1:])
 
     def put_artifact(
         self, fingerprint: str, kind: str, values: Any, spec: dict[str, Any], replace: bool = False
     ) -> None:
         """Stores a prepared array; one that is there already stays, unless it is to be replaced."""
-        payload = payloads.encode(values)
+        payload = encoding.encode(values)
         with self.writing() as session:
             row = {
                 "fingerprint": fingerprint,
@@ -297,7 +297,7 @@ class Outputs(OutputFiles):
             (insert_or_replace if replace else insert_new)(session, ArtifactRow, [row])
 
 
-def _chunk_row(chunk: Chunk, payload: payloads.Payload, uri: str | None) -> dict[str, Any]:
+def _chunk_row(chunk: Chunk, payload: encoding.Payload, uri: str | None) -> dict[str, Any]:
     return {
         "evaluation_id": chunk.evaluation_id,
         "kind": chunk.kind,

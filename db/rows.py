@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from testbed.db.payloads import encode
+from testbed.db.payloads.encoding import encode
 from testbed.db.tables import EvalSettingRow, EvaluationRow, ModelRow
 from testbed.entities import CellRecord, Evaluation, Metric, SampleInfo, Score
 from testbed.identity.describe import digest

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
-from testbed.db import payloads
 from testbed.db.base import StoreBase, in_parts
-from testbed.db.locations import Location
+from testbed.db.payloads import encoding
+from testbed.db.payloads.locations import Location
 from testbed.db.tables import (
     DatasetRow,
     DefinitionRow,
@@ -171,9 +171,9 @@ class SampleRows(StoreBase):
         for start in starts:
             with self.reading() as session:
                 row = session.get_one(OutputChunkRow, (evaluation_id, kind, start))
-                data = payloads.read(Location.of(row)) if row.uri else row.payload or b""
-                payloads.verify(data, row.checksum, f"evaluation {evaluation_id}, {kind}, samples from {start}")
-                values = payloads.decode(data, row.dtype, row.count, row.shape)
+                data = encoding.read(Location.of(row)) if row.uri else row.payload or b""
+                encoding.verify(data, row.checksum, f"evaluation {evaluation_id}, {kind}, samples from {start}")
+                values = encoding.decode(data, row.dtype, row.count, row.shape)
             yield start, values
 
     def score_rows(
@@ -195,15 +195,15 @@ class SampleRows(StoreBase):
                 for evaluation_id, dtype in session.execute(chosen.distinct()):
                     known = [place for place in wanted[evaluation_id] if place is not None]
                     if known:
-                        alike[min(known), max(known), payloads.width(dtype)].append(evaluation_id)
+                        alike[min(known), max(known), encoding.width(dtype)].append(evaluation_id)
             for (first, last, width), several in alike.items():
                 data: Any = sa.func.substr(table.payload, first * width + 1, (last - first + 1) * width)
                 columns = (table.evaluation_id, table.name, table.dtype, data)
                 for those in in_parts(several):
                     parts: Any = sa.select(*columns).where(table.evaluation_id.in_(those), named)
                     for evaluation_id, name, dtype, read in session.execute(parts):
-                        if payloads.width(dtype) == width:
-                            values = payloads.decode(read, dtype, len(read) // width, ())
+                        if encoding.width(dtype) == width:
+                            values = encoding.decode(read, dtype, len(read) // width, ())
                             places = wanted[evaluation_id]
                             found[evaluation_id][name] = [_value(values, place, first) for place in places]
         return found
@@ -251,14 +251,14 @@ def _rows(
     stop = chunk.start + chunk.count
     here = [place for place in known[chunk.evaluation_id] if chunk.start <= place < stop]
     first, count = here[0], here[-1] - here[0] + 1
-    whole = chunk.dtype == payloads.JSON
-    size = 0 if whole else payloads.width(chunk.dtype) * math.prod(chunk.shape)
+    whole = chunk.dtype == encoding.JSON
+    size = 0 if whole else encoding.width(chunk.dtype) * math.prod(chunk.shape)
     if whole:
         first, count = chunk.start, chunk.count
     offset, length = (first - chunk.start) * size, count * size
     if chunk.uri:
         place = Location.of(chunk)
-        data = payloads.read(place) if whole else payloads.read(place, offset, length)
+        data = encoding.read(place) if whole else encoding.read(place, offset, length)
         found: Iterable[Any] = [(chunk.evaluation_id, data)]
     else:
         part: Any = table.payload if whole else sa.func.substr(table.payload, offset + 1, length)
@@ -266,7 +266,7 @@ def _rows(
         own = (table.evaluation_id.in_(ids), table.kind == kind, table.start == chunk.start)
         found = session.execute(sa.select(table.evaluation_id, part).where(*own))
     for evaluation_id, data in found:
-        values = payloads.decode(data or b"", chunk.dtype, count, chunk.shape)
+        values = encoding.decode(data or b"", chunk.dtype, count, chunk.shape)
         places = known[evaluation_id]
         yield evaluation_id, {place: values[place - first] for place in places if first <= place < first + count}
 

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine
 
 from testbed.db import migrations
-from testbed.db.engine import keep_write_ahead_log
-from testbed.db.urls import display_url
+from testbed.db.connection.engine import keep_write_ahead_log
+from testbed.db.connection.urls import display_url
 from testbed.errors import SchemaError
 
 _BEFORE_RELEASE = re.compile(r"00[0-9]{2}")

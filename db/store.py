@@ -13,18 +13,18 @@ from pathlib import Path
 from sqlalchemy.engine import URL
 
 from testbed.db import migrations, schema
-from testbed.db.engine import Mode, connect, keep_write_ahead_log
+from testbed.db.connection.engine import Mode, connect, keep_write_ahead_log
+from testbed.db.connection.faults import clear_errors
+from testbed.db.connection.steady import steady
+from testbed.db.connection.urls import display_url, full_url, resolve_url
 from testbed.db.evaluations import Evaluations
-from testbed.db.faults import clear_errors
 from testbed.db.item_values import ItemValues
 from testbed.db.names import Names
 from testbed.db.records import Records
-from testbed.db.removal import Removal
-from testbed.db.repair import Repair
 from testbed.db.results import Results
 from testbed.db.sample_rows import SampleRows
-from testbed.db.steady import steady
-from testbed.db.urls import display_url, full_url, resolve_url
+from testbed.db.upkeep.removal import Removal
+from testbed.db.upkeep.repair import Repair
 from testbed.db.values import Values
 from testbed.paths import ENV_PAYLOADS
 

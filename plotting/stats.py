@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from testbed.metrics.statistics import wilson
+from testbed.metrics.inference.statistics import wilson
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -1,4 +1,4 @@
-"""testbed: evaluate vision and vision-language models under many settings, and keep everything they said.
+"""Evaluates vision, vision-language and text-embedding models under many settings, and stores every output.
 
     import testbed
 

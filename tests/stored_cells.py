@@ -12,10 +12,10 @@ from testbed.db.store import Store
 from testbed.entities import CellRecord, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo, Score
 from testbed.identity.describe import digest
 from testbed.metrics.caption_similarity import SPECS as CAPTION_SPECS
-from testbed.metrics.caption_status import COVERAGE
-from testbed.metrics.classification_scores import BRIER, CONFIDENCE, ECE, NLL, score_classes, top
-from testbed.metrics.retrieval_scores import IMAGE, TEXT, recall
-from testbed.metrics.selection_scores import ACC
+from testbed.metrics.scorers.caption_status import COVERAGE
+from testbed.metrics.scorers.classification import BRIER, CONFIDENCE, ECE, NLL, score_classes, top
+from testbed.metrics.scorers.retrieval import IMAGE, TEXT, recall
+from testbed.metrics.scorers.selection import ACC
 from testbed.tasks.classification import viewed_logits
 from testbed.tasks.question_answering import SCORE
 

@@ -17,7 +17,7 @@ from testbed.entities import OVERALL, Metric, Score
 from testbed.errors import DataError, TestbedError
 from testbed.graph.options import RunOptions
 from testbed.metric_specs import main_metric, main_score_of, spec_of
-from testbed.metrics.statistics import interval
+from testbed.metrics.inference.statistics import interval
 from testbed.registry import registry
 from testbed.runner.run import run
 
@@ -126,7 +126,7 @@ def test_the_primary_metric_of_a_report_is_the_main_one_that_it_declares(name: s
 
 
 def test_the_main_score_is_the_one_with_the_largest_headline() -> None:
-    from testbed.metrics.classification_scores import CONFIDENCE, NLL, top
+    from testbed.metrics.scorers.classification import CONFIDENCE, NLL, top
 
     assert main_score_of([CONFIDENCE, NLL, top(5), top(1)]) == top(1)
     assert main_score_of([CONFIDENCE, NLL]) is None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -94,3 +96,23 @@ def test_a_room_imports_only_from_those_below() -> None:
 def test_no_modules_import_each_other(within_functions: bool) -> None:
     graph = {name: imported(name, path, within_functions) for name, path in MODULES.items()}
     assert circles(graph) == []
+
+
+# At the top of these stand the files that people add: models, settings, figures.
+OPEN = {"src/models", "src/eval_settings", "plotting", "plotting/explorer"}
+MOST = 16  # files of one package, besides its __init__
+
+
+def test_contributing_names_every_package_and_what_is_in_it() -> None:
+    spec = importlib.util.spec_from_file_location("make_packages", ROOT / "docs" / "make_packages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    assert all(script.packages().values())
+    assert script.table() in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), "python docs/make_packages.py"
+
+
+def test_no_package_is_a_pile() -> None:
+    files = Counter(str(path.parent.relative_to(ROOT)) for path in MODULES.values() if path.name != "__init__.py")
+    assert {folder: count for folder, count in files.items() if count > MOST and folder not in OPEN} == {}

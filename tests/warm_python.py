@@ -20,7 +20,13 @@ from pathlib import Path
 HEAVY = (
     *("torch", "torchvision", "alembic.command", "sqlalchemy.orm", "rich.progress", "click", "PIL.Image"),
     *("scipy.stats", "pandas", "sklearn.linear_model", "nltk", "safetensors.torch", "sqlalchemy.dialects.sqlite"),
-    *("testbed.cli.eval", "testbed.cli.db", "testbed.cli.dry_run", "testbed.runner.run", "testbed.execution.inline"),
+    *(
+        "testbed.cli.eval",
+        "testbed.cli.db",
+        "testbed.cli.run.dry_run",
+        "testbed.runner.run",
+        "testbed.execution.inline",
+    ),
     *("testbed.runner.recompute", "testbed.workers.kernels.images", "testbed.workers.messages"),
     "testbed.tasks.judged_answers",
 )

@@ -11,7 +11,7 @@ from testbed.db.store import Store
 from testbed.entities import Evaluation, Metric
 from testbed.errors import StoreError, TestbedError
 from testbed.metric_specs import spec_of
-from testbed.metrics.statistics import interval
+from testbed.metrics.inference.statistics import interval
 from testbed.plotting.explorer.documents import number_in
 from testbed.plotting.own.confusion import confusions, numbers
 from testbed.plotting.own.source import Own

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from testbed.errors import TestbedError
-from testbed.metrics.retrieval_scores import flat_captions
+from testbed.metrics.scorers.retrieval import flat_captions
 from testbed.plotting.explorer.evaluated import SettingSamples, Shown
 from testbed.tasks.caption_clip_score import CaptionClipScore
 from testbed.tasks.caption_similarity import CaptionSimilarity

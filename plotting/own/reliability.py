@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from testbed.metrics.classification import calibration_gaps
-from testbed.metrics.statistics import wilson
+from testbed.metrics.inference.statistics import wilson
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
 from testbed.plotting.style import finish
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from testbed.metrics.statistics import Z, interval, mean_and_stderr
+from testbed.metrics.inference.statistics import Z, interval, mean_and_stderr
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
 from testbed.plotting.style import OTHER_SYMBOLS, faint, finish
 

@@ -1,1 +1,1 @@
-"""Analyses of what is stored: models side by side on the samples that they share. No model, data or GPU is needed."""
+"""Models side by side on the samples that they share, from what is stored: no model, data or GPU is needed."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from testbed.analyses.predictions import has_logits, predictions_of
 from testbed.analyses.side_by_side import Samples, Tell, choose, require_binary, side_by_side
 from testbed.db.store import Store
-from testbed.metrics.agreement import Agreement, agreement, right_counts, same_predictions
+from testbed.metrics.inference.agreement import Agreement, agreement, right_counts, same_predictions
 
 
 class Pair(NamedTuple):

@@ -23,7 +23,7 @@ from testbed.db.store import Store
 from testbed.entities import OVERALL, Better, Result
 from testbed.errors import StoreError
 from testbed.metric_specs import agreed, spec_of
-from testbed.metrics.borda import BordaPlace, borda
+from testbed.metrics.inference.borda import BordaPlace, borda
 
 HM_CF, HM_CF_RAW = "hm_cf", "hm_cf_raw"
 

@@ -10,13 +10,19 @@ import numpy as np
 
 from testbed.analyses.side_by_side import evaluations_on, scores_of
 from testbed.errors import DataError
-from testbed.metrics.calibrated import Estimate, labels_alone, post_stratified, prediction_powered, rogan_gladen_of
-from testbed.metrics.judges import krippendorff_alpha
-from testbed.metrics.statistics import mean_and_stderr
+from testbed.metrics.inference.calibrated import (
+    Estimate,
+    labels_alone,
+    post_stratified,
+    prediction_powered,
+    rogan_gladen_of,
+)
+from testbed.metrics.inference.judges import krippendorff_alpha
+from testbed.metrics.inference.statistics import mean_and_stderr
 from testbed.tasks.parts.generation import texts_and_status
 
 if TYPE_CHECKING:
-    from testbed.answers.label_files import Label
+    from testbed.answers.judges.label_files import Label
     from testbed.db.store import Store
     from testbed.entities import Evaluation
 
@@ -68,7 +74,8 @@ def calibrate(
     Args:
         store: The results store.
         setting: The setting, such as ``MMStar@judge``.
-        labels: As `testbed.answers.label_files.read_labels` gives them; those of several annotators are averaged.
+        labels: As `testbed.answers.judges.label_files.read_labels` gives them; those of several annotators are
+            averaged.
         method: How scores are corrected; docs/judges.md says which method is for which labels.
         score: The per-sample score.
         models: Only these models; all by default.

@@ -22,8 +22,8 @@ from testbed.analyses.side_by_side import (
 from testbed.db.store import Store
 from testbed.entities import Evaluation, SampleInfo
 from testbed.errors import DataError, StoreError
-from testbed.metrics.agreement import confusions, hardest_first, most_common
-from testbed.metrics.classification_scores import right_classes
+from testbed.metrics.inference.agreement import confusions, hardest_first, most_common
+from testbed.metrics.scorers.classification import right_classes
 
 Array = np.ndarray[Any, Any]
 NLL = "nll"

@@ -14,7 +14,7 @@ from testbed.analyses.side_by_side import Key, Samples, SideBySide, Tell, choose
 from testbed.db.store import Store
 from testbed.entities import Better
 from testbed.metric_specs import MetricSpec
-from testbed.metrics.ranks import Place, Progress, rank_models, ranks
+from testbed.metrics.inference.ranks import Place, Progress, rank_models, ranks
 
 Array = np.ndarray[Any, Any]
 

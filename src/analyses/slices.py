@@ -16,7 +16,7 @@ from testbed.db.store import Store
 from testbed.entities import Better, SampleInfo
 from testbed.errors import DataError
 from testbed.metric_specs import MetricSpec
-from testbed.metrics.groups import Groups, by_group
+from testbed.metrics.inference.groups import Groups, by_group
 from testbed.spreadsheet import plain
 
 CLASS = "class"

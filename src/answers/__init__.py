@@ -1,1 +1,1 @@
-"""What answers in text say: rules that read them, how they are scored, and the tables that benchmarks report."""
+"""What answers in text say: prompts, rules that read answers, and how they are scored."""

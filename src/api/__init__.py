@@ -1,1 +1,1 @@
-"""testbed in Python: `evaluate`, stored results as frames, and registering definitions, for scripts and notebooks."""
+"""testbed in Python: `evaluate`, stored results as frames, and registering definitions."""

@@ -107,7 +107,7 @@ class Results:
         """
         import pandas as pd
 
-        from testbed.metrics.statistics import interval
+        from testbed.metrics.inference.statistics import interval
 
         status = {(each.model, each.setting): each for each in self.outcomes}
         rows: list[tuple[Any, ...]] = []

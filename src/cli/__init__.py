@@ -1,1 +1,1 @@
-"""The command line; click lives only here."""
+"""The programs: ``eval.py``, ``db.py`` and the commands of ``testbed``. click lives only here and in `console`."""

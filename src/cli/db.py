@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli import edit, files
-from testbed.cli.analyses import ACTIONS as ANALYSES
-from testbed.cli.analyses import analysis_options
-from testbed.cli.edit import MODEL, SETTING
-from testbed.cli.status import status
-from testbed.cli.upkeep import ACTIONS as UPKEEP
-from testbed.cli.upkeep import salvage, upgrade, upkeep_options
-from testbed.cli.verify_store import verify_store_as_asked, verify_store_options
+from testbed.cli.options.analyses import ACTIONS as ANALYSES
+from testbed.cli.options.analyses import analysis_options
+from testbed.cli.store import edit, files
+from testbed.cli.store.edit import MODEL, SETTING
+from testbed.cli.store.status import status
+from testbed.cli.store.upkeep import ACTIONS as UPKEEP
+from testbed.cli.store.upkeep import salvage, upgrade, upkeep_options
+from testbed.cli.store.verify_store import verify_store_as_asked, verify_store_options
 from testbed.console.options import (
     ManyWords,
     ManyWordsCommand,
@@ -228,7 +228,7 @@ def command(verbose: bool, data_root: str | None, **given: Any) -> int:
 
 
 def _print_eval(given: dict[str, Any]) -> int:
-    from testbed.cli.show import print_evaluation
+    from testbed.cli.store.show import print_evaluation
 
     model, setting = given["print_eval"]
     return print_evaluation(
@@ -240,13 +240,13 @@ def _print_eval(given: dict[str, Any]) -> int:
 
 
 def _why(given: dict[str, Any]) -> int:
-    from testbed.cli.why import explain
+    from testbed.cli.analyses.why import explain
 
     return explain(given)
 
 
 def _list_db(kind: Kind, given: dict[str, Any]) -> int:
-    from testbed.db import lookup
+    from testbed.db.connection import lookup
 
     names = lookup.names(given["db_url"], kind)
     if names is None:
@@ -284,7 +284,7 @@ def _list_registry(kind: Kind, given: dict[str, Any], parents_only: bool = False
 
 
 def _rescore(given: dict[str, Any]) -> int:
-    from testbed.cli.rescore import rescore_as_asked
+    from testbed.cli.store.rescore import rescore_as_asked
 
     return rescore_as_asked(given)
 
@@ -293,7 +293,7 @@ def _rescore(given: dict[str, Any]) -> int:
 
 
 def _grid(given: dict[str, Any]) -> int:
-    from testbed.cli.grid import grid_as_asked
+    from testbed.cli.analyses.grid import grid_as_asked
 
     return grid_as_asked(given)
 

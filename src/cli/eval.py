@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.checks import check_as_object, require_amount
-from testbed.cli.clip_benchmark_words import HINTS
-from testbed.cli.clip_cc import ClipCcRun, clip_cc_options, export_run, translate
-from testbed.cli.download_option import download_missing, download_option
-from testbed.cli.dry_run import dry_run as show_plan
-from testbed.cli.log_file import log_file
-from testbed.cli.machine_options import machine_choices, machine_options
-from testbed.cli.preprocessing_options import class_order, preprocessing, preprocessing_options, require_checkpoints
-from testbed.cli.progress import command_progress
-from testbed.cli.recorded_files import recorded_option, with_recorded
-from testbed.cli.run_files import write_heads, write_logdir
-from testbed.cli.run_report import FINISHED, not_finite, print_ended, print_report, unexpected
-from testbed.cli.scorer_options import as_scored, scorer_options
-from testbed.cli.task_options import as_captioners, as_tasks, given_files, task_options
-from testbed.cli.thumbnails import thumbnails_of
+from testbed.cli.options.clip_benchmark_words import HINTS
+from testbed.cli.options.download import download_missing, download_option
+from testbed.cli.options.machines import machine_choices, machine_options
+from testbed.cli.options.preprocessing import class_order, preprocessing, preprocessing_options, require_checkpoints
+from testbed.cli.options.scorers import as_scored, scorer_options
+from testbed.cli.options.tasks import as_captioners, as_tasks, given_files, task_options
+from testbed.cli.run.checks import check_as_object, require_amount
+from testbed.cli.run.clip_cc import ClipCcRun, clip_cc_options, export_run, translate
+from testbed.cli.run.dry_run import dry_run as show_plan
+from testbed.cli.run.files import write_heads, write_logdir
+from testbed.cli.run.log_file import log_file
+from testbed.cli.run.progress import command_progress
+from testbed.cli.run.recorded_files import recorded_option, with_recorded
+from testbed.cli.run.report import FINISHED, not_finite, print_ended, print_report, unexpected
+from testbed.cli.run.thumbnails import thumbnails_of
 from testbed.console.completion import registered
 from testbed.console.model_lines import models_as_objects
 from testbed.console.options import (
@@ -49,7 +49,7 @@ from testbed.paths import expanded
 from testbed.registry.folders import settings_of_folders
 
 if TYPE_CHECKING:
-    from testbed.cli.log_file import LogFile
+    from testbed.cli.run.log_file import LogFile
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
 
@@ -262,7 +262,7 @@ def _with_config(
     """Models, settings and options with those of a configuration file of VLMEvalKit's."""
     from dataclasses import replace
 
-    from testbed.models.base.vlmeval_config import read_config
+    from testbed.models.loading.vlmeval_config import read_config
 
     config = read_config(path)
     plugins = (*options.plugins, str(expanded(path).resolve()))
@@ -322,8 +322,8 @@ def _run(
     thumbnails: bool = False,
     log: LogFile | None = None,
 ) -> int:
-    from testbed.cli.clip_cc_log import log_outcomes, logged
-    from testbed.cli.other_sizes import as_objects, other_sizes, print_other_sizes
+    from testbed.cli.run.clip_cc_log import log_outcomes, logged
+    from testbed.cli.run.other_sizes import as_objects, other_sizes, print_other_sizes
     from testbed.db.store import Store
     from testbed.execution.progress import Several
     from testbed.planning.left_out import as_object

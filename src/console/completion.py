@@ -48,7 +48,7 @@ def stored(kind: Kind) -> Complete:
 
 
 def _stored_names(url: Any, kind: Kind) -> list[str]:
-    from testbed.db import lookup
+    from testbed.db.connection import lookup
 
     found = lookup.names(url, kind)
     if found is None:

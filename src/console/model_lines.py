@@ -11,9 +11,9 @@ import click
 
 from testbed.console.output import count, percent
 from testbed.entities import OVERALL
-from testbed.models.base.class_order import NATURAL, OPTION, folders_of, natural_key
 from testbed.models.base.transform import LazyTransform, StandardNormalization
 from testbed.models.base.weights import LocalFiles
+from testbed.models.loading.class_order import NATURAL, OPTION, folders_of, natural_key
 
 if TYPE_CHECKING:
     from testbed.execution.report import Report

@@ -54,7 +54,7 @@ class BalancedAccuracy:
 
     def spec(self) -> dict[str, Any]:
         """The usual metrics with their version, and the other name."""
-        from testbed.metrics.classification_scores import SCORER
+        from testbed.metrics.scorers.classification import SCORER
 
         return {"scorer": SCORER, "also": self.name}
 
@@ -65,7 +65,7 @@ class BalancedAccuracy:
         import numpy as np
 
         from testbed.entities import SampleInfo
-        from testbed.metrics.classification_scores import score_classes
+        from testbed.metrics.scorers.classification import score_classes
 
         samples = [SampleInfo(str(path), "", int(target)) for path, target in zip(image_paths, targets, strict=True)]
         scores, metrics = score_classes(np.asarray(logits), samples, class_names, self.name)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.eval_settings.base.imagenet import SIZES, OfClasses, SettingFamily, imagenet_setting
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.eval_settings.imagenet import VAL
-from testbed.metrics.frames import pm_accuracy
+from testbed.metrics.scorers.frames import pm_accuracy
 from testbed.registry import registry
 
 if TYPE_CHECKING:

@@ -32,10 +32,10 @@ from testbed.exchange.imported import ImportedCell, ImportReport, imported_cell,
 from testbed.jsontext import to_json
 from testbed.metric_specs import NEITHER, NEVER, MetricSpec
 from testbed.metrics.captions.rows import SPECS as CAPTION_SPECS
-from testbed.metrics.classification_scores import MEAN_PER_CLASS_RECALL, top
-from testbed.metrics.multilabel_scores import MEAN_AVERAGE_PRECISION
-from testbed.metrics.retrieval_scores import recall
-from testbed.metrics.selection_scores import ACC, IMAGE_ACC, TEXT_ACC
+from testbed.metrics.scorers.classification import MEAN_PER_CLASS_RECALL, top
+from testbed.metrics.scorers.multilabel import MEAN_AVERAGE_PRECISION
+from testbed.metrics.scorers.retrieval import recall
+from testbed.metrics.scorers.selection import ACC, IMAGE_ACC, TEXT_ACC
 from testbed.paths import safe_name, write_atomically
 from testbed.spreadsheet import as_csv
 

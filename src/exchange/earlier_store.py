@@ -9,10 +9,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from testbed.db.engine import connect
-from testbed.db.faults import clear_errors
+from testbed.db.connection.engine import connect
+from testbed.db.connection.faults import clear_errors
+from testbed.db.connection.urls import display_url, resolve_url
 from testbed.db.schema import current_revision, is_before_release
-from testbed.db.urls import display_url, resolve_url
 from testbed.entities import Metric
 from testbed.errors import StoreError
 from testbed.exchange.imported import ImportedCell, ImportReport

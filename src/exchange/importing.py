@@ -15,8 +15,8 @@ from testbed.entities import FRACTION, OVERALL, Evaluation, Metric, Result, curr
 from testbed.errors import StoreError
 from testbed.exchange import clip_benchmark, clip_cc_results, earlier_store
 from testbed.exchange.imported import ImportedCell, ImportReport, imported_cell, metric_in, named, read_csv
-from testbed.metrics.classification_scores import top
-from testbed.metrics.frames import PM0, PM10
+from testbed.metrics.scorers.classification import top
+from testbed.metrics.scorers.frames import PM0, PM10
 from testbed.spreadsheet import as_csv
 
 # ImageNet-testbed's table has two columns for the settings with frame sets: metrics of the setting before the suffix.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.answers.label_files import ANNOTATOR, ANSWER, ID, LABEL, MODEL
+from testbed.answers.judges.label_files import ANNOTATOR, ANSWER, ID, LABEL, MODEL
 from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.errors import StoreError

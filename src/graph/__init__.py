@@ -1,1 +1,1 @@
-"""What is computed: passes over what is read together, and the shards that workers take."""
+"""What is computed: nodes, passes over what is read together, and the shards that workers take."""

@@ -1,4 +1,4 @@
-"""Metrics: pure functions on arrays, no input or output.
+"""Metrics: pure functions on arrays.
 
 `CLIPScore` and `clip_score` are here too, for code that takes them from torchmetrics. They load models; torch is
 imported when they are first asked for.

@@ -25,9 +25,9 @@ from testbed.data.language.sentences import METHODS, Splitter, plain
 from testbed.entities import FRACTION, Metric, Score
 from testbed.errors import DataError, DefinitionError
 from testbed.metric_specs import HIGHER, MAIN, NEITHER, MetricSpec
-from testbed.metrics.caption_status import EMPTY, ERROR, MISSING, SCORED, STATUS, shares
 from testbed.metrics.greedy_match import greedy_match, match_rows
-from testbed.metrics.statistics import mean_and_stderr
+from testbed.metrics.inference.statistics import mean_and_stderr
+from testbed.metrics.scorers.caption_status import EMPTY, ERROR, MISSING, SCORED, STATUS, shares
 
 __all__ = [
     "FINE",

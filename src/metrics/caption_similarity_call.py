@@ -11,7 +11,7 @@ import numpy as np
 from testbed.data.language.sentences import get_splitter
 from testbed.errors import DataError, UnsupportedError
 from testbed.metrics.caption_similarity import SimilarityOptions, score_captions, similarity_metrics, texts_of
-from testbed.metrics.cut_texts import cut_texts
+from testbed.metrics.scorers.cut_texts import cut_texts
 from testbed.models.base.capability import EMBED_TEXT, EmbedsText
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from typing import Any
 
 from testbed.errors import DefinitionError, WeightsError
 from testbed.inputs import Preprocessing, active
-from testbed.models.base.checkpoint_file import AVERAGED, FoundState
-from testbed.models.base.checkpoint_network import PREFIX, Plan, load_checkpoint, plan, published_settings
-from testbed.models.base.class_order import LISTED, ClassOrder, asked, listed
 from testbed.models.base.definition import ModelDefinition
-from testbed.models.base.saved import saved_class_order, saved_preprocessing, shapes, trained_from_scratch
 from testbed.models.base.transform import Transform
+from testbed.models.loading.checkpoint_file import AVERAGED, FoundState
+from testbed.models.loading.checkpoint_network import PREFIX, Plan, load_checkpoint, plan, published_settings
+from testbed.models.loading.class_order import LISTED, ClassOrder, asked, listed
+from testbed.models.loading.saved import saved_class_order, saved_preprocessing, shapes, trained_from_scratch
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.paths import expanded
 from testbed.registry import registry

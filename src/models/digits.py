@@ -113,8 +113,8 @@ class DigitsWeights:
 
 def load(name: str) -> Any:
     """The trained network of a name (with its tokenizer, for the CLIP and the CoCa)."""
-    from testbed.models.base.checkpoint_file import load_state_dict
     from testbed.models.base.fitting import fit_state_dict
+    from testbed.models.loading.checkpoint_file import load_state_dict
 
     files = DigitsWeights(name).files(fetch=True) or ()
     made = untrained(name)

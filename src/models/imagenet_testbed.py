@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from testbed.data.sets.imagenet import synsets, synsets_21k
-from testbed.models.base.checkpoint_file import load_state_dict
 from testbed.models.base.fitting import fit_state_dict
-from testbed.models.base.hub import hash_in_name, torch_hub_path, url_file
 from testbed.models.base.published import Published
+from testbed.models.loading.checkpoint_file import load_state_dict
+from testbed.models.loading.hub import hash_in_name, torch_hub_path, url_file
 from testbed.models.model_base import Model, ModelDefinition, StandardNormalization, StandardTransform
 from testbed.models.networks.imagenet_testbed_table import ROWS, Preprocessing, Row
 from testbed.registry import registry

@@ -7,7 +7,7 @@ from testbed.models.base.generator import Generator
 from testbed.models.base.published import Published
 from testbed.models.base.text_encoder import TextEncoder
 from testbed.models.base.transform import StandardNormalization, StandardTransform
-from testbed.models.base.vlmeval import VLMEvalModel
+from testbed.models.loading.vlmeval import VLMEvalModel
 
 __all__ = [
     "DualEncoder",

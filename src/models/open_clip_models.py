@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import WeightsError
-from testbed.models.base.flores import flores_code, nllb_tokenizer
-from testbed.models.base.hub import hash_in_name, hub_file, url_file
-from testbed.models.base.open_clip_checkpoint import QUICK, activation, configured, in_file, load_into
 from testbed.models.base.transform import LazyTransform, Transform
 from testbed.models.base.weights import LocalFiles, WeightsSource
+from testbed.models.loading.flores import flores_code, nllb_tokenizer
+from testbed.models.loading.hub import hash_in_name, hub_file, url_file
+from testbed.models.loading.open_clip_checkpoint import QUICK, activation, configured, in_file, load_into
 from testbed.models.model_base import DualEncoder, StandardNormalization
 from testbed.paths import expanded
 from testbed.registry import registry

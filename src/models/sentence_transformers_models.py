@@ -17,9 +17,9 @@ import importlib.util
 from collections.abc import Iterable
 
 from testbed.errors import MissingExtraError
-from testbed.models.base.decoder_kinds import KALM_HUB
-from testbed.models.base.folder_encoder import EXTRA, FolderEncoder, decoder, sentence_encoder
-from testbed.models.base.hub_folder import HubFolder, PackageFolder, trusted_by_user
+from testbed.models.loading.decoder_kinds import KALM_HUB
+from testbed.models.loading.folder_encoder import EXTRA, FolderEncoder, decoder, sentence_encoder
+from testbed.models.loading.hub_folder import HubFolder, PackageFolder, trusted_by_user
 from testbed.models.transformers_clip import REPOSITORY
 from testbed.paths import expanded
 from testbed.registry import registry

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import WeightsError
-from testbed.models.base.hub import hash_in_name, hub_file, torch_hub_path, url_file
 from testbed.models.base.transform import LazyTransform, Transform
+from testbed.models.loading.hub import hash_in_name, hub_file, torch_hub_path, url_file
 from testbed.models.model_base import ImageEncoder, Model, ModelDefinition, StandardNormalization
 from testbed.registry import registry
 from testbed.registry.library_names import library_names

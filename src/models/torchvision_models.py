@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.models.base.hub import hash_in_name, torch_hub_path, url_file
 from testbed.models.base.published import Published
 from testbed.models.base.weights import only_weights
+from testbed.models.loading.hub import hash_in_name, torch_hub_path, url_file
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.models.networks.imagenet_testbed_table import ROWS
 from testbed.registry import registry

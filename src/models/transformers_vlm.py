@@ -15,8 +15,8 @@ from typing import Any
 from testbed.errors import DefinitionError, MissingExtraError, WeightsError
 from testbed.models.base.definition import LoadOptions
 from testbed.models.base.generator import Generator
-from testbed.models.base.hub_folder import HubFolder
 from testbed.models.base.weights import Weights, loading
+from testbed.models.loading.hub_folder import HubFolder
 from testbed.models.transformers_clip import REPOSITORY, VOLATILE
 from testbed.paths import expanded
 from testbed.registry import registry

@@ -19,9 +19,9 @@ from testbed.models.base.capability import CUT_OFF, Generation, GenerationConfig
 from testbed.models.base.chat import request_of
 from testbed.models.base.definition import LoadOptions
 from testbed.models.base.generator import Generator, drawn_by
-from testbed.models.base.hub_folder import HubFolder
 from testbed.models.base.thoughts import begun_by, hidden_tokens
 from testbed.models.base.weights import Weights, loading, plain
+from testbed.models.loading.hub_folder import HubFolder
 from testbed.models.transformers_vlm import canonical, described
 from testbed.registry import registry
 

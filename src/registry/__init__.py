@@ -1,4 +1,4 @@
-"""The registry of models and eval settings.
+"""The registry of models and eval settings: discovery of definition files, names, patterns, collections.
 
     from testbed.registry import registry
 

@@ -35,8 +35,8 @@ ENTRY_POINT_GROUP = "testbed.plugins"
 ENV_NO_PLUGINS = "TESTBED_NO_PLUGINS"
 # The plug-in files that are not Python's: suffix → a function that registers what the file of a path defines.
 FORMATS = {
-    **dict.fromkeys((".yaml", ".yml"), "testbed.models.base.decoder_file:register"),
-    ".json": "testbed.models.base.vlmeval_config:register",
+    **dict.fromkeys((".yaml", ".yml"), "testbed.models.loading.decoder_file:register"),
+    ".json": "testbed.models.loading.vlmeval_config:register",
 }
 
 

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from testbed.db.damage import Fault
 from testbed.db.store import Store
+from testbed.db.upkeep.damage import Fault
 from testbed.entities import Evaluation
 from testbed.errors import TestbedError
 from testbed.graph.options import RunOptions

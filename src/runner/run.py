@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from testbed.db.locations import refuse_memory
+from testbed.db.payloads.locations import refuse_memory
 from testbed.db.store import Store
 from testbed.errors import TestbedError
 from testbed.execution.computation import Computation

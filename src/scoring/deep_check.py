@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Iterator
 
 from testbed.calls import first_line, reason_of
-from testbed.db.damage import Fault
 from testbed.db.store import Store
+from testbed.db.upkeep.damage import Fault
 from testbed.entities import Evaluation
 from testbed.errors import TestbedError
 from testbed.identity.describe import digest

@@ -74,7 +74,7 @@ def _interval(own: Result) -> tuple[float, float] | None:
     """Wilson's interval for a share of samples; for other rates (means over classes), from the standard error."""
     if own.value is None or not own.n or own.unit != FRACTION:
         return None
-    from testbed.metrics.statistics import interval
+    from testbed.metrics.inference.statistics import interval
 
     right = own.value * own.n
     whole = abs(right - round(right)) < WHOLE

@@ -95,7 +95,7 @@ class EvaluationValues(LateValues):
 
     def texts(self, texts: Sequence[str]) -> Any:
         """See `Values.texts`."""
-        from testbed.metrics.finite import not_finite
+        from testbed.metrics.scorers.finite import not_finite
 
         found = self._stored_texts(texts)
         self._texts.append(not_finite(found))
@@ -108,7 +108,7 @@ class EvaluationValues(LateValues):
         """
         import numpy as np
 
-        from testbed.metrics.finite import not_finite
+        from testbed.metrics.scorers.finite import not_finite
 
         counted = {TEXTS: np.concatenate(self._texts)} if self._texts else {}
         if isinstance(self._outputs, np.ndarray):

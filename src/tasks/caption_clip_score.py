@@ -8,8 +8,8 @@ import numpy as np
 
 from testbed.entities import Metric, Score
 from testbed.graph.nodes import Built
-from testbed.metrics.caption_status import EMPTY, ERROR, SCORED, STATUS, shares
 from testbed.metrics.clip.pairs import REF_CLIP_SCORE, clip_score_metrics, cosine, pair_cosines, ref_clip_score
+from testbed.metrics.scorers.caption_status import EMPTY, ERROR, SCORED, STATUS, shares
 from testbed.tasks.caption_similarity import references_of
 from testbed.tasks.captioning import Captioning, require_some
 from testbed.tasks.clip_score import SCORER, prefix

@@ -16,7 +16,7 @@ from testbed.metrics.caption_similarity import (
     similarity_metrics,
     texts_of,
 )
-from testbed.metrics.caption_status import ERROR
+from testbed.metrics.scorers.caption_status import ERROR
 from testbed.tasks.captioning import Captioning, require_some
 from testbed.tasks.parts.generation import texts_and_status
 from testbed.tasks.parts.scorer import ScorerTask, require_scored

@@ -12,9 +12,9 @@ import numpy as np
 from testbed.entities import Metric, Score
 from testbed.errors import DataError
 from testbed.metric_specs import NEITHER, MetricSpec
-from testbed.metrics.caption_status import ERROR, MISSING, STATUS, shares
 from testbed.metrics.captions.rows import OverlapOptions, overlap_rows
-from testbed.metrics.statistics import mean_and_stderr
+from testbed.metrics.inference.statistics import mean_and_stderr
+from testbed.metrics.scorers.caption_status import ERROR, MISSING, STATUS, shares
 from testbed.models.base.capability import Message
 from testbed.tasks.parts.generation import GenerationTask, texts_and_status
 from testbed.tasks.task_base import options_as

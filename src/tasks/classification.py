@@ -13,9 +13,9 @@ from testbed.eval_settings.base.metric import as_metrics, checked
 from testbed.graph.nodes import IMAGES, Built, Op, Steps
 from testbed.graph.ops import image_spec
 from testbed.graph.texts import text_language
-from testbed.metrics.classification_scores import SCORER, score_classes
+from testbed.metrics.scorers.classification import SCORER, score_classes
 from testbed.models.base.capability import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, LOGITS
-from testbed.models.base.class_order import class_columns
+from testbed.models.loading.class_order import class_columns
 from testbed.tasks.image_embedding import FEATURES
 from testbed.tasks.parts import zero_shot
 from testbed.tasks.parts.head_files import SavedHead, head_digests, head_files

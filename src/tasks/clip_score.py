@@ -10,7 +10,7 @@ from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
 from testbed.metric_specs import MAIN
 from testbed.metrics.clip.pairs import CLIP_SCORE, clip_score_metrics, cosine, pair_cosines
-from testbed.metrics.retrieval_scores import columns_of_captions, flat_captions
+from testbed.metrics.scorers.retrieval import columns_of_captions, flat_captions
 from testbed.tasks.parts.embedding import TextTask
 
 if TYPE_CHECKING:

@@ -72,7 +72,7 @@ class ImageEmbedding(Task):
         """The mean length of the embeddings; 0 or a non-finite value indicates a broken model."""
         import numpy as np
 
-        from testbed.metrics.statistics import mean_and_stderr
+        from testbed.metrics.inference.statistics import mean_and_stderr
 
         norms = np.linalg.norm(values.outputs.astype(np.float64), axis=1)
         readable = np.delete(norms, list(values.unreadable))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.answers.judging import JUDGINGS, METHOD, VERSION, Judging
-from testbed.answers.label_files import read_labels
+from testbed.answers.judges.label_files import read_labels
+from testbed.answers.judges.questions import JUDGINGS, METHOD, VERSION, Judging
 from testbed.answers.reports.report import VERSION as REPORT_VERSION
 from testbed.answers.reports.report import report
 from testbed.answers.reports.scored import slice_name
@@ -21,9 +21,9 @@ from testbed.entities import JUDGE_SLICE, Metric, Score
 from testbed.graph.nodes import Built
 from testbed.identity.describe import digest
 from testbed.metric_specs import HIGHER, LOWER, NEITHER, NEVER, MetricSpec, rate
-from testbed.metrics.caption_status import STATUS
-from testbed.metrics.judges import krippendorff_alpha, majority, swap_consistency
-from testbed.metrics.statistics import mean_and_stderr
+from testbed.metrics.inference.judges import krippendorff_alpha, majority, swap_consistency
+from testbed.metrics.inference.statistics import mean_and_stderr
+from testbed.metrics.scorers.caption_status import STATUS
 from testbed.models.base.capability import GenerationConfig, Message
 from testbed.tasks.captioning import require_some
 from testbed.tasks.parts.judges import (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
-from testbed.metrics.multilabel_scores import SCORER, score_labels
+from testbed.metrics.scorers.multilabel import SCORER, score_labels
 from testbed.tasks.classification import Classification, viewed_logits
 
 if TYPE_CHECKING:

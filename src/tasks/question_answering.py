@@ -17,8 +17,8 @@ from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError, UnsupportedError
 from testbed.graph.nodes import Built
 from testbed.metric_specs import LOWER, MAIN, NEVER, rate
-from testbed.metrics.caption_status import STATUS, shares
-from testbed.metrics.statistics import mean_and_stderr
+from testbed.metrics.inference.statistics import mean_and_stderr
+from testbed.metrics.scorers.caption_status import STATUS, shares
 from testbed.models.base.capability import GenerationConfig
 from testbed.tasks.captioning import require_some
 from testbed.tasks.parts.generation import Replies, TextTask, replies_of

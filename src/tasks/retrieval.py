@@ -8,7 +8,7 @@ import numpy as np
 
 from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
-from testbed.metrics.retrieval_scores import RECALL_K, SCORER, flat_captions, score_retrieval
+from testbed.metrics.scorers.retrieval import RECALL_K, SCORER, flat_captions, score_retrieval
 from testbed.tasks.parts.embedding import TextTask
 
 if TYPE_CHECKING:

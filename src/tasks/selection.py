@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from testbed.entities import Metric, Score
-from testbed.metrics.selection_scores import SCORER, find_instances, score_selection
+from testbed.metrics.scorers.selection import SCORER, find_instances, score_selection
 from testbed.tasks.parts.embedding import TextTask
 
 if TYPE_CHECKING:

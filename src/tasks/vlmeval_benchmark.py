@@ -16,8 +16,8 @@ from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.vlmeval import VLMEvalBenchmark
 from testbed.graph.nodes import Built
-from testbed.metrics.caption_status import STATUS, shares
-from testbed.metrics.reported import flat, reported_metrics
+from testbed.metrics.scorers.caption_status import STATUS, shares
+from testbed.metrics.scorers.reported import flat, reported_metrics
 from testbed.models.base.capability import GenerationConfig
 from testbed.tasks.captioning import require_some
 from testbed.tasks.parts.generation import TextTask, texts_and_status
@@ -58,7 +58,7 @@ class VLMEvalBenchmarkTask(TextTask):
     def score(
         self, values: Values, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
-        """What the class's ``evaluate`` reports; see `testbed.metrics.reported`.
+        """What the class's ``evaluate`` reports; see `testbed.metrics.scorers.reported`.
 
         It gets the questions that have an answer; what it prints goes to the log.
 

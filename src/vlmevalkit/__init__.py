@@ -1,4 +1,4 @@
-"""What files in VLMEvalKit's form import, for plug-ins where VLMEvalKit itself is not installed.
+"""What files in VLMEvalKit's form import, served to plug-ins where VLMEvalKit itself is not installed.
 
 `testbed.identity.import_names` says under which names. Nothing here downloads, unpickles, or runs the text of a cell as
 code.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from testbed.db.engine import Mode
+from testbed.db.connection.engine import Mode
 from testbed.db.store import Store
 from testbed.workers.channel import RemoteChannel
 from testbed.workers.kernels.streamed import StreamedStore

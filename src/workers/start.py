@@ -14,7 +14,7 @@ from testbed.inputs import using
 from testbed.workers.channel import RemoteChannel
 
 if TYPE_CHECKING:
-    from testbed.db.engine import Mode
+    from testbed.db.connection.engine import Mode
     from testbed.db.store import Store
 
 log = logging.getLogger("testbed")
@@ -26,7 +26,7 @@ OpenStore = Callable[[str, "Mode", str | None], "Store"]
 
 def open_store(url: str, mode: Mode, payload_url: str | None) -> Store:
     """Opens a store as soon as it answers."""
-    from testbed.db.steady import patiently
+    from testbed.db.connection.steady import patiently
     from testbed.db.store import Store
 
     return patiently(lambda: Store.open(url, mode, payload_url))

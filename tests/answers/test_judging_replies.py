@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from testbed.answers.judging import JUDGINGS
+from testbed.answers.judges.questions import JUDGINGS
 
 PARIS = {"question": "Which city?", "answer": "Paris"}
 ANIMALS = {"question": "What?", "A": "cat", "B": "dog", "C": "bird", "answer": "B"}

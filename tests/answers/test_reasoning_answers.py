@@ -7,7 +7,7 @@ import math
 import pytest
 
 from testbed.answers.expressions import value_of
-from testbed.answers.judging import JUDGINGS, judging_of
+from testbed.answers.judges.questions import JUDGINGS, judging_of
 from testbed.answers.scorings import SCORINGS
 
 INTEGER = {"question_type": "free_form", "answer_type": "integer", "answer": "14"}

@@ -12,9 +12,9 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from testbed.cli.clip_benchmark_words import HINTS
 from testbed.cli.eval import command
-from testbed.cli.task_options import as_captioners
+from testbed.cli.options.clip_benchmark_words import HINTS
+from testbed.cli.options.tasks import as_captioners
 from testbed.errors import DataError, MissingExtraError
 from testbed.registry import registry
 from testbed.registry.select import select

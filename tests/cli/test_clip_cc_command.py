@@ -7,8 +7,8 @@ import re
 import pytest
 from scored_captions import put_scored, row
 
-from testbed.cli import clip_cc
-from testbed.cli.clip_cc import export_run, translate
+from testbed.cli.run import clip_cc
+from testbed.cli.run.clip_cc import export_run, translate
 from testbed.db.store import Store
 from testbed.errors import DefinitionError, RunError, UnknownNameError
 from testbed.execution.report import Outcome

@@ -11,7 +11,7 @@ from stored_cells import declared
 from testbed.db.store import Store
 from testbed.entities import CellRecord, DatasetInfo, Metric, SampleInfo, Score
 from testbed.identity.describe import digest
-from testbed.metrics.paired import compare, holm
+from testbed.metrics.inference.paired import compare, holm
 
 
 def put(store, model, setting, scores, samples=None, name="top1"):

@@ -18,7 +18,7 @@ from testbed.entities import CellRecord, Metric, Score
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.metric import accuracy_topk, as_metrics
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec, main_metric, rate, spec_of
-from testbed.metrics.statistics import interval
+from testbed.metrics.inference.statistics import interval
 from testbed.plotting.explorer.overview import Overview
 from testbed.plotting.frame import load_grid
 from testbed.plotting.own.source import best
@@ -140,7 +140,7 @@ def test_print_eval_says_what_is_declared(ask, tmp_path):
 
 def test_metrics_and_scores_are_made_by_what_declares_them():
     """So that nothing can be stored by testbed without a declaration."""
-    allowed = {"src/metric_specs.py", "db/lookup.py", "db/results.py"}
+    allowed = {"src/metric_specs.py", "db/connection/lookup.py", "db/results.py"}
     made = []
     for folder in ("src", "db", "plotting"):
         for path in (ROOT / folder).rglob("*.py"):

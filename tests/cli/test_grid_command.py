@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from testbed.cli.grid import as_text, latex
+from testbed.cli.analyses.grid import as_text, latex
 from testbed.db.store import Store
 from testbed.exchange.importing import import_results
 

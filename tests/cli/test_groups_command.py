@@ -8,7 +8,7 @@ import pytest
 from stored_cells import put, samples_of, saying
 
 from testbed.db.store import Store
-from testbed.metrics.statistics import wilson
+from testbed.metrics.inference.statistics import wilson
 
 TARGETS = [0, 0, 1, 1, 2, 2]
 SAID = {"a": [0, 0, 1, 0, 0, 0], "b": [0, 1, 1, 1, 2, 2]}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from testbed.db.store import Store
-from testbed.metrics.calibrated import prediction_powered
+from testbed.metrics.inference.calibrated import prediction_powered
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
 JUDGE = """

@@ -10,11 +10,11 @@ import sqlalchemy as sa
 from stored_cells import put, samples_of
 
 from testbed.analyses.ranking import ranking
-from testbed.cli.rank import tied_ranks
+from testbed.cli.analyses.rank import tied_ranks
 from testbed.db.store import Store
 from testbed.entities import Score
-from testbed.metrics.paired import compare, holm
-from testbed.metrics.ranks import rank_models
+from testbed.metrics.inference.paired import compare, holm
+from testbed.metrics.inference.ranks import rank_models
 
 N = 200
 ACCURACIES = {"best": 0.95, "good": 0.93, "poor": 0.4}

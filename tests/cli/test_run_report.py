@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from stored_cells import SPECS
 
-from testbed.cli.run_report import print_report
+from testbed.cli.run.report import print_report
 from testbed.entities import Result
 from testbed.execution.report import Outcome, Report
 from testbed.metric_specs import MetricSpec

@@ -10,7 +10,7 @@ import pytest
 import wds_world
 from click.testing import CliRunner
 
-from testbed.cli.task_options import as_tasks, task_options
+from testbed.cli.options.tasks import as_tasks, task_options
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.benchmark import BENCHMARKS
 

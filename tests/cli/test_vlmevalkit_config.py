@@ -11,7 +11,7 @@ from chat_server import Reply, completion, serving
 from table_world import PHOTOS, questions
 
 from testbed.models.base.served import OPENAI
-from testbed.models.base.vlmeval_config import register
+from testbed.models.loading.vlmeval_config import register
 from testbed.registry import registry
 from testbed.registry.catalog import Catalog
 

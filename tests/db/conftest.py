@@ -21,8 +21,8 @@ import sqlalchemy as sa
 
 from testbed.data.source import dataset_of
 from testbed.db import tables
+from testbed.db.connection.urls import resolve_url
 from testbed.db.store import Store
-from testbed.db.urls import resolve_url
 from testbed.entities import CellRecord, Chunk, Evaluation, Metric, SampleInfo, Score
 
 

@@ -711,7 +711,7 @@ def test_printing_an_evaluation_imports_nothing_heavy(program: Callable[..., Sai
         imported = {
             line.rpartition("|")[2].strip() for line in said.err.splitlines() if line.startswith("import time:")
         }
-        assert "testbed.db.lookup" in imported
+        assert "testbed.db.connection.lookup" in imported
         packages = {name.partition(".")[0] for name in imported}
         heavy = {"torch", "torchvision", "open_clip", "timm", "numpy", "pandas", "plotly", "alembic", "sklearn", "PIL"}
         assert not packages & heavy

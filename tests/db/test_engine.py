@@ -21,12 +21,12 @@ import postgres_server
 import pytest
 import sqlalchemy as sa
 
-from testbed.db import sqlite_file
-from testbed.db.engine import connect
-from testbed.db.faults import clear_errors
-from testbed.db.sqlite_file import file_system_of
+from testbed.db.connection import sqlite_file
+from testbed.db.connection.engine import connect
+from testbed.db.connection.faults import clear_errors
+from testbed.db.connection.sqlite_file import file_system_of
+from testbed.db.connection.urls import display_url, full_url, resolve_url
 from testbed.db.store import Store, upgrade
-from testbed.db.urls import display_url, full_url, resolve_url
 from testbed.entities import Chunk
 from testbed.errors import (
     MissingExtraError,

@@ -12,9 +12,9 @@ import fsspec
 import pytest
 import sqlalchemy as sa
 
-from testbed.db import payloads
-from testbed.db.garbage import garbage
+from testbed.db.payloads import encoding
 from testbed.db.store import Store
+from testbed.db.upkeep.garbage import garbage
 from testbed.errors import CorruptOutputError, StoreError
 
 SIZE = 48  # bytes of the outputs
@@ -280,7 +280,7 @@ def test_a_url_with_a_secret_is_refused_and_not_shown(store_url: str, url: str) 
         for ask in (
             lambda: Store.open(store_url, "write", url),
             lambda: Store.create(store_url, url),
-            lambda: payloads.External(url),
+            lambda: encoding.External(url),
             lambda: garbage(store, [url]),
         ):
             with pytest.raises(StoreError, match="has a password or parameters in it") as error:
@@ -301,7 +301,7 @@ def test_a_url_with_a_secret_is_refused_and_not_shown(store_url: str, url: str) 
     ],
 )
 def test_a_url_without_a_secret_is_taken(url: str) -> None:
-    assert payloads.External(url).base == url
+    assert encoding.External(url).base == url
 
 
 def test_a_secret_that_an_older_testbed_has_stored_is_not_shown(

@@ -17,10 +17,10 @@ import pytest
 import sqlalchemy as sa
 from psycopg.conninfo import conninfo_to_dict
 
-from testbed.db import lookup
-from testbed.db.lookup import complete_cells, complete_cells_of, names
+from testbed.db.connection import lookup
+from testbed.db.connection.lookup import complete_cells, complete_cells_of, names
+from testbed.db.connection.urls import resolve_url
 from testbed.db.store import Store
-from testbed.db.urls import resolve_url
 from testbed.entities import Metric
 
 NAME = "a 'name' with \"quotes\", ünïcode; -- and %"

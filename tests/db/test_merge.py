@@ -15,9 +15,9 @@ import pytest
 import sqlalchemy as sa
 from stored_cells import put, samples_of, saying
 
-from testbed.db.merge import merge
 from testbed.db.store import Store
 from testbed.db.tables import Base, EvalSettingRow, ModelRow
+from testbed.db.upkeep.merge import merge
 from testbed.entities import CellRecord, Chunk, Metric
 
 SAMPLES = samples_of([0, 1, 2, 3])

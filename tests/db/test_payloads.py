@@ -18,10 +18,10 @@ import sqlalchemy as sa
 import torch
 from fsspec.implementations.memory import MemoryFileSystem
 
-from testbed.db import payloads
-from testbed.db.garbage import Garbage, garbage
-from testbed.db.payloads import decode, encode, result_dtype, widen_bfloat16
+from testbed.db.payloads import encoding
+from testbed.db.payloads.encoding import decode, encode, result_dtype, widen_bfloat16
 from testbed.db.store import Store
+from testbed.db.upkeep.garbage import Garbage, garbage
 from testbed.entities import Chunk
 from testbed.errors import CorruptOutputError, StoreError
 from testbed.identity.describe import digest_bytes
@@ -118,10 +118,10 @@ def test_a_tensor_may_lie_in_memory_in_any_way(dtype: torch.dtype) -> None:
 def test_a_changed_byte_is_noticed() -> None:
     payload = encode(np.arange(10.0))
     data = bytearray(payload.data)
-    payloads.verify(bytes(data), payload.checksum, "outputs")
+    encoding.verify(bytes(data), payload.checksum, "outputs")
     data[17] ^= 1
     with pytest.raises(CorruptOutputError, match="outputs: the stored bytes differ from their checksum"):
-        payloads.verify(bytes(data), payload.checksum, "outputs")
+        encoding.verify(bytes(data), payload.checksum, "outputs")
 
 
 @pytest.mark.parametrize(
@@ -394,12 +394,12 @@ def test_files_that_no_row_names_are_found_and_those_of_other_stores_told_apart(
         system.makedirs(path.rpartition("/")[0], exist_ok=True)
         system.pipe_file(path, b"12345")
     assert garbage(outside).young == 2
-    monkeypatch.setattr("testbed.db.garbage.AGE_SECONDS", 0.0)
+    monkeypatch.setattr("testbed.db.upkeep.garbage.AGE_SECONDS", 0.0)
     found = garbage(outside)
     assert [(uri.rpartition("/")[2], size) for uri, size in found.own.items()] == [(orphan.rpartition("/")[2], 5)]
     assert [uri.endswith(f"of-another/{name}") for uri in found.others] == [True]
     for uri in found.own:
-        payloads.delete_uri(uri)
+        encoding.delete_uri(uri)
     assert not system.exists(orphan)
     assert len(outside.read_outputs(kept.id, "logits")) == 4
 
@@ -496,8 +496,8 @@ class Unsteady(MemoryFileSystem):
 def unsteady(sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     """A store whose outputs lie at such a place."""
     fsspec.register_implementation("unsteady", Unsteady, clobber=True)
-    monkeypatch.setattr("testbed.db.far.PAUSES", (0.0, 0.0, 0.0))
-    monkeypatch.setattr("testbed.db.far._given_up", False)
+    monkeypatch.setattr("testbed.db.payloads.far.PAUSES", (0.0, 0.0, 0.0))
+    monkeypatch.setattr("testbed.db.payloads.far._given_up", False)
     for name, value in (("times", 0), ("cut", 0), ("error", ClientError("the payload is not completed"))):
         monkeypatch.setattr(Unsteady, name, value)
     with Store.open(str(sqlite_store.url.database), "write", f"unsteady://{uuid.uuid4().hex}/lab") as store:

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from stored_cells import put, samples_of, saying
 
-from testbed.db import engine
+from testbed.db.connection import engine
 from testbed.db.store import Store, upgrade
 from testbed.errors import ReadOnlyStoreError, StoreError, StoreUnreachableError
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from testbed.db import lookup
+from testbed.db.connection import lookup
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Certificate, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo
 from testbed.errors import CorruptOutputError

@@ -23,10 +23,10 @@ from alembic.script import ScriptDirectory
 
 import testbed.db
 from testbed.db import migrations, schema
-from testbed.db.engine import connect
+from testbed.db.connection.engine import connect
+from testbed.db.connection.urls import resolve_url
 from testbed.db.store import Store, upgrade
 from testbed.db.tables import Base
-from testbed.db.urls import resolve_url
 from testbed.entities import DatasetInfo, Metric, SampleInfo
 from testbed.errors import SchemaError, StoreError
 

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from testbed.db.whereabouts import Whereabouts, has_ended, here
+from testbed.db.connection.whereabouts import Whereabouts, has_ended, here
 
 
 @pytest.fixture
 def another() -> Iterator[tuple[Any, Whereabouts]]:
     """A process that runs, and what it says of itself."""
-    code = "from testbed.db.whereabouts import here; x = here(); print(x.process, x.process_start, flush=True); input()"
+    told = "x = here(); print(x.process, x.process_start, flush=True); input()"
+    code = f"from testbed.db.connection.whereabouts import here; {told}"
     process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     number, start = process.stdout.readline().split()

@@ -60,7 +60,7 @@ def test_the_reference_has_what_definition_files_import(website: Path) -> None:
         ("models", "testbed.models.model_base.Model"),
         ("settings", "testbed.eval_settings.eval_setting_base.EvalSetting"),
         ("store", "testbed.db.store.Store.read_outputs"),
-        ("metrics", "testbed.metrics.paired.compare"),
+        ("metrics", "testbed.metrics.inference.paired.compare"),
     ):
         assert f'id="{name}"' in (website / "api" / f"{page}.html").read_text(encoding="utf-8"), name
 

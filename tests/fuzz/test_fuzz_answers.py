@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from testbed.answers.columns import as_list, listed, options
 from testbed.answers.expressions import value_of
-from testbed.answers.judging import JUDGINGS
-from testbed.answers.label_files import read_labels, verdicts_in
+from testbed.answers.judges.label_files import read_labels, verdicts_in
+from testbed.answers.judges.questions import JUDGINGS
 from testbed.answers.numbers import as_number, sole_number
 from testbed.answers.published.choice import infer
 from testbed.answers.reports.report import REPORTS

@@ -17,9 +17,9 @@ from testbed.exchange import clip_benchmark
 from testbed.exchange.imported import metric_in
 from testbed.exchange.importing import as_percent, export_csv, import_results, split_column
 from testbed.metric_specs import MetricSpec
-from testbed.metrics.classification_scores import NLL, top
-from testbed.models.base import vlmeval_config
-from testbed.models.base.decoder_file import from_config
+from testbed.metrics.scorers.classification import NLL, top
+from testbed.models.loading import vlmeval_config
+from testbed.models.loading.decoder_file import from_config
 
 IMAGENET = (
     ("model", "val", "imagenetv2", "vid_pm0"),

@@ -22,8 +22,8 @@ from testbed.cli import eval as eval_command
 from testbed.data.language import prompts
 from testbed.errors import TestbedError
 from testbed.inputs import Inputs, using
-from testbed.models.base.checkpoint_file import load_state_dict
-from testbed.models.base.saved import saved_preprocessing
+from testbed.models.loading.checkpoint_file import load_state_dict
+from testbed.models.loading.saved import saved_preprocessing
 from testbed.registry import registry
 from testbed.tasks.parts.head_files import loaded_head
 

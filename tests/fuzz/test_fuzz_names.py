@@ -13,11 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from testbed.cli.db import _with_full_path
-from testbed.cli.machine_options import Bytes
+from testbed.cli.options.machines import Bytes
 from testbed.console.called import as_called
 from testbed.console.options import spread, with_dashes
+from testbed.db.connection.urls import display_url, full_url, resolve_url
 from testbed.db.names import check_name, matching_names
-from testbed.db.urls import display_url, full_url, resolve_url
 from testbed.errors import WeightsError
 from testbed.eval_settings.base.benchmark_names import BenchmarkName
 from testbed.eval_settings.base.clip_benchmark_names import place_of, setting_of

@@ -8,7 +8,7 @@ from fuzzing import damaged_json, fuzzed, mangled, odd_values, robust
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.db import payloads
+from testbed.db.payloads import encoding
 from testbed.errors import RefusedError, UnreachedError
 from testbed.models.base.chat import generation_of, reply_of, said, tokens
 from testbed.models.base.served import retry_after
@@ -40,7 +40,7 @@ def test_replies(content: bytes, request_id: str | None) -> None:
         assert all(isinstance(each, int) for each in tokens(reply))
         found = generation_of(reply, request_id)
         assert found.finish_reason in ("stop", "length")
-        payloads.encode([{"text": found.text, "extra": found.extra}])  # as it is stored
+        encoding.encode([{"text": found.text, "extra": found.extra}])  # as it is stored
 
 
 @fuzzed()

@@ -18,8 +18,8 @@ from hypothesis.extra import numpy as arrays
 from sample_world import sample_store
 from starlette.testclient import TestClient
 
-from testbed.db import payloads
-from testbed.db.locations import Location
+from testbed.db.payloads import encoding
+from testbed.db.payloads.locations import Location
 from testbed.db.store import Store
 from testbed.errors import StoreError
 from testbed.jsontext import to_json
@@ -36,17 +36,17 @@ json_values = st.recursive(
 @fuzzed()
 @given(values=numbers.flatmap(lambda dtype: arrays.arrays(dtype, arrays.array_shapes(max_dims=3, max_side=4))))
 def test_arrays_are_read_as_they_were_written(values: Any) -> None:
-    payload = payloads.encode(values)
-    read = payloads.decode(bytes(payload.data), payload.dtype, payload.count, payload.shape)
+    payload = encoding.encode(values)
+    read = encoding.decode(bytes(payload.data), payload.dtype, payload.count, payload.shape)
     np.testing.assert_array_equal(read, values)
-    payloads.verify(bytes(payload.data), payload.checksum, "x")
+    encoding.verify(bytes(payload.data), payload.checksum, "x")
 
 
 @fuzzed()
 @given(values=st.lists(json_values, max_size=4))
 def test_json_values_are_read_as_they_were_written(values: list[Any]) -> None:
-    payload = payloads.encode(values)
-    assert list(payloads.decode(payload.data, payload.dtype, payload.count, payload.shape)) == values
+    payload = encoding.encode(values)
+    assert list(encoding.decode(payload.data, payload.dtype, payload.count, payload.shape)) == values
 
 
 DTYPES = (
@@ -78,14 +78,14 @@ DTYPES = (
 @example(data=b"[1]", dtype="json", count=3, shape=())
 def test_damaged_arrays(data: bytes, dtype: str, count: int, shape: Any) -> None:
     with robust(errors=(StoreError,)):
-        assert len(payloads.decode(data, dtype, count, shape)) == count
+        assert len(encoding.decode(data, dtype, count, shape)) == count
 
 
 @fuzzed()
-@given(data=mangled_bytes(b"\0" * 24), checksum=mangled(payloads.encode(np.zeros(6, np.float32)).checksum))
+@given(data=mangled_bytes(b"\0" * 24), checksum=mangled(encoding.encode(np.zeros(6, np.float32)).checksum))
 def test_checksums(data: bytes, checksum: str) -> None:
     with robust(errors=(StoreError,)):
-        payloads.verify(data, checksum, "x")
+        encoding.verify(data, checksum, "x")
         assert data == b"\0" * 24
 
 
@@ -132,7 +132,7 @@ def test_values_of_items(texts: list[str], data: st.DataObject, tmp_path: Path, 
 def test_places_of_outputs(uri: str, kind: str, start: int, checksum: str, size: Any) -> None:
     place = Location(uri, kind, start, checksum, size)
     with contextlib.suppress(StoreError):  # whatever has the name of outputs may be asked for, and is not there
-        payloads.read(place)
+        encoding.read(place)
     if place.is_deletable("f", "f-01234567", ()):
         assert uri.endswith(f"/f-01234567/{kind}-{start}-{checksum}.bin")
         assert "::" not in uri

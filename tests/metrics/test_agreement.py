@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score, confusion_matrix, jaccard_score
 
-from testbed.metrics.agreement import (
+from testbed.metrics.classification import predicted_classes
+from testbed.metrics.inference.agreement import (
     agreement,
     confusions,
     hardest_first,
@@ -16,7 +17,6 @@ from testbed.metrics.agreement import (
     right_counts,
     same_predictions,
 )
-from testbed.metrics.classification import predicted_classes
 
 
 def test_agreement_is_scikit_learns():

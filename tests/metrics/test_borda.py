@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from testbed.metrics.borda import borda, borda_points
+from testbed.metrics.inference.borda import borda, borda_points
 
 
 def literal(values):

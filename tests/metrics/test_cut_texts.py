@@ -15,7 +15,7 @@ from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.execution.progress import SilentProgress
 from testbed.graph.options import RunOptions
 from testbed.metrics.caption_similarity_call import caption_similarity
-from testbed.metrics.cut_texts import cut_texts
+from testbed.metrics.scorers.cut_texts import cut_texts
 from testbed.models.model_base import LoadOptions
 from testbed.runner.run import run
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from testbed.metrics.finite import not_finite
+from testbed.metrics.scorers.finite import not_finite
 
 
 def test_nan_and_infinity_are_found_but_not_a_masked_class():

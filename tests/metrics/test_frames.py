@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from testbed.metrics.frames import pm_accuracy
+from testbed.metrics.scorers.frames import pm_accuracy
 
 
 def frames(*rows):

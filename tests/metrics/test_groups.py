@@ -8,8 +8,8 @@ import pytest
 import scipy.stats
 from sklearn.metrics import balanced_accuracy_score
 
-from testbed.metrics.groups import by_group
-from testbed.metrics.statistics import wilson
+from testbed.metrics.inference.groups import by_group
+from testbed.metrics.inference.statistics import wilson
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 1), (1, 1), (0, 30), (7, 30), (30, 30), (481, 1000)])

@@ -7,14 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from testbed.metrics.judges import (
+from testbed.metrics.inference.judges import (
     krippendorff_alpha,
     lowest,
     majority,
     repeat_stability,
     swap_consistency,
 )
-from testbed.metrics.statistics import clustered_mean_and_stderr, mean_and_stderr, ratio_and_stderr
+from testbed.metrics.inference.statistics import clustered_mean_and_stderr, mean_and_stderr, ratio_and_stderr
 
 NAN = math.nan
 

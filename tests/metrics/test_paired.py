@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 from sklearn.metrics import cohen_kappa_score
 
-from testbed.metrics.paired import compare, error_consistency, error_overlap, holm, mcnemar
+from testbed.metrics.inference.paired import compare, error_consistency, error_overlap, holm, mcnemar
 
 
 def pair(n=400, gain=0.05, seed=0):

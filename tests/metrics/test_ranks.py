@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from testbed.metrics.paired import RESAMPLES, compare, holm, mcnemar, mcnemar_p_values, sign_flip_bound
-from testbed.metrics.ranks import bootstrap_means, pair_p_values, rank_models, ranks, tied_models
+from testbed.metrics.inference.paired import RESAMPLES, compare, holm, mcnemar, mcnemar_p_values, sign_flip_bound
+from testbed.metrics.inference.ranks import bootstrap_means, pair_p_values, rank_models, ranks, tied_models
 
 
 def models(n=400, accuracies=(0.9, 0.88, 0.7, 0.5), seed=0):
@@ -34,7 +34,7 @@ def test_ranks_are_scipys_best_and_worst_and_equal_models_share_theirs():
 
 
 def test_ranks_of_many_rankings_are_scipys_whatever_is_sorted_at_a_time(monkeypatch):
-    monkeypatch.setattr("testbed.metrics.ranks._ROWS", 7)
+    monkeypatch.setattr("testbed.metrics.inference.ranks._ROWS", 7)
     values = np.random.default_rng(0).integers(0, 12, (40, 25)) / 10  # with many ties
     best, worst = ranks(values)
     np.testing.assert_array_equal(best, scipy.stats.rankdata(-values, method="min", axis=1))
@@ -79,7 +79,7 @@ def test_means_of_whole_numbers_are_exact():
 def test_blocks_do_not_matter(monkeypatch):
     scores = models(n=50)
     whole = bootstrap_means(scores, generator(), draws=501)
-    monkeypatch.setattr("testbed.metrics.ranks._BLOCK", 120)
+    monkeypatch.setattr("testbed.metrics.inference.ranks._BLOCK", 120)
     np.testing.assert_allclose(bootstrap_means(scores, generator(), draws=501), whole, rtol=1e-12)
 
 
@@ -198,8 +198,8 @@ def test_pairs_that_a_bound_decides_have_it_and_are_not_drawn(monkeypatch):
         drawn.extend(zip(one.tolist(), other.tolist(), strict=True))
         return real(columns, one, other, *rest)
 
-    real = importlib.import_module("testbed.metrics.ranks")._drawn
-    monkeypatch.setattr("testbed.metrics.ranks._drawn", watch)
+    real = importlib.import_module("testbed.metrics.inference.ranks")._drawn
+    monkeypatch.setattr("testbed.metrics.inference.ranks._drawn", watch)
     undecided, *clear = pair_p_values([scores], generator())
     assert drawn == [(0, 1)]
     assert undecided > 0.9
@@ -211,7 +211,7 @@ def test_ties_of_many_models_need_no_draws(monkeypatch):
     def refuse(*given):
         raise AssertionError("drawn")
 
-    monkeypatch.setattr("testbed.metrics.ranks._drawn", refuse)
+    monkeypatch.setattr("testbed.metrics.inference.ranks._drawn", refuse)
     places = rank_models([np.random.default_rng(0).normal(np.linspace(0, 1, 60), 1, (100, 60))])
     assert 0 < sum(len(each.tied) for each in places) < 60 * 59
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from testbed.errors import DataError
-from testbed.metrics.reported import flat, main_of, reported_metrics
+from testbed.metrics.scorers.reported import flat, main_of, reported_metrics
 
 
 def found(report: Any, *primary: str) -> list[tuple[str, str, float | None]]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from testbed.metrics.statistics import clustered_mean_and_stderr, mean_and_stderr
+from testbed.metrics.inference.statistics import clustered_mean_and_stderr, mean_and_stderr
 
 
 @pytest.mark.parametrize("n", [2, 3, 17, 5000])

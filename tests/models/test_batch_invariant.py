@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from testbed.models.base.folder_encoder import decoder
+from testbed.models.loading.folder_encoder import decoder
 from testbed.models.model_base import LoadOptions
 from testbed.models.networks.batch_invariant import BatchInvariantLinear, make_batch_invariant
 from testbed.registry import registry

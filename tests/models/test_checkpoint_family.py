@@ -11,9 +11,9 @@ from safetensors.torch import save_file
 from torchvision import models
 
 from testbed.errors import DefinitionError, WeightsError
-from testbed.models.base.checkpoint_network import load_checkpoint, plan
 from testbed.models.base.weights import of_files
 from testbed.models.checkpoint import CheckpointFamily, checkpoint_model
+from testbed.models.loading.checkpoint_network import load_checkpoint, plan
 from testbed.models.model_base import LoadOptions, StandardNormalization, StandardTransform
 from testbed.registry import registry
 

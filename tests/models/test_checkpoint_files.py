@@ -78,8 +78,8 @@ def test_one_that_torchvisions_script_trained_from_scratch_has_no_such_input(tmp
 
 def test_every_published_weights_setting_that_changes_a_network_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every architecture and weights of torchvision: what its builder makes for them, and what is made for a file."""
-    from testbed.models.base.checkpoint_network import build
     from testbed.models.checkpoint import builder_settings
+    from testbed.models.loading.checkpoint_network import build
 
     monkeypatch.setattr(WeightsEnum, "get_state_dict", lambda self, **_: {})
     monkeypatch.setattr(nn.Module, "load_state_dict", lambda *_, **__: None)

@@ -13,7 +13,7 @@ from testbed.data.sets.clip_cc_config import read_config
 from testbed.errors import DefinitionError, DuplicateNameError, MissingExtraError, PluginError, RunError
 from testbed.identity.describe import digest
 from testbed.inputs import ENV_CLIP_CC_BASE, Inputs, using
-from testbed.models.base.decoder_file import from_config
+from testbed.models.loading.decoder_file import from_config
 from testbed.models.model_base import LoadOptions
 from testbed.registry import registry
 from testbed.registry.catalog import Catalog

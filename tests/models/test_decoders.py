@@ -19,8 +19,8 @@ from torch.nn.functional import gelu, layer_norm, normalize
 
 from testbed.errors import RunError, WeightsError
 from testbed.identity.describe import digest
-from testbed.models.base.decoder_kinds import KINDS
-from testbed.models.base.folder_encoder import decoder
+from testbed.models.loading.decoder_kinds import KINDS
+from testbed.models.loading.folder_encoder import decoder
 from testbed.models.model_base import LoadOptions
 
 CPU = LoadOptions("cpu")

@@ -11,8 +11,8 @@ import pytest
 
 from testbed.errors import DefinitionError, MissingExtraError, RunError, WeightsError
 from testbed.identity.describe import digest
-from testbed.models.base.folder_encoder import sentence_encoder
-from testbed.models.base.hub_folder import HubFolder
+from testbed.models.loading.folder_encoder import sentence_encoder
+from testbed.models.loading.hub_folder import HubFolder
 from testbed.models.model_base import LoadOptions
 from testbed.models.sentence_transformers_models import DECODERS, MINILM, SentenceTransformersFamily
 from testbed.registry import registry
@@ -255,7 +255,7 @@ def test_code_that_the_user_trusts_is_run_and_counts(folder, with_code, tmp_path
 def test_code_that_was_not_fetched_is_fetched_when_it_is_trusted(with_code, monkeypatch):
     fetched = []
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda source, **options: download(options))
-    monkeypatch.setattr("testbed.models.base.hub_folder.require_host", lambda *args: None)
+    monkeypatch.setattr("testbed.models.loading.hub_folder.require_host", lambda *args: None)
 
     def download(options):
         if not options.get("local_files_only"):

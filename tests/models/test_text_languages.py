@@ -10,7 +10,7 @@ import torch
 
 from testbed.errors import DefinitionError, RunError, UnsupportedError
 from testbed.identity.describe import digest
-from testbed.models.base.flores import CODES, flores_code, nllb_tokenizer
+from testbed.models.loading.flores import CODES, flores_code, nllb_tokenizer
 from testbed.models.model_base import DualEncoder, LoadOptions, StandardTransform
 from testbed.models.open_clip_models import OpenClipFamily
 

@@ -188,7 +188,7 @@ def test_a_download_is_checked_against_the_hash_in_its_name(torch_home, monkeypa
         Path(path).write_bytes(b"weights")
 
     monkeypatch.setattr("torch.hub.download_url_to_file", download)
-    monkeypatch.setattr("testbed.models.base.hub.require_host", lambda *args: None)
+    monkeypatch.setattr("testbed.models.loading.hub.require_host", lambda *args: None)
     assert TorchvisionWeights(NAME).files(fetch=True) == [torch_home / file_name()]
     assert asked == [file_name().removesuffix(".pth").rpartition("-")[2]]
 

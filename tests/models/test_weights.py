@@ -19,7 +19,6 @@ from torch import nn
 
 from testbed.errors import DefinitionError, WeightsError
 from testbed.models.base import weights as weights_base
-from testbed.models.base.checkpoint_file import load_state_dict
 from testbed.models.base.fitting import fit_state_dict, under_own_names
 from testbed.models.base.weights import (
     LocalFiles,
@@ -30,6 +29,7 @@ from testbed.models.base.weights import (
     of_state,
     require_host,
 )
+from testbed.models.loading.checkpoint_file import load_state_dict
 from testbed.models.model_base import Model, StandardTransform
 
 

@@ -26,10 +26,10 @@ from click.testing import CliRunner
 from sample_world import COUNT, sample_store
 
 from testbed.cli.serve import Page
-from testbed.db.merge import merge
 from testbed.db.store import Store
+from testbed.db.upkeep.merge import merge
 from testbed.errors import MissingExtraError, TestbedError
-from testbed.metrics.paired import compare
+from testbed.metrics.inference.paired import compare
 from testbed.plotting.explorer.app import Served, make_app
 from testbed.plotting.explorer.explorer import make_explorer, samples_part
 from testbed.plotting.explorer.export import choose_samples, write

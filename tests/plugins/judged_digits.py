@@ -6,7 +6,7 @@ from testbed.entities import Metric, Score
 from testbed.eval_settings.digits import DigitsDataset
 from testbed.eval_settings.eval_setting_base import EvalSetting, Scoring
 from testbed.graph.nodes import Built
-from testbed.metrics.statistics import mean_and_stderr
+from testbed.metrics.inference.statistics import mean_and_stderr
 from testbed.models.model_base import Generation, Generator, Message
 from testbed.registry import registry
 from testbed.tasks.parts.generation import GenerationTask, texts_and_status

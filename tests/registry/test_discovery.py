@@ -405,9 +405,9 @@ def test_the_original_names_mean_testbeds_own_modules_however_they_are_imported(
 def test_an_original_name_means_testbeds_module_also_if_that_was_not_imported_before(
     catalog: Catalog, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "testbed.models.base.hub", raising=False)
-    monkeypatch.delattr("testbed.models.base.hub", raising=False)
-    path = write("original.py", "import models.base.hub as a\nimport testbed.models.base.hub as b\n")
+    monkeypatch.delitem(sys.modules, "testbed.models.loading.hub", raising=False)
+    monkeypatch.delattr("testbed.models.loading.hub", raising=False)
+    path = write("original.py", "import models.base.hub as a\nimport testbed.models.loading.hub as b\n")
     module = discovery.load_plugin_file(path)
     assert module.a is module.b
 

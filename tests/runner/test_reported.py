@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from toy import ToyDataset, toy_catalog, toy_model, toy_setting
 
-from testbed.db.lookup import complete_cells
-from testbed.db.merge import merge
+from testbed.db.connection.lookup import complete_cells
 from testbed.db.store import Store
+from testbed.db.upkeep.merge import merge
 from testbed.entities import current
 
 

@@ -522,7 +522,7 @@ def test_the_claims_of_a_run_that_died_do_not_count(lab: Any) -> None:
 
 def test_a_store_is_copied_with_what_was_found(lab: Any, new_lab: Any) -> None:
     """Where the verification of a cell goes on is kept, too."""
-    from testbed.db.merge import merge
+    from testbed.db.upkeep.merge import merge
 
     catalog = toy_catalog(known("a"), toy_setting("s", count=40))
     lab.run(catalog)

@@ -15,7 +15,8 @@ import pytest
 import torch
 from toy import WORK, ToyNetwork, toy_catalog, toy_model, toy_setting
 
-from testbed.db import leases, steady
+from testbed.db import leases
+from testbed.db.connection import steady
 from testbed.db.store import Store
 from testbed.errors import StoreUnreachableError
 from testbed.execution.progress import SilentProgress

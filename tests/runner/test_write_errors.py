@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from ray_nodes import ray_nodes
 
-from testbed.db.engine import connect
+from testbed.db.connection.engine import connect
+from testbed.db.connection.urls import resolve_url
 from testbed.db.store import Store
-from testbed.db.urls import resolve_url
 from testbed.errors import TestbedError
 from testbed.execution.progress import SilentProgress
 from testbed.execution.report import Report

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from testbed.entities import SampleInfo
-from testbed.metrics.classification_scores import score_classes
-from testbed.metrics.multilabel_scores import score_labels
-from testbed.metrics.retrieval_scores import score_retrieval
-from testbed.metrics.selection_scores import Instance, score_selection
+from testbed.metrics.scorers.classification import score_classes
+from testbed.metrics.scorers.multilabel import score_labels
+from testbed.metrics.scorers.retrieval import score_retrieval
+from testbed.metrics.scorers.selection import Instance, score_selection
 
 pytestmark = pytest.mark.slow  # installing the package, and its imports
 

@@ -8,7 +8,7 @@ from sklearn.metrics import average_precision_score
 
 from testbed.entities import SampleInfo
 from testbed.errors import DataError
-from testbed.metrics.multilabel_scores import score_labels
+from testbed.metrics.scorers.multilabel import score_labels
 
 
 def score(logits, targets, class_names=None):

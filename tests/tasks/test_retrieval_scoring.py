@@ -9,7 +9,7 @@ import scipy.stats
 from testbed.entities import SampleInfo
 from testbed.errors import DataError
 from testbed.metrics.retrieval import retrieval_ranks
-from testbed.metrics.retrieval_scores import flat_captions, score_retrieval
+from testbed.metrics.scorers.retrieval import flat_captions, score_retrieval
 
 
 def samples(*captions):

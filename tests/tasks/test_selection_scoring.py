@@ -8,8 +8,8 @@ import scipy.stats
 
 from testbed.entities import SampleInfo
 from testbed.errors import DataError
+from testbed.metrics.scorers.selection import Instance, find_instances, score_selection
 from testbed.metrics.selection import selection_correct
-from testbed.metrics.selection_scores import Instance, find_instances, score_selection
 
 
 def sample(name, captions, answer, group=None):

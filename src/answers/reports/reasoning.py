@@ -16,7 +16,7 @@ from testbed.answers.reports.scored import Labels, Scored, by_columns, mean, sli
 from testbed.answers.verdict import Answered
 from testbed.entities import Metric
 from testbed.metric_specs import LOWER, NEITHER, PREFERRED, MetricSpec, rate
-from testbed.metrics.statistics import ratio_and_stderr
+from testbed.metrics.inference.statistics import ratio_and_stderr
 
 WORST_CASE, GIVEN_ATTEMPTED, F1 = (rate(name) for name in ("worst_case", "accuracy_given_attempted", "f1"))
 MEAN_GRADE = rate("score", headline=PREFERRED)

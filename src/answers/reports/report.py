@@ -14,7 +14,7 @@ from testbed.answers.verdict import Answered, Verdict
 from testbed.entities import Metric
 from testbed.errors import unknown_name
 from testbed.metric_specs import LOWER, NEITHER, NEVER, MetricSpec, rate
-from testbed.metrics.caption_status import COVERAGE
+from testbed.metrics.scorers.caption_status import COVERAGE
 
 VERSION = 1  # of all reports; raised when numbers change
 

@@ -11,7 +11,7 @@ import numpy as np
 from testbed.answers.verdict import Answered
 from testbed.entities import OVERALL, Metric
 from testbed.metric_specs import MetricSpec
-from testbed.metrics.statistics import clustered_mean_and_stderr
+from testbed.metrics.inference.statistics import clustered_mean_and_stderr
 
 Array = np.ndarray[Any, Any]
 Labels = Sequence[str | None]

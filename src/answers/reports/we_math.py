@@ -11,7 +11,7 @@ from testbed.answers.reports.scored import Array, Scored, mean, slice_name
 from testbed.answers.verdict import Answered
 from testbed.entities import Metric
 from testbed.metric_specs import LOWER, PREFERRED, MetricSpec, rate
-from testbed.metrics.statistics import mean_and_stderr, ratio_and_stderr
+from testbed.metrics.inference.statistics import mean_and_stderr, ratio_and_stderr
 
 _STEPS = (2, 3)
 

@@ -24,7 +24,7 @@ from testbed.answers.verdict import Answered
 from testbed.entities import OVERALL, Metric
 from testbed.errors import DataError
 from testbed.metric_specs import HIGHER, LOWER, NEITHER, NEVER, PREFERRED, MetricSpec, rate
-from testbed.metrics.statistics import mean_and_stderr, ratio_and_stderr
+from testbed.metrics.inference.statistics import mean_and_stderr, ratio_and_stderr
 
 PERCEPTION = ("OCR", "artwork", "celebrity", "color", "count", "existence", "landmark", "position", "posters", "scene")
 REASONING = ("code_reasoning", "commonsense_reasoning", "numerical_calculation", "text_translation")

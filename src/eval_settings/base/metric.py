@@ -42,7 +42,7 @@ def accuracy_topk(logits: Any, targets: Any, topk: Sequence[int] = (1, 5)) -> di
     import numpy as np
 
     from testbed.metrics.classification import NEVER, target_ranks, topk_correct
-    from testbed.metrics.classification_scores import top
+    from testbed.metrics.scorers.classification import top
 
     values = np.asarray(logits.float() if hasattr(logits, "float") else logits)
     wanted = np.asarray(targets)

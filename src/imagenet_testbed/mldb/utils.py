@@ -12,8 +12,8 @@ from typing import Any
 from testbed.errors import WeightsError
 from testbed.eval_settings.base.setting import StandardDataset
 from testbed.inputs import ENV_CHECKPOINTS, active
-from testbed.models.base.checkpoint_file import load_state_dict
 from testbed.models.base.fitting import fit_state_dict
+from testbed.models.loading.checkpoint_file import load_state_dict
 
 SUFFIXES = ("", ".pt", ".pth", ".pth.tar", ".tar", ".bin", ".ckpt", ".safetensors", ".pkl", ".dill")
 

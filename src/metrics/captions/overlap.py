@@ -18,7 +18,7 @@ from testbed.errors import DefinitionError
 from testbed.metrics.captions.meteor import meteor
 from testbed.metrics.captions.ptb import caption_words
 from testbed.metrics.captions.spice import spice
-from testbed.metrics.statistics import mean_and_stderr
+from testbed.metrics.inference.statistics import mean_and_stderr
 
 Array = np.ndarray[Any, Any]
 Phrases: TypeAlias = list[Counter[tuple[str, ...]]]  # the counts of phrases of one word, of two, …

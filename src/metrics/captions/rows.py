@@ -14,7 +14,7 @@ from testbed.entities import Metric, Score
 from testbed.metric_specs import HIGHER, MAIN, NEITHER, MetricSpec, rate
 from testbed.metrics.captions.overlap import ORDERS, PTB, caption_overlap, check_tokenizer
 from testbed.metrics.captions.spice import VERSION, lacking
-from testbed.metrics.statistics import mean_and_stderr
+from testbed.metrics.inference.statistics import mean_and_stderr
 
 log = logging.getLogger("testbed")
 

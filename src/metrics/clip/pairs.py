@@ -17,8 +17,8 @@ import numpy as np
 
 from testbed.entities import Metric
 from testbed.metric_specs import HIGHER, MAIN, MetricSpec, rate
+from testbed.metrics.inference.statistics import clustered_mean_and_stderr, mean_and_stderr
 from testbed.metrics.similarity import fixed_point, pair_similarities
-from testbed.metrics.statistics import clustered_mean_and_stderr, mean_and_stderr
 
 Array = np.ndarray[Any, Any]
 

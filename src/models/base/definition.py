@@ -11,10 +11,10 @@ from typing import Any, Self
 
 from testbed.errors import DefinitionError, WeightsError
 from testbed.models.base.capability import DEVICE, EMBED_IMAGE, LOGITS
-from testbed.models.base.class_order import ClassOrder
 from testbed.models.base.published import Published
 from testbed.models.base.transform import StandardNormalization, Transform
 from testbed.models.base.weights import LocalFiles, Weights, WeightsSource, loading, no_downloads, of_files, of_network
+from testbed.models.loading.class_order import ClassOrder
 
 DTYPES = ("float32", "bfloat16", "float16")
 

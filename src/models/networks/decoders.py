@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from testbed.errors import RunError, WeightsError
-from testbed.models.base.decoder_kinds import DecoderKind
 from testbed.models.base.weights import plain
+from testbed.models.loading.decoder_kinds import DecoderKind
 from testbed.models.networks.batch_invariant import make_batch_invariant
 
 

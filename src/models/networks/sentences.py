@@ -146,7 +146,7 @@ def _ends(tokenizer: Any, end: int) -> bool:
 
 def _should_end(tokenizer: Any, folder: Path, token: Any) -> bool:
     """Whether the files of a tokenizer say that each text ends with a token."""
-    from testbed.models.base.hub_folder import adds_end
+    from testbed.models.loading.hub_folder import adds_end
 
     file, backend = folder / "tokenizer.json", getattr(tokenizer, "backend_tokenizer", None)
     if adds_end(folder) or backend is None or not file.is_file():

@@ -11,7 +11,7 @@ import numpy as np
 
 from testbed.errors import UnsupportedError
 from testbed.graph.nodes import Built
-from testbed.metrics.caption_status import EMPTY, ERROR, MISSING, SCORED
+from testbed.metrics.scorers.caption_status import EMPTY, ERROR, MISSING, SCORED
 from testbed.models.base.capability import (
     CUT_OFF,
     FAILED,

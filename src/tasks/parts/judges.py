@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.answers.judging import JUDGINGS, Judging, judging_of
-from testbed.answers.judging_pairs import together
-from testbed.answers.label_files import verdicts_in
+from testbed.answers.judges.label_files import verdicts_in
+from testbed.answers.judges.pairs import together
+from testbed.answers.judges.questions import JUDGINGS, Judging, judging_of
 from testbed.answers.verdict import Verdict
 from testbed.errors import DefinitionError
 from testbed.models.base.capability import FAILED, Message, is_answer

@@ -10,7 +10,7 @@ import numpy as np
 
 from testbed.errors import DataError
 from testbed.graph.nodes import Built
-from testbed.metrics.caption_status import EMPTY, SCORED
+from testbed.metrics.scorers.caption_status import EMPTY, SCORED
 from testbed.tasks.captioning import task as captioning
 from testbed.tasks.task_base import Task
 

@@ -13,7 +13,7 @@ import pandas as pd
 from testbed.data.picture_files import write_pictures
 from testbed.data.rows import Picture
 from testbed.errors import DataError
-from testbed.metrics.reported import main_of
+from testbed.metrics.scorers.reported import main_of
 from testbed.vlmevalkit.smp.file import LMUDataRoot, load, md5
 from testbed.vlmevalkit.smp.log import get_logger
 from testbed.vlmevalkit.smp.misc import toliststr

@@ -11,7 +11,7 @@ from testbed.calls import reason_of
 from testbed.graph.ops import TextEmbeddings
 from testbed.graph.passes import Pass, Shard
 from testbed.graph.texts import embed_texts
-from testbed.metrics.cut_texts import CutTexts, cut_texts
+from testbed.metrics.scorers.cut_texts import CutTexts, cut_texts
 from testbed.process.profiling import stage
 from testbed.tracing import access_log
 from testbed.workers.context import Context

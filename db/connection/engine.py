@@ -1,0 +1,114 @@
+"""Connections to SQLite and Postgres."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import json
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any, Literal
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.engine import URL, Connection, Engine
+from sqlalchemy.pool import QueuePool
+
+from testbed.db.connection.sqlite_file import BUSY_SECONDS, opener
+from testbed.errors import MissingExtraError, StoreError, shortened
+
+Mode = Literal["read", "write"]
+
+CONNECTIONS = 4  # of a process to a Postgres server, at most
+
+
+def connect(url: URL, mode: Mode | Literal["create"]) -> Engine:
+    """An engine for a mode; ``"create"`` may create a SQLite file."""
+    if url.get_backend_name() == "sqlite":
+        return _sqlite_engine(Path(url.database or ""), mode)
+    return _postgres_engine(url)
+
+
+def _sqlite_engine(path: Path, mode: str) -> Engine:
+    engine = sa.create_engine(
+        "sqlite://", creator=opener(path, mode), poolclass=QueuePool, pool_size=8, json_serializer=_to_json
+    )
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        # A transaction that reads before it writes fails at once if another has written in between. A writing
+        # transaction therefore takes the lock at its start.
+        immediate = connection.get_execution_options().get("testbed_mode", "read") == "write"
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+    return engine
+
+
+def keep_write_ahead_log(engine: Engine) -> None:
+    """Switches a SQLite file permanently to its write-ahead log, so that readers and writers do not block."""
+    if engine.dialect.name != "sqlite":
+        return
+    with contextlib.closing(engine.raw_connection()) as pooled:
+        connection: Any = pooled.driver_connection
+        deadline = time.monotonic() + BUSY_SECONDS
+        # Unlike other statements, this one does not wait while another process locks the file.
+        while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+
+
+def _check_parameters(url: URL) -> None:
+    """Checks what follows the question mark of a URL; a value, which may be a password, is not shown.
+
+    Raises:
+        StoreError: If libpq does not know a parameter, or a port is no number.
+    """
+    from psycopg import pq
+
+    known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
+    for name in url.query:
+        if name not in known:
+            near = difflib.get_close_matches(name.lower(), known, n=1)
+            meant = f"did you mean {near[0]}?" if near else "see libpq's list of keywords"
+            raise StoreError(f"the database URL has a parameter {shortened(name)}, which libpq does not know; {meant}")
+    ports = url.normalized_query.get("port", ())
+    if not all(part.isdecimal() for each in ports for part in each.split(",")):
+        raise StoreError("the port in the database URL is no number")
+
+
+def _postgres_engine(url: URL) -> Engine:
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("psycopg", "postgres", "a Postgres store") from None
+    _check_parameters(url)
+    arguments: dict[str, Any] = {"connect_timeout": 10}
+    engine = sa.create_engine(
+        url,
+        pool_pre_ping=True,  # after a restart of the server, connections that are lost are made anew
+        pool_size=CONNECTIONS,
+        max_overflow=0,
+        connect_args=arguments,
+        json_serializer=_to_json,
+    )
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        if connection.get_execution_options().get("testbed_mode", "read") == "read":
+            connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+
+    return engine
+
+
+def _to_json(value: Any) -> str:
+    try:
+        return json.dumps(value, allow_nan=False)
+    except ValueError:
+        raise StoreError(
+            "NaN and infinity cannot be stored in a target, a slice or a definition; write None instead"
+        ) from None

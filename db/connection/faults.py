@@ -1,0 +1,158 @@
+"""Explains the errors of database drivers to users."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import exc
+from sqlalchemy.engine import URL
+
+from testbed.calls import first_line
+from testbed.db.connection.urls import display_url
+from testbed.errors import (
+    ReadOnlyStoreError,
+    StoreConflictError,
+    StoreError,
+    StoreFullError,
+    StoreUnreachableError,
+)
+
+_KEEPS = "Nothing that was stored before is lost."
+_SMALL = 256 * 1024  # SQLite needs some room beside the file to read and write it; with less, a disk counts as full
+
+# What SQLite says of a damaged file, and what converters say of values that cannot be in an undamaged one.
+_DAMAGE = (
+    "malformed",
+    "disk I/O error",
+    "no such table",
+    "no such column",
+    "no such collation",
+    "unsupported file format",
+    "Could not decode to UTF-8",
+)
+_NO_VALUE = ("isoformat", "datetime string")
+
+# SQLSTATEs of Postgres: https://www.postgresql.org/docs/current/errcodes-appendix.html
+_FULL = ("53100",)
+_READ_ONLY = ("25006", "42501")
+_CONFLICT = ("40001", "40P01")
+_GONE = ("08", "57P")  # prefixes: the connection, a server that shuts down or starts
+_REFUSED = ("28", "3D")  # the login, the database
+_NO_DATA = ("22003", "22021", "22P05")  # numbers out of range, texts in no encoding
+
+
+@contextmanager
+def clear_errors(url: URL) -> Iterator[None]:
+    """Replaces driver errors that a user can fix by errors that say what to do.
+
+    Raises:
+        StoreFullError: The disk is full.
+        ReadOnlyStoreError: The file or the database cannot be written.
+        StoreError: It cannot be reached, is locked, or is not a database; or nothing in it can be what was asked for,
+            such as a number that is too large.
+    """
+    try:
+        yield
+    except exc.StatementError as error:
+        if isinstance(error.orig, StoreError):  # an error of a value's conversion
+            raise error.orig from None
+        clear = explain(error.orig, url)
+        if clear is None:
+            raise
+        raise clear from error
+    except (OverflowError, UnicodeEncodeError) as error:  # of a value that is given to the driver
+        raise StoreError(_impossible(display_url(url), first_line(error))) from error
+    except ValueError as error:
+        if not isinstance(error, json.JSONDecodeError | UnicodeDecodeError) and not any(
+            word in str(error) for word in _NO_VALUE
+        ):
+            raise
+        raise StoreError(_damaged(display_url(url), first_line(error))) from error
+    except Exception as error:  # of the drivers themselves, where they are used without SQLAlchemy
+        ours = isinstance(error, sqlite3.Error | OSError) or type(error).__module__.partition(".")[0] == "psycopg"
+        clear = explain(error, url) if ours else None
+        if clear is None:
+            raise
+        raise clear from error
+
+
+def explain(error: BaseException | None, url: URL) -> StoreError | None:
+    """The error to show instead of a driver's; None for one that users cannot fix."""
+    text, where = str(error), display_url(url)
+    if isinstance(error, sqlite3.Error):
+        return _explain_sqlite(text, where, Path(url.database or ""))
+    state = getattr(error, "sqlstate", None)
+    if state in _FULL or getattr(error, "errno", None) == 28:
+        return _full(where)
+    if state in _READ_ONLY:
+        return _read_only(text, where)
+    if state in _CONFLICT:
+        return StoreConflictError(
+            f"another program changed the same rows of {where} at the same moment. {_KEEPS} Run the command again."
+        )
+    if state in _NO_DATA:
+        return StoreError(_impossible(where, first_line(text)))
+    lost = state is None and type(error).__name__ in ("OperationalError", "InterfaceError")
+    gone = lost or (state or "").startswith(_GONE) or isinstance(error, ConnectionError | TimeoutError)
+    if gone or isinstance(error, OSError) or (state or "").startswith(_REFUSED):
+        kind = StoreUnreachableError if gone else StoreError
+        return kind(f"the store {where} cannot be reached: {first_line(text)}")
+    return None
+
+
+def _explain_sqlite(text: str, where: str, path: Path) -> StoreError | None:
+    if "database or disk is full" in text:
+        return _full(where)
+    if "readonly database" in text:
+        return _read_only(text, where)
+    if "database is locked" in text:
+        return StoreError(
+            f"another program kept the store {where} locked for too long. {_KEEPS} Run the command again when it"
+            " has finished, or use Postgres for many writers."
+        )
+    if "not a database" in text:
+        return StoreError(f"{where} is not a SQLite database; give another path")
+    if "disk I/O error" in text and _free_bytes(path.parent) < _SMALL:
+        return _full(where)
+    if any(word in text for word in _DAMAGE):
+        return StoreError(_damaged(where, first_line(text)))
+    if "unable to open database file" in text:
+        if _free_bytes(path.parent) < _SMALL:
+            return _full(where)
+        return StoreError(f"the store {where} cannot be opened; check its path and its permissions")
+    return None
+
+
+def _damaged(where: str, text: str) -> str:
+    return (
+        f"the store {where} is damaged or its disk fails ({text}); python db.py --check lists the damage,"
+        " --repair drops damaged values, and --salvage NEW copies what can be read of a file that lost pages"
+    )
+
+
+def _impossible(where: str, text: str) -> str:
+    return f"the store {where} cannot have such a value: {text}"
+
+
+def _full(where: str) -> StoreFullError:
+    return StoreFullError(
+        f"no space left for the store {where}. {_KEEPS} Free some space, then run the same command again."
+    )
+
+
+def _read_only(text: str, where: str) -> ReadOnlyStoreError:
+    return ReadOnlyStoreError(f"the store {where} cannot be written ({first_line(text)}). {_KEEPS}")
+
+
+def _free_bytes(folder: Path) -> float:
+    """The free space of a file system; infinite if unknown."""
+    try:
+        usage = os.statvfs(folder)
+    except (OSError, AttributeError):
+        return float("inf")
+    return usage.f_bavail * usage.f_frsize

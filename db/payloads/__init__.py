@@ -1,0 +1,1 @@
+"""Outputs as bytes: how they are encoded, where they lie, how they are deleted."""

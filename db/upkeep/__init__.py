@@ -1,0 +1,1 @@
+"""What keeps a store whole: checks, repair, merging, removal."""

@@ -1,0 +1,182 @@
+"""Checks of arrays: their bytes, their shapes, and whether there is one for every sample."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from testbed.db.item_values import AGAIN
+from testbed.db.payloads import encoding
+from testbed.db.payloads.locations import Location
+from testbed.db.ranges import Ranges, merged
+from testbed.db.tables import ArtifactRow, ItemValueRow, OutputChunkRow, SampleErrorRow, ScoreRow
+from testbed.db.upkeep.damage import Change, Fault, Known
+from testbed.errors import CorruptOutputError, StoreError
+
+CHANGED = "the stored bytes differ from their checksum"
+
+
+def check_chunks(known: Known, session: Session) -> Iterator[Fault]:
+    """Outputs are whole, and each kind of them is there for every sample that could be read."""
+    rows = sorted(
+        (row for row in known.read(session, OutputChunkRow) if {"evaluation_id", "kind", "start"} <= row.keys()),
+        key=lambda row: (row["evaluation_id"], row["kind"], row["start"]),
+    )
+    kinds: dict[int, dict[str, list[dict[str, Any]]]] = {}
+    for row in rows:
+        kinds.setdefault(row["evaluation_id"], {}).setdefault(row["kind"], []).append(row)
+        if row["evaluation_id"] not in known.evaluations:
+            yield known.chunk(row, "outputs of no evaluation")
+        elif row.keys() >= {"count", "dtype", "shape", "checksum", "size_bytes", "uri"}:
+            yield from _check_chunk(known, session, row)
+    for chunks in (chunks for of in kinds.values() for chunks in of.values()):
+        yield from _check_row(known, chunks)
+    yield from _check_coverage(known, session, kinds)
+
+
+def _check_chunk(known: Known, session: Session, row: dict[str, Any]) -> Iterator[Fault]:
+    size = known.evaluations[row["evaluation_id"]].get("size")
+    if row["start"] < 0 or row["count"] < 0 or (size is not None and row["start"] + row["count"] > size):
+        yield known.chunk(row, f"the evaluation has {size} samples")
+        return
+    data: bytes | memoryview | str
+    if row["uri"]:
+        try:
+            data = encoding.read(Location.of(row))
+        except CorruptOutputError as error:  # the place may be back tomorrow
+            text = f"{known.cell(row['evaluation_id'])}, {row['kind']}, samples from {row['start']}: {error}"
+            yield Fault(text, lasts="bring the file back, or remove the evaluation and run it again")
+            return
+    else:
+        key = {name: row[name] for name in ("evaluation_id", "kind", "start")}
+        data = _payload(session, OutputChunkRow, key)
+    wrong = _wrong(data, row["checksum"], row["dtype"], [row["count"], *_as_list(row["shape"])])
+    if wrong is None and len(data) != row["size_bytes"]:
+        wrong = f"{len(data)} bytes are stored, {row['size_bytes']} were written"
+    if wrong:
+        yield known.chunk(row, wrong)
+
+
+def _check_row(known: Known, chunks: Sequence[dict[str, Any]]) -> Iterator[Fault]:
+    """The chunks of one kind have one shape and one type, and do not overlap."""
+    first, end = chunks[0], 0
+    for each in chunks:
+        if "count" not in each:
+            continue
+        if each["start"] < end:
+            yield known.chunk(each, f"overlaps the outputs before, which end at {end}")
+        end = max(end, each["start"] + each["count"])
+        for column in ("shape", "dtype"):
+            if column in each.keys() & first.keys() and each[column] != first[column]:
+                yield known.chunk(each, f"has the {column} {each[column]}; the outputs before have {first[column]}")
+
+
+def _check_coverage(known: Known, session: Session, kinds: dict[int, dict[str, Any]]) -> Iterator[Fault]:
+    unread: dict[int, Ranges] = {}
+    errors = sa.select(SampleErrorRow.evaluation_id, SampleErrorRow.position)
+    for evaluation_id, position in session.execute(errors):
+        unread.setdefault(evaluation_id, []).append((position, position + 1))
+    for key, row in known.evaluations.items():
+        if not known.is_complete(key) or row.get("origin") != "run" or not isinstance(row.get("size"), int):
+            continue
+        for kind, chunks in kinds.get(key, {"outputs": []}).items():
+            pieces = [(each["start"], each["start"] + each.get("count", 0)) for each in chunks]
+            covered = merged([*pieces, *unread.get(key, ())])
+            if row["size"] and covered != [(0, row["size"])]:
+                end = covered[0][1] if covered and covered[0][0] == 0 else 0
+                text = f"{known.cell(key)} is complete, but its outputs end at {end} of {row['size']} ({kind})"
+                yield Fault(text, again=known.with_derived(key))
+
+
+def check_scores(known: Known, session: Session) -> Iterator[Fault]:
+    """Scores are whole, with one value for each sample."""
+    for row in list(known.read(session, ScoreRow)):
+        owner = row.get("evaluation_id")
+        if not row.keys() >= {"evaluation_id", "scorer", "name", "count", "dtype", "checksum"}:
+            continue
+        key = {name: row[name] for name in ("evaluation_id", "scorer", "name")}
+        if owner not in known.evaluations:
+            yield Fault(f"{known.cell(owner)}, score {row['name']}", (Change(ScoreRow, key),))
+            continue
+        wrong = _wrong(_payload(session, ScoreRow, key), row["checksum"], row["dtype"], [row["count"]])
+        size = known.evaluations[owner].get("size")
+        if wrong is None and size is not None and row["count"] != size:
+            wrong = f"{row['count']} values for {size} samples"
+        if wrong:
+            yield known.scoring(owner, f"has a damaged score {row['name']}: {wrong}")
+
+
+def check_artifacts(known: Known, session: Session) -> Iterator[Fault]:
+    """Heads and probes are whole."""
+    for row in list(known.read(session, ArtifactRow)):
+        if row.keys() >= {"fingerprint", "dtype", "shape", "checksum"}:
+            key = {"fingerprint": row["fingerprint"]}
+            wrong = _wrong(_payload(session, ArtifactRow, key), row["checksum"], row["dtype"], _as_list(row["shape"]))
+            if wrong:
+                text = f"artifact {row['fingerprint']} ({row.get('kind')}{_about(row.get('spec'))}): {wrong}"
+                yield Fault(text, (Change(ArtifactRow, key),))
+
+
+def _about(spec: Any) -> str:
+    """What an artifact says of its model and its setting."""
+    fields = spec if isinstance(spec, dict) else {}
+    names = [name for name in ("model", "eval_setting", "setting") if isinstance(fields.get(name), str)]
+    told = [f"{name} {fields[name]}" for name in names]
+    return f" of {', '.join(told)}" if told else ""
+
+
+def check_item_values(known: Known, session: Session) -> Iterator[Fault]:
+    """Embeddings and answers are whole."""
+    for row in list(known.read(session, ItemValueRow)):
+        if row.keys() >= {"node", "digest", "dtype", "shape", "checksum"}:
+            key = {name: row[name] for name in ("node", "digest")}
+            wrong = _wrong(_payload(session, ItemValueRow, key), row["checksum"], row["dtype"], _as_list(row["shape"]))
+            if wrong:
+                what = f"the embedding of the text {row['digest']} ({known.cells(known.mentioning(row['node']))})"
+                yield Fault(f"{what}: {wrong}; {AGAIN}", (Change(ItemValueRow, key),))
+
+
+# Bytes ------------------------------------------------------------------------------------------------------------
+
+
+def _payload(session: Session, table: Any, key: dict[str, Any]) -> bytes | str:
+    """The bytes of a row; a text that says why they cannot be read."""
+    columns = table.__table__.columns
+    try:
+        found = session.scalar(sa.select(columns.payload).where(*(columns[name] == key[name] for name in key)))
+    except (sa.exc.DBAPIError, StoreError) as error:
+        return f"the stored bytes cannot be read ({getattr(error, 'orig', error)})"
+    return bytes(found) if isinstance(found, bytes | memoryview) else "no bytes are stored"
+
+
+def _as_list(shape: Any) -> list[Any]:
+    return shape if isinstance(shape, list) else [shape]
+
+
+def _wrong(data: bytes | memoryview | str, checksum: str, dtype: str, shape: Sequence[Any]) -> str | None:
+    """What is wrong with an encoded array; None if nothing is."""
+    if isinstance(data, str):
+        return data
+    try:
+        encoding.verify(data, checksum, "")
+    except CorruptOutputError:
+        return CHANGED
+    if not all(isinstance(each, int) and each >= 0 for each in shape):
+        return f"the shape {list(shape)} is none"
+    if dtype == encoding.JSON:
+        try:
+            values = json.loads(bytes(data))
+        except (ValueError, RecursionError):
+            return "the stored bytes are no JSON"
+        return None if isinstance(values, list) and len(values) == shape[0] else f"{shape[0]} values were expected"
+    try:
+        width = encoding.width(dtype)
+    except TypeError:
+        return f"{dtype!r} is no type of numbers"
+    expected = math.prod(shape) * width
+    return None if len(data) == expected else f"{len(data)} bytes are stored; {list(shape)} of {dtype} take {expected}"

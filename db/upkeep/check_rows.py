@@ -1,0 +1,271 @@
+"""Checks of rows: whether they fit each other, and whether the digests that name them are theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+from typing import Any, get_args
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from testbed.data.source import dataset_of
+from testbed.db.names import check_name
+from testbed.db.outputs import source_positions
+from testbed.db.records import RECORD, SET_ASIDE
+from testbed.db.tables import (
+    CertificateRow,
+    EvalSettingRow,
+    EvaluationRecordRow,
+    EvaluationRow,
+    MetricRow,
+    ModelRow,
+    SampleErrorRow,
+    SampleRow,
+)
+from testbed.db.upkeep.damage import Change, Fault, Known
+from testbed.entities import Origin, SampleInfo, Status
+from testbed.errors import StoreError
+from testbed.identity.describe import digest
+from testbed.identity.fingerprints import cell_fingerprint, forward_fingerprint, weights_identity
+
+UNIDENTIFIED = "unidentified"
+_PARTS = {"model", "forward", "view", "samples", "dtype"}
+
+
+def check_names(known: Known, session: Session) -> Iterator[Fault]:
+    """Names can be used."""
+    for kind, rows in (("model", known.models), ("eval setting", known.settings)):
+        for key, row in rows.items():
+            try:
+                if "name" in row:
+                    check_name(kind, row["name"])  # type: ignore[arg-type]
+            except StoreError as error:
+                table = ModelRow if kind == "model" else EvalSettingRow
+                yield Fault(str(error), (Change(table, {"id": key}, {"name": f"recovered-{key}"}),))
+
+
+def check_samples(known: Known, session: Session) -> Iterator[Fault]:
+    """Lists of samples are whole, and what their fingerprint is a digest of."""
+    found = set(session.scalars(sa.select(SampleRow.dataset_id).distinct()))
+    for dataset_id in sorted(found - known.datasets.keys()):
+        yield known.samples(dataset_id, "belong to a data set that is not in the store")
+    for dataset_id in sorted(known.datasets):
+        if dataset_id in found or any(known.is_complete(each) for each in known.of_dataset(dataset_id)):
+            rows = list(known.read(session, SampleRow, dataset_id=dataset_id))
+            yield from _check_list(known, dataset_id, sorted(rows, key=lambda row: row.get("position", -1)))
+
+
+def _check_list(known: Known, dataset_id: int, rows: list[dict[str, Any]]) -> Iterator[Fault]:
+    dataset = known.datasets[dataset_id]
+    size = dataset.get("size")
+    if [row.get("position") for row in rows] != list(range(size or 0)):
+        yield known.samples(dataset_id, f"are {len(rows)}; {size} belong to it")
+        return
+    names = dataset.get("class_names")
+    if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        yield known.samples(dataset_id, "have class names that are no list of texts")
+    fields = ("sample_id", "digest", "target", "group_name", "slices")
+    if not all(field in row for row in rows for field in fields):
+        return  # known already
+    samples = [SampleInfo(*(row[field] for field in fields)) for row in rows]
+    if len({sample.id for sample in samples}) != len({(sample.id, sample.digest) for sample in samples}):
+        yield known.samples(dataset_id, "have two of one name")  # a setting may repeat a sample
+    elif dataset.get("fingerprint") not in list(_fingerprints(samples, names)):
+        yield known.samples(
+            dataset_id, "are not those of its fingerprint: an id, a digest, a target or a class was changed"
+        )
+
+
+def _fingerprints(samples: list[SampleInfo], names: Any) -> Iterator[str]:
+    """The digests that a list of samples may have."""
+    # SQLite keeps the number 3.0 in a column of JSON as 3.
+    numbers = [
+        SampleInfo(each.id, each.digest, float(each.target), each.group, each.slices)
+        if isinstance(each.target, int) and not isinstance(each.target, bool)
+        else each
+        for each in samples
+    ]
+    for each in (samples, numbers):
+        yield dataset_of("", each, names if isinstance(names, list) else None).fingerprint
+
+
+def check_definitions(known: Known, session: Session) -> Iterator[Fault]:
+    """Definitions are what their digest says, and nothing refers to one that is not there."""
+    for name, row in known.definitions.items():
+        if "content" in row and name != digest(row["content"]):
+            yield known.definition(name, "was changed: its content is not that of its digest")
+    for key, evaluation in known.evaluations.items():
+        if not known.is_complete(key):
+            continue  # its run stores them
+        for part, value in _identity(evaluation).items():
+            if part in ("model", "forward", "view", SET_ASIDE) and value not in known.definitions:
+                hide = known.with_derived(key) if part == SET_ASIDE else frozenset[int]()
+                again = frozenset([key]) - hide
+                yield Fault(f"{known.cell(key)} lacks the definition of its {part} ({value})", again=again, hide=hide)
+
+
+def check_evaluations(known: Known, session: Session) -> Iterator[Fault]:
+    """Evaluations belong to a model, a setting and samples, and their fingerprints are those of their identity."""
+    for key, row in known.evaluations.items():
+        hidden = known.with_derived(key)
+        for link, names, table in (
+            ("model_id", known.models, ModelRow),
+            ("eval_setting_id", known.settings, EvalSettingRow),
+        ):
+            if link in row and row[link] not in names:
+                change = Change(table, {}, {"id": row[link], "name": f"recovered-{row[link]}"})
+                yield Fault(f"{known.cell(key)}: its {link} {row[link]} is in no table", (change,))
+        for link, others in (("dataset_id", known.datasets), ("derived_from_id", known.evaluations)):
+            if row.get(link) is not None and row[link] not in others:
+                change = Change(EvaluationRow, {"id": key}, {link: None})
+                yield Fault(f"{known.cell(key)}: its {link} {row[link]} is in no table", (change,), hide=hidden)
+        if row.get("hidden_at") is not None and row.get("status") == "failed":
+            continue  # `repair` put it aside
+        if known.is_complete(key) and None in (row.get("completed_at", ""), row.get("current_at", "")):
+            yield known.scoring(key, "is complete, but since when is not known")
+        for what in _wrong(known, key, row):
+            yield Fault(f"{known.cell(key)} {what}", hide=hidden)
+        if row.get("status") == "complete" and "derived_from_id" in row and row["derived_from_id"] in known.evaluations:
+            source = known.evaluations[row["derived_from_id"]]
+            try:
+                source_positions(session, row.get("dataset_id"), source.get("dataset_id"))
+            except StoreError as error:
+                yield Fault(f"{known.cell(key)}: {error}", hide=hidden)
+
+
+def _wrong(known: Known, key: int, row: dict[str, Any]) -> Iterator[str]:
+    """What is wrong with the columns of an evaluation."""
+    if row.get("status", "failed") not in get_args(Status):
+        yield f"has an unknown status {row['status']!r}"
+    if row.get("origin", "run") not in get_args(Origin):
+        yield f"has an unknown origin {row['origin']!r}"
+    if row.get("origin") == "derived" and row.get("derived_from_id") is None and row.get("status") == "complete":
+        yield "is derived, but from no evaluation"
+    if row.get("derived_from_id") == key:
+        yield "is derived from itself"
+    if row.get("status") != "complete" or row.get("origin") == "imported":
+        return
+    dataset = known.datasets.get(row.get("dataset_id", -1))
+    if dataset is None:
+        yield "is complete, but of no samples"
+    elif {"size"} <= row.keys() & dataset.keys() and row["size"] != dataset["size"]:
+        yield f"is of {row['size']} samples; its data set has {dataset['size']}"
+    if row.get("sample_limit") is not None and not (row.get("size") or 0) <= row["sample_limit"]:
+        yield f"was limited to {row['sample_limit']} samples, but has {row.get('size')}"
+    yield from _wrong_identity(known, row, dataset or {})
+
+
+def _wrong_identity(known: Known, row: dict[str, Any], dataset: dict[str, Any]) -> Iterator[str]:
+    identity = _identity(row)
+    if not identity.keys() >= _PARTS:
+        return
+    if identity["samples"] != dataset.get("fingerprint"):
+        yield "is about other samples than its identity says"
+    if identity["dtype"] != row.get("dtype"):
+        yield f"ran in {row.get('dtype')}; its identity says {identity['dtype']}"
+    model, forward, view = (known.definitions.get(identity[part], {}).get("content") for part in _FULL)
+    if not (
+        isinstance(model, dict) and {"spec", "weights"} <= model.keys() and forward is not None and view is not None
+    ):
+        return  # told by `check_definitions`
+    outputs = forward_fingerprint(weights_identity(model["spec"], model["weights"]), identity["dtype"], forward)
+    before = known.definitions.get(identity.get(SET_ASIDE, ""), {}).get("content") or {}
+    source = known.evaluations.get(row.get("derived_from_id") or -1, {})
+    if source and SET_ASIDE not in identity and not _same_outputs(identity, _identity(source)):
+        yield f"is derived from evaluation {source.get('id')}, which has outputs of something else"
+    held, aside = row.get("forward_fingerprint"), _set_aside(before.get("forward"), row.get("id"), source)
+    if held is None or held not in {outputs, source.get("forward_fingerprint"), *aside}:
+        yield "has a fingerprint of outputs that is not that of its identity"
+    whole = {cell_fingerprint(each, identity["samples"], view) for each in (outputs, held)}
+    if row.get("fingerprint") not in {*whole, *_set_aside(before.get("fingerprint"), row.get("id"), source)}:
+        yield "has a fingerprint that is not that of its identity"
+
+
+_FULL = ("model", "forward", "view")
+
+
+def _same_outputs(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two identities describe outputs that are computed in the same way, as far as they can be compared."""
+    if SET_ASIDE in other:
+        return True
+    return all(one.get(part) == other.get(part) for part in ("model", "forward", "dtype"))
+
+
+def _set_aside(before: str | None, own: Any, source: dict[str, Any]) -> set[str]:
+    """What a fingerprint may have become when its evaluation was set aside."""
+    if before is None:
+        return set()
+    return {before, *(digest([before, SET_ASIDE, each]) for each in (own, source.get("id")))}
+
+
+def _identity(row: dict[str, Any]) -> dict[str, Any]:
+    identity = row.get("identity")
+    return identity if isinstance(identity, dict) else {}
+
+
+def check_metrics(known: Known, session: Session) -> Iterator[Fault]:
+    """Complete evaluations have metrics, and imported ones are the numbers of their table."""
+    having: set[int] = set()
+    for row in known.read(session, MetricRow):
+        owner = row.get("evaluation_id")
+        having.add(owner)
+        if owner not in known.evaluations:
+            yield _orphan(known, MetricRow, row)
+            continue
+        what = f"has a metric {row.get('name')} ({row.get('slice')})"
+        if row.get("n") is not None and row["n"] < 0:
+            yield known.scoring(owner, f"{what} of {row['n']} samples")
+        if row.get("stderr") is not None and row["stderr"] < 0:
+            yield known.scoring(owner, f"{what} with a negative standard error")
+        if {"value", "published"} <= row.keys() and row["published"] is not None and not _as_published(row):
+            yield known.scoring(owner, f"{what} of {row['value']}; its table said {row['published']}")
+    for key, row in known.evaluations.items():
+        if row.get("status") == "complete" and key not in having:
+            yield known.scoring(key, "is complete, but has no metrics")
+
+
+def _as_published(row: dict[str, Any]) -> bool:
+    try:
+        published = Decimal(row["published"])
+        return row["value"] in (float(published), float(published / 100))
+    except (InvalidOperation, OverflowError):
+        return False
+
+
+def _orphan(known: Known, table: type[Any], row: dict[str, Any]) -> Fault:
+    key = {column.name: row[column.name] for column in table.__table__.primary_key if column.name in row}
+    return Fault(f"{table.__tablename__}: a row of {known.cell(row.get('evaluation_id'))}", (Change(table, key),))
+
+
+def check_errors(known: Known, session: Session) -> Iterator[Fault]:
+    """Unreadable samples are samples of their evaluation."""
+    for row in known.read(session, SampleErrorRow):
+        owner = known.evaluations.get(row.get("evaluation_id", -1))
+        if owner is None:
+            yield _orphan(known, SampleErrorRow, row)
+        elif not 0 <= row.get("position", 0) < (owner.get("size") or 0):
+            change = Change(SampleErrorRow, {"evaluation_id": row["evaluation_id"], "position": row["position"]})
+            text = f"{known.cell(row['evaluation_id'])} has an unreadable sample {row['position']}, which it lacks"
+            yield Fault(text, (change,), again=known.with_derived(row["evaluation_id"]))
+
+
+def check_records(known: Known, session: Session) -> Iterator[Fault]:
+    """Records and certificates belong to evaluations, and can be what they say."""
+    for row in known.read(session, EvaluationRecordRow):
+        key = {name: row.get(name) for name in ("evaluation_id", "record")}
+        if row.get("evaluation_id") not in known.evaluations:
+            yield _orphan(known, EvaluationRecordRow, row)
+        elif known.definitions.get(row.get("record", ""), {}).get("kind") != RECORD:
+            text = f"{known.cell(row['evaluation_id'])} lacks the record {row.get('record')}"
+            yield Fault(text, (Change(EvaluationRecordRow, key),))
+    for row in known.read(session, CertificateRow):
+        if row.get("evaluation_id") not in known.evaluations:
+            yield _orphan(known, CertificateRow, row)
+            continue
+        samples = row.get("samples", 0)
+        numbers = [each for each in (row.get("differing", 0), row.get("flips")) if each is not None]
+        because = row.get("because", [])
+        if not all(0 <= each <= samples for each in numbers) or not isinstance(because, list):
+            text = f"{known.cell(row['evaluation_id'])} has a check (certificate {row.get('id')}) that cannot be true"
+            yield Fault(text, (Change(CertificateRow, {"id": row.get("id")}),))

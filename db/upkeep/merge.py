@@ -1,0 +1,329 @@
+"""Copies what one store has and another lacks, on SQLite or Postgres.
+
+An evaluation with the same identity is the same evaluation. Nothing that is complete is overwritten. Each evaluation is
+one transaction, so that a copy that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from testbed.db.base import insert_new
+from testbed.db.evaluations import UNIDENTIFIED
+from testbed.db.leases import is_shared
+from testbed.db.names import ensure_row
+from testbed.db.payloads import encoding
+from testbed.db.payloads.locations import Location
+from testbed.db.store import Store
+from testbed.db.tables import (
+    ArtifactRow,
+    CertificateRow,
+    DatasetRow,
+    DefinitionRow,
+    EvalSettingRow,
+    EvaluationRecordRow,
+    EvaluationRow,
+    ItemValueRow,
+    MetricRow,
+    ModelRow,
+    OutputChunkRow,
+    SampleErrorRow,
+    SampleRow,
+    ScoreRow,
+)
+from testbed.errors import CorruptOutputError
+
+AT_ONCE = 200  # rows read at a time; of outputs, which are large, fewer
+OUTPUTS_AT_ONCE = 4
+SAME_VALUE = 1e-6
+
+# What belongs to an evaluation besides its outputs, and what is found by its content: table → key.
+_PARTS = (SampleErrorRow, ScoreRow, MetricRow, EvaluationRecordRow, CertificateRow)
+_BY_CONTENT: dict[Any, tuple[str, ...]] = {
+    DefinitionRow: ("digest",),
+    ArtifactRow: ("fingerprint",),
+    ItemValueRow: ("node", "digest"),
+}
+# What a damaged row of these is, for people.
+_DAMAGED: dict[Any, str] = {
+    ArtifactRow: "artifact {fingerprint} ({kind})",
+    ItemValueRow: "the value of the item {digest} of {node}",
+}
+_NAMES = (
+    *("model_name", "model_type", "parameters", "model_since"),
+    *("setting_name", "parent", "task", "setting_since"),
+)
+
+
+@dataclass
+class Merged:
+    """What was copied.
+
+    Attributes:
+        copied: Evaluations that are new.
+        known: Evaluations that were there already.
+        conflicts: Lines about evaluations that both stores have with different metrics; the target keeps its own.
+        unreadable: Lines about what is not copied, because it cannot be read or differs from its checksum.
+    """
+
+    copied: int = 0
+    known: int = 0
+    conflicts: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+
+
+def merge(
+    source: Store, target: Store, outputs: bool = True, tell: Callable[[str, float], None] = lambda what, share: None
+) -> Merged:
+    """Copies the visible evaluations of a store, and all that belongs to them, to another one.
+
+    Outputs go to where the target stores outputs, wherever the source has them.
+
+    Args:
+        source: Open to read.
+        target: Open to write.
+        outputs: Whether to copy outputs. Without them, results are copied as imported ones: they can be shown and
+            compared, but not scored again.
+        tell: Told what is being copied, and the share of it that is done.
+    """
+    return _Merge(source, target, outputs, tell).run()
+
+
+class _Merge:
+    def __init__(self, source: Store, target: Store, outputs: bool, tell: Callable[[str, float], None]) -> None:
+        self.source, self.target, self.outputs, self.tell = source, target, outputs, tell
+        self.merged = Merged()
+        self._datasets: dict[int, int] = {}  # ids in the source → ids in the target
+        self._evaluations: dict[int, int] = {}
+
+    def run(self) -> Merged:
+        for table in _BY_CONTENT if self.outputs else (DefinitionRow,):
+            self._copy_content(table)
+        with self.source.reading() as session:
+            rows = [dict(row) for row in session.execute(_wanted()).mappings()]
+        rows.sort(key=lambda row: (row["derived_from_id"] is not None, row["id"]))
+        for number, row in enumerate(rows):
+            self.tell("copying evaluations", number / len(rows))
+            name = f"{row['model_name']} on {row['setting_name']}"
+            if row["derived_from_id"] is not None and row["derived_from_id"] not in self._evaluations:
+                self.merged.unreadable.append(f"{name}: the evaluation whose outputs it takes was not copied")
+                continue
+            try:
+                self._copy_evaluation(row)
+            except CorruptOutputError as error:
+                self._evaluations.pop(row["id"], None)
+                self.merged.unreadable.append(f"{name}: {error}")
+        return self.merged
+
+    # What is found by content -------------------------------------------------------------------------------------
+
+    def _copy_content(self, table: Any) -> None:
+        keys = [getattr(table, name) for name in _BY_CONTENT[table]]
+        with self.source.reading() as session:
+            wanted = [tuple(row) for row in session.execute(sa.select(*keys).order_by(*keys))]
+        for part in _in_batches(wanted, AT_ONCE):
+            with self.target.reading() as session:
+                known = {tuple(row) for row in session.execute(sa.select(*keys).where(sa.tuple_(*keys).in_(part)))}
+            if lacking := [key for key in part if key not in known]:
+                with self.source.reading() as session:
+                    rows = list(_rows(session, table, sa.tuple_(*keys).in_(lacking)))
+                with self.target.writing() as session:
+                    insert_new(session, table, [row for row in rows if self._is_whole(table, row)])
+
+    def _is_whole(self, table: Any, row: dict[str, Any]) -> bool:
+        """Whether what a row holds is what was stored; tells of one that is damaged, which a run computes again."""
+        if table not in _DAMAGED:
+            return True
+        try:
+            encoding.verify(_bytes_of(row), row["checksum"], _DAMAGED[table].format(**row))
+        except CorruptOutputError as error:
+            self.merged.unreadable.append(str(error))
+            return False
+        return True
+
+    def _dataset(self, dataset_id: int | None) -> int | None:
+        """The id of a data set in the target; it is copied if need be."""
+        if dataset_id is None:
+            return None
+        if dataset_id not in self._datasets:
+            with self.source.reading() as session:
+                (row,) = _rows(session, DatasetRow, DatasetRow.id == dataset_id)
+            del row["id"]
+            with self.target.writing() as session:
+                found = sa.select(DatasetRow.id).where(DatasetRow.fingerprint == row["fingerprint"])
+                known = session.scalar(found)
+                if known is None:
+                    insert_new(session, DatasetRow, [row])
+                    known = session.scalars(found).one()
+                    self._copy_samples(session, dataset_id, known)
+            self._datasets[dataset_id] = known
+        return self._datasets[dataset_id]
+
+    def _copy_samples(self, session: Session, dataset_id: int, known: int) -> None:
+        with self.source.reading() as reading:
+            samples = _rows(reading, SampleRow, SampleRow.dataset_id == dataset_id)
+            for part in _in_batches(samples, AT_ONCE):
+                insert_new(session, SampleRow, [{**each, "dataset_id": known} for each in part])
+
+    # Evaluations --------------------------------------------------------------------------------------------------
+
+    def _copy_evaluation(self, row: dict[str, Any]) -> None:
+        names = {name: row.pop(name) for name in _NAMES}
+        source_id = row["id"]
+        row = {name: value for name, value in row.items() if name != "id"}
+        row["dataset_id"] = self._dataset(row["dataset_id"])
+        if row["derived_from_id"] is not None:
+            row["derived_from_id"] = self._evaluations[row["derived_from_id"]]
+        if not self.outputs and row["status"] == "complete" and row["origin"] != "imported":
+            row |= {
+                "origin": "imported",
+                "source": f"{self.source.display_url}, without outputs",
+                "derived_from_id": None,
+            }
+        row["run_id"] = None
+        with self.target.writing() as session:
+            model = ensure_row(session, "model", names["model_name"], model_type=names["model_type"])
+            model.parameters = model.parameters or names["parameters"]
+            setting = ensure_row(
+                session, "eval setting", names["setting_name"], parent=names["parent"], task=names["task"]
+            )
+            for known_name, since in ((model, names["model_since"]), (setting, names["setting_since"])):
+                known_name.created_at = min(known_name.created_at, since)
+            session.flush()
+            row |= {"model_id": model.id, "eval_setting_id": setting.id}
+            known = self._known(session, row)
+            if known is not None and _stays(session, known, row):
+                self._evaluations[source_id] = known.id
+                known.current_at = max(filter(None, (known.current_at, row["current_at"])), default=None)
+                self._note_known(session, source_id, known, names)
+                return
+            if known is None:
+                known = EvaluationRow(**row)
+                session.add(known)
+            else:  # what was begun here is no result; the other one is
+                for name, value in row.items():
+                    setattr(known, name, value)
+                for table in (*_PARTS, OutputChunkRow):
+                    session.execute(sa.delete(table).where(table.evaluation_id == known.id))
+            session.flush()
+            self._evaluations[source_id] = known.id
+            self._copy_parts(session, source_id, known)
+        self.merged.copied += 1
+
+    def _known(self, session: Session, row: dict[str, Any]) -> EvaluationRow | None:
+        """The same evaluation in the target; for a failure before the cell was identified, any result of the cell."""
+        own = EvaluationRow
+        same = [own.model_id == row["model_id"], own.eval_setting_id == row["eval_setting_id"]]
+        if row["hidden_at"] is not None:
+            same += [own.hidden_at.is_not(None), own.created_at == row["created_at"]]
+        else:
+            same.append(own.hidden_at.is_(None))
+        if row["fingerprint"] == UNIDENTIFIED:
+            done = session.scalars(sa.select(own).where(*same, own.status == "complete")).first()
+            if done is not None:
+                return done
+        return session.scalars(sa.select(own).where(*same, own.fingerprint == row["fingerprint"])).first()
+
+    def _copy_parts(self, session: Session, source_id: int, made: EvaluationRow) -> None:
+        with self.source.reading() as reading:
+            for table in (*_PARTS, OutputChunkRow) if self.outputs else _PARTS:
+                size = OUTPUTS_AT_ONCE if table is OutputChunkRow else AT_ONCE
+                rows = _rows(reading, table, table.evaluation_id == source_id, size)
+                for part in _in_batches(rows, size):
+                    new = [{**each, "evaluation_id": made.id} for each in part]
+                    for each in new if table is OutputChunkRow else ():
+                        self._move(each, made)
+                    for each in new if table is ScoreRow else ():
+                        encoding.verify(_bytes_of(each), each["checksum"], f"score {each['name']}")
+                    for each in new if table is CertificateRow else ():
+                        del each["id"]
+                    insert_new(session, table, new)
+
+    def _move(self, chunk: dict[str, Any], made: EvaluationRow) -> None:
+        """Puts outputs where the target stores outputs.
+
+        Raises:
+            CorruptOutputError: If they cannot be read, or differ from their checksum.
+        """
+        where = f"{chunk['kind']}, samples from {chunk['start']}"
+        data = encoding.read(Location.of(chunk)) if chunk["uri"] else _bytes_of(chunk)
+        encoding.verify(data, chunk["checksum"], where)
+        chunk |= {"uri": None, "payload": data}
+        if self.target.external is not None:
+            whole = encoding.Payload(data, chunk["dtype"], chunk["count"], tuple(chunk["shape"]), chunk["checksum"])
+            uri = self.target.external.write(self.target.payload_owner(made), chunk["kind"], chunk["start"], whole)
+            chunk |= {"uri": uri, "payload": None}
+
+    def _note_known(self, session: Session, source_id: int, known: EvaluationRow, names: dict[str, Any]) -> None:
+        self.merged.known += 1
+        with self.source.reading() as reading:
+            theirs, ours = (_metrics(where, which) for where, which in ((reading, source_id), (session, known.id)))
+        differing = [key for key in theirs.keys() & ours.keys() if not _same(theirs[key], ours[key])]
+        if known.status == "complete" and differing:
+            name, part = min(differing)[1:]
+            self.merged.conflicts.append(
+                f"{names['model_name']} on {names['setting_name']}: {name} ({part}) is {ours[min(differing)]} here and"
+                f" {theirs[min(differing)]} there; the one here is kept (evaluation {known.id})"
+            )
+
+
+def _stays(session: Session, known: EvaluationRow, row: dict[str, Any]) -> bool:
+    """Whether an evaluation stays as it is: it is complete, a run computes it, or the other one is no result either."""
+    return known.status == "complete" or row["status"] != "complete" or is_shared(session, known.id, None)
+
+
+def _bytes_of(row: dict[str, Any]) -> bytes:
+    """The stored bytes of a row; none where SQLite holds something else in their place."""
+    return row["payload"] if isinstance(row["payload"], bytes) else b""
+
+
+def _wanted() -> Any:
+    """Selects the visible evaluations, and those that have their outputs, with what is known of their names."""
+    table: Any = EvaluationRow.__table__
+    about = (
+        ModelRow.name.label("model_name"), ModelRow.model_type, ModelRow.parameters,
+        ModelRow.created_at.label("model_since"),
+        EvalSettingRow.name.label("setting_name"), EvalSettingRow.parent, EvalSettingRow.task,
+        EvalSettingRow.created_at.label("setting_since"),
+    )  # fmt: skip
+    joined = sa.select(table, *about).join(ModelRow, ModelRow.id == table.c.model_id)
+    joined = joined.join(EvalSettingRow, EvalSettingRow.id == table.c.eval_setting_id)
+    roots = sa.select(EvaluationRow.derived_from_id).where(
+        EvaluationRow.hidden_at.is_(None), EvaluationRow.derived_from_id.is_not(None)
+    )
+    return joined.where(table.c.hidden_at.is_(None) | table.c.id.in_(roots))
+
+
+def _rows(session: Session, table: Any, condition: Any, at_once: int = AT_ONCE) -> Iterator[dict[str, Any]]:
+    found = session.execute(sa.select(table.__table__).where(condition), execution_options={"yield_per": at_once})
+    for row in found.mappings():
+        yield dict(row)
+
+
+def _in_batches(values: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    batch: list[Any] = []
+    for each in values:
+        batch.append(each)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _metrics(session: Session, evaluation_id: int) -> dict[tuple[str, str, str], float | None]:
+    rows = sa.select(MetricRow.scorer, MetricRow.name, MetricRow.slice, MetricRow.value)
+    found = session.execute(rows.where(MetricRow.evaluation_id == evaluation_id))
+    return {(each.scorer, each.name, each.slice): each.value for each in found}
+
+
+def _same(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=SAME_VALUE, abs_tol=1e-12)

@@ -1,0 +1,122 @@
+"""Repairing: damaged values go, and what depends on them is marked so that a run completes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from testbed.db.base import in_parts, insert_new
+from testbed.db.rows import entity, with_names
+from testbed.db.tables import EvaluationRow, MetricRow, ScoreRow, now
+from testbed.db.upkeep.damage import Change, Fault
+from testbed.db.upkeep.soundness import Soundness
+from testbed.entities import Evaluation
+
+REASON = "python db.py --repair dropped what was damaged; a run completes it"
+UNTRUSTED = "python db.py --repair removed it, because its row in the table of evaluations was damaged"
+_ROUNDS = 4
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """What `Repair.repair` did.
+
+    Attributes:
+        done: The faults about which something was done.
+        left: The others.
+        again: The evaluations without scores and metrics that a run completes from what is stored.
+        hidden: The evaluations that are hidden.
+    """
+
+    done: Sequence[Fault]
+    left: Sequence[Fault]
+    again: Sequence[Evaluation]
+    hidden: Sequence[Evaluation]
+
+
+class Repair(Soundness):
+    """What can be done about damage."""
+
+    def repair(self, look: Callable[[], Iterable[Fault]] | None = None) -> Repaired:
+        """Deletes what is damaged and marks what depends on it, until nothing is found that could be repaired.
+
+        Nothing that is whole is deleted but scores and metrics that are computed from what was damaged.
+
+        Args:
+            look: What finds the faults; `faults` by default.
+        """
+        done: list[Fault] = []
+        for _ in range(_ROUNDS):  # some faults show only when others are gone
+            found = list((look or self.faults)())
+            curable = [each for each in found if each.is_curable]
+            if not curable:
+                break
+            self._cure(curable)
+            self.kept_samples.clear()
+            done += curable
+        else:
+            found = list((look or self.faults)())
+        hidden = set(chain.from_iterable(each.hide for each in done))
+        again = set(chain.from_iterable(each.again for each in done)) - hidden
+        return Repaired(done, found, self._named(again), self._named(hidden))
+
+    def _cure(self, done: Sequence[Fault]) -> None:
+        """All that is to be done about some faults, in one transaction."""
+        hide = set(chain.from_iterable(each.hide for each in done))
+        again = set(chain.from_iterable(each.again for each in done))
+        with self.writing() as session:
+            changes = {_key(change): change for each in done for change in each.changes}
+            for key in sorted(changes):
+                _apply(session, changes[key])
+            moment = now()
+            for part in in_parts(sorted(again)):
+                session.execute(sa.delete(ScoreRow).where(ScoreRow.evaluation_id.in_(part)))
+                session.execute(sa.delete(MetricRow).where(MetricRow.evaluation_id.in_(part)))
+                reopened = {
+                    "status": "failed",
+                    "error": REASON,
+                    "completed_at": None,
+                    "current_at": None,
+                    "updated_at": moment,
+                }
+                of_it = (EvaluationRow.id.in_(part), EvaluationRow.status == "complete")
+                session.execute(sa.update(EvaluationRow).where(*of_it).values(reopened))
+            for part in in_parts(sorted(hide)):
+                hidden = {"hidden_at": moment, "status": "failed", "error": UNTRUSTED, "updated_at": moment}
+                session.execute(sa.update(EvaluationRow).where(EvaluationRow.id.in_(part)).values(hidden))
+
+    def _named(self, ids: set[int]) -> list[Evaluation]:
+        with self.reading() as session:
+            rows = [
+                row
+                for part in in_parts(sorted(ids))
+                for row in session.execute(with_names().where(EvaluationRow.id.in_(part)))
+            ]
+            return [entity(*row) for row in rows]
+
+    def reindex(self) -> None:
+        """Builds all indices of a SQLite file again, from the tables."""
+        if self.url.get_backend_name() == "sqlite":
+            with self.writing() as session:
+                session.execute(sa.text("REINDEX"))
+
+
+def _key(change: Change) -> tuple[int, str]:
+    """Puts new parents first, then other changes; equal for equal changes."""
+    order = 0 if not change.key else 1 if change.values is not None else 2
+    return order, repr((change.table.__tablename__, sorted(change.key.items()), sorted((change.values or {}).items())))
+
+
+def _apply(session: Session, change: Change) -> None:
+    table = change.table.__table__
+    where = [table.c[name] == value for name, value in change.key.items()]
+    if not change.key:
+        insert_new(session, change.table, [{"created_at": now(), **(change.values or {})}])
+    elif change.values is None:
+        session.execute(sa.delete(table).where(*where))
+    elif change.values:
+        session.execute(sa.update(table).where(*where).values(change.values))

@@ -1,0 +1,94 @@
+"""Looking for everything that is wrong with a store: damage, missing outputs, evaluations that lack something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from testbed.calls import reason_of
+from testbed.db.base import StoreBase
+from testbed.db.tables import Base
+from testbed.db.upkeep import check_payloads, check_rows
+from testbed.db.upkeep.damage import Fault, Known
+from testbed.errors import StoreError
+
+SALVAGE = "python db.py --salvage NEW copies what can be read to a new store"
+_CHECKS: tuple[Callable[[Known, Session], Iterator[Fault]], ...] = (
+    check_rows.check_names,
+    check_rows.check_definitions,
+    check_rows.check_samples,
+    check_rows.check_evaluations,
+    check_payloads.check_chunks,
+    check_rows.check_errors,
+    check_payloads.check_scores,
+    check_rows.check_metrics,
+    check_payloads.check_artifacts,
+    check_payloads.check_item_values,
+    check_rows.check_records,
+)
+
+
+class Soundness(StoreBase):
+    """Whether what is stored is whole and unchanged."""
+
+    def check(self) -> Iterator[str]:
+        """Yields a line for each fault; a part of the store that cannot be read is one, too."""
+        for fault in self.faults():
+            yield f"{fault.text}; {fault.lasts}" if fault.lasts else fault.text
+
+    def faults(self) -> Iterator[Fault]:
+        """Yields what is wrong, and what can be done about it."""
+        yield from self._guarded(self._check_file)
+        yield from self._guarded(self._check_schema)
+        known: list[Known] = []
+        yield from self._guarded(lambda: self._read_known(known))
+        for check in _CHECKS if known else ():
+            yield from self._guarded(lambda check=check: self._check(check, known[0]))  # type: ignore[misc]
+
+    def _guarded(self, part: Callable[[], Iterator[Fault]]) -> Iterator[Fault]:
+        """The faults of a part; what keeps it from being read is one, whatever it is."""
+        try:
+            yield from part()
+        except StoreError as error:
+            yield Fault(str(error))
+        except Exception as error:  # what a damaged file gives may break anything
+            yield Fault(f"a part of the store cannot be read: {reason_of(error)}", lasts=SALVAGE)
+
+    def _check_file(self) -> Iterator[Fault]:
+        if self.url.get_backend_name() == "sqlite":
+            with self.reading() as session:
+                for (line,) in session.execute(sa.text("PRAGMA integrity_check")):
+                    if line != "ok":
+                        yield Fault(f"database: {' '.join(str(line).split())}", lasts=SALVAGE)
+
+    def _check_schema(self) -> Iterator[Fault]:
+        """The tables, their indices and the view are there."""
+        with self.reading() as session:
+            there = sa.inspect(session.connection())
+            lost = [table for table in Base.metadata.tables if not there.has_table(table)]
+            if "results" not in there.get_view_names():
+                lost.append("the view results")
+            for name, table in Base.metadata.tables.items():
+                found = {index["name"] for index in there.get_indexes(name)} if name not in lost else None
+                lost += [str(index.name) for index in table.indexes if found is not None and index.name not in found]
+        for each in lost:
+            yield Fault(f"database: {each} is missing", lasts=SALVAGE)
+
+    def _read_known(self, found: list[Known]) -> Iterator[Fault]:
+        with self.reading() as session:
+            known = Known(session)
+        found.append(known)
+        yield from self._unreadable(known)
+
+    def _check(self, check: Callable[[Known, Session], Iterator[Fault]], known: Known) -> Iterator[Fault]:
+        with self.reading() as session:
+            yield from check(known, session)
+        yield from self._unreadable(known)
+
+    def _unreadable(self, known: Known) -> Iterator[Fault]:
+        """The faults of values that could not be read since the last time."""
+        bad, known.bad = known.bad, []
+        for table, row in bad:
+            yield known.row(table, row)

@@ -1,0 +1,1 @@
+"""The analyses of ``db.py``, from stored outputs alone."""

@@ -1,0 +1,95 @@
+"""``db.py --agreement``: which samples models get right and wrong together."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.options.analyses import note
+from testbed.console.output import percent, print_json, table
+
+if TYPE_CHECKING:
+    from testbed.analyses.agreement import Agreements
+
+_BAR = 40  # characters of the longest bar
+
+
+def agreement_as_asked(given: dict[str, Any]) -> int:
+    """``--agreement SETTING``."""
+    from testbed.analyses.agreement import agreements
+    from testbed.analyses.main_scores import main_score
+    from testbed.analyses.side_by_side import evaluations_on
+    from testbed.db.store import Store
+
+    setting = given["agreement"]
+    with Store.open(given["db_url"]) as store:
+        score = given["score"] or main_score(store, {setting: evaluations_on(store, setting).values()}, binary=True)
+        found = agreements(store, setting, given["models"], score, note)
+    if given["as_json"]:
+        print_json(_as_objects(found, setting, score))
+        return 0
+    accuracy = [[model, f"{percent(right)} %"] for model, right in found.right]
+    click.echo("\n\n".join([table(["model", score], accuracy, right=[1]), _pairs(found), _histogram(found)]))
+    models = len(found.right)
+    click.echo(
+        f"{found.n:,} samples of {setting} that all {models} models have: {found.counts[0]:,}"
+        f" ({percent(found.counts[0] / found.n)} %) that no model gets right, {found.counts[-1]:,}"
+        f" ({percent(found.counts[-1] / found.n)} %) that all get right; κ: error consistency; shared errors: share of"
+        " the samples that either model gets wrong; same class: same prediction, right or wrong",
+        err=True,
+    )
+    return 0
+
+
+def _pairs(found: Agreements) -> str:
+    header = ["A", "B", "both right or wrong", "by chance", "κ", "shared errors", "same class"]
+    lines = [
+        [
+            *(pair.first, pair.second),
+            *(f"{percent(pair.agreement.observed)} %", f"{percent(pair.agreement.expected)} %"),
+            "–" if pair.agreement.consistency is None else f"{pair.agreement.consistency:.3f}",
+            *(
+                f"{percent(value)} %" if value is not None else "–"
+                for value in (pair.agreement.overlap, pair.same_class)
+            ),
+        ]
+        for pair in found.pairs
+    ]
+    return table(header, lines, right=range(2, 7))
+
+
+def _histogram(found: Agreements) -> str:
+    """How many samples exactly k models get right, for each k that occurs."""
+    longest = max(found.counts)
+    lines = [
+        [f"{k}", f"{number:,}", f"{percent(number / found.n)} %", "█" * round(_BAR * number / longest)]
+        for k, number in enumerate(found.counts)
+        if number
+    ]
+    return table(["models right", "samples", "share", ""], lines, right=[0, 1, 2])
+
+
+def _as_objects(found: Agreements, setting: str, score: str) -> list[dict[str, Any]]:
+    """One array of three kinds of objects: per model, per pair and per number of models that are right."""
+    common = {"eval_setting": setting, "score": score}
+    return [
+        *({"kind": "model", **common, "model": model, "n": found.n, "value": right} for model, right in found.right),
+        *(
+            {
+                "kind": "pair",
+                **common,
+                "first_model": pair.first,
+                "second_model": pair.second,
+                **asdict(pair.agreement),
+                "same_class": pair.same_class,
+            }
+            for pair in found.pairs
+        ),
+        *(
+            {"kind": "samples", **common, "models_right": k, "models": len(found.right), "samples": number,
+             "share": number / found.n}
+            for k, number in enumerate(found.counts)
+        ),
+    ]  # fmt: skip

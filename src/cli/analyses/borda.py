@@ -1,0 +1,80 @@
+"""``db.py --borda``: captioners ranked by several decoders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.options.analyses import EVERY_DECODER, note
+from testbed.console.output import count, print_json, table
+
+if TYPE_CHECKING:
+    from testbed.analyses.borda import BordaRanking
+
+SCORER_MARK = "@"  # in the name of a setting, before the model that scores it
+
+
+def borda_as_asked(given: dict[str, Any]) -> int:
+    """``--borda [SETTING…]``."""
+    from testbed.analyses.borda import borda_ranking, usual_metric
+    from testbed.db.store import Store
+
+    words = [word for word in (*given["borda"], *given["eval_settings"]) if word != EVERY_DECODER]
+    with Store.open(given["db_url"]) as store:
+        found = borda_ranking(
+            store, words, given["models"], given["metric"] or usual_metric(store, words), note, better=given["better"]
+        )
+    if given["as_json"]:
+        print_json(rows_of(found))
+        return 0
+    click.echo(_table(found))
+    about = {setting.rpartition(SCORER_MARK)[0] for setting in found.settings}
+    where = f" of {about.pop()}" if len(about) == 1 and "" not in about else ""
+    direction = "larger" if found.larger else "smaller"
+    click.echo(
+        f"Borda count over {count(len(found.settings), 'setting')}{where}: on each, a model gets one point for every"
+        f" model with a worse {found.metric} ({direction} is better) and half a point for every equal one; ties in"
+        f" points are broken by the mean {found.metric} over the settings",
+        err=True,
+    )
+    return 0
+
+
+def rows_of(found: BordaRanking) -> list[dict[str, Any]]:
+    """The ranking as plain objects."""
+    return [
+        {
+            "rank": place.rank,
+            "model": model,
+            "points": place.points,
+            "metric": found.metric,
+            "mean": place.mean,
+            "eval_settings": [
+                {"eval_setting": setting, "value": value, "points": points}
+                for setting, value, points in zip(found.settings, values, place.of_voters, strict=True)
+            ],
+        }
+        for model, place, values in zip(found.models, found.places, found.values, strict=True)
+    ]
+
+
+def _table(found: BordaRanking) -> str:
+    header = ["rank", "points", f"mean {found.metric}", "model", *_heads(found.settings)]
+    lines = []
+    for model, place, values in zip(found.models, found.places, found.values, strict=True):
+        cells = [f"{value:.4f} ({_points(own)})" for value, own in zip(values, place.of_voters, strict=True)]
+        lines.append([str(place.rank), _points(place.points), f"{place.mean:.4f}", model, *cells])
+    return table(header, lines, right=[0, 1, 2, *range(4, len(header))])
+
+
+def _heads(settings: Sequence[str]) -> list[str]:
+    """The settings, or only their scorers if nothing else differs."""
+    if len({setting.rpartition(SCORER_MARK)[0] for setting in settings}) > 1:
+        return list(settings)
+    return [setting[setting.rfind(SCORER_MARK) :] if SCORER_MARK in setting else setting for setting in settings]
+
+
+def _points(points: float) -> str:
+    return f"{points:.1f}".removesuffix(".0")

@@ -1,0 +1,146 @@
+"""``db.py --grid``: models × settings as text, for a terminal, a README or a paper."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+import shutil
+from collections.abc import Sequence, Set
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.options.analyses import note
+from testbed.cli.run.report import SHOWN_REASONS
+from testbed.console.called import as_called
+from testbed.console.output import bare_value, grid, print_json
+from testbed.entities import FRACTION, NOT_FINITE, Better
+from testbed.errors import StoreError
+from testbed.metric_specs import HIGHER, LOWER, MetricSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMS = ("table", "markdown", "latex")
+MISSING = "–"
+
+
+def grid_as_asked(given: dict[str, Any]) -> int:
+    """``--grid PATTERN…`` with ``--models``, ``--metric`` and ``--format``."""
+    from testbed.plotting.frame import load_grid
+
+    loaded = load_grid(given["db_url"], given["metric"], sizes=False)
+    values = loaded.values
+    columns = matching(list(values.columns), given["grid"], "column of the stored results")
+    models = matching(list(values.index), given["models"], "model in the store") if given["models"] else None
+    chosen = values.loc[models, columns] if models else values[columns]
+    chosen = in_order(chosen.dropna(how="all"), loaded.specs[columns[0]], given["better"])
+    others = {name: loaded.others[name] for name in columns if name in loaded.others}
+    named = {"metrics": others} if others else {}
+    if given["as_json"]:
+        print_json(
+            [
+                {"model": model, **{name: value for name, value in row.items() if not math.isnan(value)}, **named}
+                for model, row in chosen.to_dict("index").items()
+            ]
+        )
+        return 0
+    _note_not_finite(given["db_url"], set(chosen.index))
+    form = given["form"] or "table"
+    if form not in FORMS:
+        raise click.UsageError(f"--grid prints {', '.join(FORMS)}, not {form}")
+    units = [loaded.specs[name].unit for name in columns]
+    cells = [[bare_value(value, unit) for value, unit in zip(row, units, strict=True)] for row in chosen.to_numpy()]
+    usual = units[0] if len(set(units)) == 1 else FRACTION
+    corner = ", ".join(filter(None, (f"{loaded.metric}{' (or the metric named)' if others else ''}", _shown(usual))))
+    heads = []
+    for name, unit in zip(columns, units, strict=True):
+        about = ([others[name]] if name in others else []) + ([_shown(unit)] if unit not in ("", usual) else [])
+        heads.append(f"{name} ({', '.join(about)})" if about else name)
+    click.echo(as_text(list(chosen.index), heads, cells, form, corner))
+    return 0
+
+
+def in_order(values: pd.DataFrame, spec: MetricSpec, better: Better | None = None) -> pd.DataFrame:
+    """Models × settings, the best model in the first column first; by name where it is not known which is best.
+
+    Args:
+        values: Models × settings.
+        spec: What the metric of the first column declares.
+        better: What the user says, which counts before that.
+    """
+    direction = better or spec.better
+    if direction in (HIGHER, LOWER):
+        return values.sort_values(values.columns[0], ascending=direction == LOWER, kind="stable")
+    note(f"{spec.name}: direction unknown, so that models are in the order of their names; --better orders by value")
+    return values.sort_index(kind="stable")
+
+
+def _shown(unit: str) -> str:
+    return "%" if unit == FRACTION else unit
+
+
+def _note_not_finite(db_url: str | None, models: Set[str]) -> None:
+    """Tells of models whose numbers stand for outputs that are NaN or infinite."""
+    from testbed.db.store import Store
+
+    with Store.open(db_url) as store:
+        rows = store.result_rows(["model", "eval_setting"], metrics=[NOT_FINITE])
+    settings: dict[str, set[str]] = {}
+    for model, setting in rows:
+        if model in models:
+            settings.setdefault(model, set()).add(setting)
+    for model, on in sorted(settings.items())[:SHOWN_REASONS]:
+        which = next(iter(on)) if len(on) == 1 else f"{len(on)} settings"
+        note(
+            f"{model} has outputs that are NaN or infinite on {which}; {as_called('db.py')} --print-eval says how many"
+        )
+
+
+def matching(names: Sequence[str], patterns: Sequence[str], what: str) -> list[str]:
+    """The names that patterns match, pattern by pattern, each once.
+
+    Raises:
+        StoreError: If a pattern matches none.
+    """
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        hits = [name for name in names if name == pattern or fnmatch.fnmatchcase(name, pattern)]
+        if not hits:
+            raise StoreError(f"no {what} matches {pattern!r}; there are {len(names)}")
+        found.update(dict.fromkeys(hits))
+    return list(found)
+
+
+def as_text(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]], form: str, corner: str) -> str:
+    """A table of text.
+
+    Args:
+        rows: The models.
+        columns: The settings.
+        cells: [rows, columns].
+        form: One of `FORMS`.
+        corner: What the numbers are.
+    """
+    if form == "markdown":
+        lines = [[corner, *columns], ["---", *["---:"] * len(columns)]]
+        lines += [[name, *row] for name, row in zip(rows, cells, strict=True)]
+        return "\n".join(f"| {' | '.join(each.replace('|', chr(92) + '|') for each in line)} |" for line in lines)
+    if form == "latex":
+        body = [[corner, *columns], *([name, *row] for name, row in zip(rows, cells, strict=True))]
+        written = [" & ".join(latex(each) for each in line) + r" \\" for line in body]
+        head = [rf"\begin{{tabular}}{{l{'r' * len(columns)}}}", r"\hline", written[0], r"\hline"]
+        return "\n".join([*head, *written[1:], r"\hline", r"\end{tabular}"])
+    placed = {
+        (name, column): cell
+        for name, row in zip(rows, cells, strict=True)
+        for column, cell in zip(columns, row, strict=True)
+    }
+    return grid(rows, columns, placed, corner, shutil.get_terminal_size((120, 24)).columns)
+
+
+def latex(text: str) -> str:
+    """Escapes the special characters of LaTeX."""
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", MISSING: "--"}
+    special |= {character: f"\\{character}" for character in "&%$#_{}"}
+    return "".join(special.get(character, character) for character in text)

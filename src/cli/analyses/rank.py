@@ -1,0 +1,105 @@
+"""``db.py --rank``: models in order, with confidence intervals of their ranks, and ties."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.options.analyses import note
+from testbed.console.output import count, in_percent, mean_score, print_json, shares, table, with_unit
+
+if TYPE_CHECKING:
+    from testbed.analyses.ranking import Ranked, Ranking
+
+
+def rank_as_asked(given: dict[str, Any]) -> int:
+    """``--rank SETTING…``."""
+    from testbed.analyses.main_scores import main_score
+    from testbed.analyses.ranking import ranking
+    from testbed.analyses.side_by_side import evaluations_on, matching_settings
+    from testbed.db.store import Store
+
+    with Store.open(given["db_url"]) as store:
+        settings = matching_settings(store, [*given["rank"], *given["eval_settings"]])
+        score = given["score"] or main_score(store, {each: evaluations_on(store, each).values() for each in settings})
+        found = ranking(store, settings, given["models"], score, note, shares(), given["better"])
+    if given["as_json"]:
+        print_json([_as_object(row, score) for row in found.rows])
+        return 0
+    click.echo(_table(found, score, len(settings)))
+    order = "larger is better" if found.larger else "smaller is better"
+    samples = sorted({each.n for each in found.rows[0].settings})
+    counted = f"{samples[0]:,}" + (f" to {samples[-1]:,}" if len(samples) > 1 else "")
+    where = settings[0] if len(settings) == 1 else f"the mean over {count(len(settings), 'setting')}"
+    click.echo(
+        f"{with_unit(found.spec, found.binary)} on {where}, {counted} samples that all {len(found.rows)} models have;"
+        f" {order}; intervals: 95 %, paired bootstrap; tied with: ranks of the models without a significant difference"
+        " (p ≥ 0.05, Holm's correction over all pairs)",
+        err=True,
+    )
+    return 0
+
+
+def _table(found: Ranking, score: str, settings: int) -> str:
+    several, shown = settings > 1, in_percent(found.spec, found.binary)
+    header = ["rank", "95 %", "model", f"mean {score}" if several else score, "95 % interval"]
+    header += ["mean rank"] if several else []
+    ranks = {row.model: row.place.rank for row in found.rows}
+    every = set(ranks.values())
+    lines = []
+    for row in found.rows:
+        place = row.place
+        line = [
+            str(place.rank),
+            span(place.rank_low, place.rank_high),
+            row.model,
+            mean_score(place.value, shown),
+        ]
+        line.append(f"[{mean_score(place.low, shown)}, {mean_score(place.high, shown)}]")
+        line += [f"{row.mean_rank:.2f}"] if several else []
+        lines.append([*line, tied_ranks([ranks[model] for model in row.tied_with], every)])
+    return table([*header, "tied with"], lines, right=[0, 1, *range(3, len(header))])
+
+
+def span(low: int, high: int) -> str:
+    """A range of whole numbers."""
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def tied_ranks(tied: Sequence[int], every: Collection[int]) -> str:
+    """Formats ranks as ranges; a range may span ranks that no model has.
+
+    Args:
+        tied: The ranks to format.
+        every: All ranks that occur.
+    """
+    order = {rank: place for place, rank in enumerate(sorted(set(every)))}
+    runs: list[list[int]] = []
+    for rank in sorted(set(tied)):
+        if runs and order[rank] == order[runs[-1][-1]] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    return ", ".join(span(run[0], run[-1]) for run in runs)
+
+
+def _as_object(row: Ranked, score: str) -> dict[str, Any]:
+    place = row.place
+    return {
+        "model": row.model,
+        "score": score,
+        "rank": place.rank,
+        "rank_low": place.rank_low,
+        "rank_high": place.rank_high,
+        "value": place.value,
+        "low": place.low,
+        "high": place.high,
+        "mean_rank": row.mean_rank,
+        "tied_with": list(row.tied_with),
+        "eval_settings": [
+            {"eval_setting": each.eval_setting, "n": each.n, "value": each.value, "rank": each.rank}
+            for each in row.settings
+        ],
+    }

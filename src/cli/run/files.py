@@ -1,0 +1,40 @@
+"""The files that a run writes besides the store: ``eval.py --logdir`` and ``--save-clf``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from testbed.cli.run.report import FINISHED
+from testbed.console.output import count
+from testbed.errors import TestbedError
+
+if TYPE_CHECKING:
+    from testbed.db.store import Store
+    from testbed.execution.report import Report
+
+
+def write_heads(store: Store, finished: Sequence[int], folder: Path) -> None:
+    """Writes the zero-shot heads of evaluations to a folder (``--save-clf``)."""
+    from testbed.tasks.parts.head_files import save_heads
+
+    try:
+        files = save_heads(store, [store.evaluation(each) for each in finished], folder)
+    except OSError as error:
+        raise TestbedError(f"--save-clf {folder} cannot be written: {error}") from error
+    click.echo(f"Wrote {count(len(files), 'zero-shot head')} to {folder}", err=True)
+
+
+def write_logdir(store: Store, report: Report, logdir: Path) -> None:
+    """Writes the metrics and outputs of a run to a folder (``--logdir``)."""
+    from testbed.exchange.export import write_run
+
+    finished = [each.evaluation_id for each in report.of(*FINISHED) if each.evaluation_id]
+    try:
+        files = write_run(store, finished, logdir)
+    except OSError as error:
+        raise TestbedError(f"--logdir {logdir} cannot be written: {error}") from error
+    click.echo(f"Wrote metrics.json and {count(files, 'file')} of outputs to {logdir}", err=True)

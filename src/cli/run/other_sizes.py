@@ -1,0 +1,141 @@
+"""Whether a checkpoint does far better on images of another size than that of its architecture's published weights."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.console.output import percent
+from testbed.entities import OVERALL
+
+if TYPE_CHECKING:
+    from testbed.execution.report import Report
+    from testbed.graph.options import RunOptions
+    from testbed.registry.catalog import Catalog
+
+SIZES = (32, 64, 128)  # smaller ones cost little; a model that was trained on larger images loses less
+SAMPLES = 200
+FEWEST = 40
+GOOD = 0.95  # an accuracy above which nothing is far better
+
+
+@dataclass(frozen=True)
+class OtherSize:
+    """A size of images with which a checkpoint does far better.
+
+    Attributes:
+        resize: The shorter side after resizing (pixels).
+        crop: The side of the crop (pixels).
+        top1: Accuracy with it on ``n`` samples, evenly spread.
+        usual: Accuracy of the run on all samples.
+    """
+
+    model: str
+    eval_setting: str
+    resize: int
+    crop: int
+    top1: float
+    n: int
+    usual: float
+
+
+def other_sizes(catalog: Catalog, options: RunOptions, report: Report, results: Sequence[Any]) -> list[OtherSize]:
+    """The best other size of each checkpoint that this run computed and whose size was only assumed.
+
+    Far better means that the 95 % intervals (Wilson, 1927) of the two accuracies do not overlap.
+    """
+    doubtful = {model: (setting, result) for model, setting, result in _doubtful(report, results)}
+    found: dict[str, OtherSize] = {}
+    sizes = SIZES if doubtful and not report.interrupted else ()
+    for crop in sizes:
+        for model, result in _tried(catalog, options, doubtful, crop):
+            usual = doubtful[model][1]
+            if _far_better(result, usual) and (model not in found or result.value > found[model].top1):
+                found[model] = OtherSize(
+                    model, usual.eval_setting, _resize(crop), crop, result.value, result.n, usual.value
+                )
+    return list(found.values())
+
+
+def as_objects(found: Sequence[OtherSize]) -> list[dict[str, Any]]:
+    """As plain values."""
+    return [asdict(each) for each in found]
+
+
+def print_other_sizes(found: Sequence[OtherSize]) -> None:
+    """Prints a line for each."""
+    for each in found:
+        click.echo(
+            f"Another image size? {each.model} on {each.eval_setting}: {percent(each.top1)} % of {each.n} samples with"
+            f" --image-size {each.resize} {each.crop}, instead of {percent(each.usual)} %. If it was trained on images"
+            " of this size, run again with that option"
+        )
+
+
+def _doubtful(report: Report, results: Sequence[Any]) -> Iterator[tuple[str, str, Any]]:
+    """The checkpoints in question, each with its first unperturbed setting and its accuracy there."""
+    cells = {(cell.model, cell.setting): cell for cell in report.plan.cells}
+    computed = {(each.model, each.setting) for each in report.of("complete")}
+    seen = set()
+    for each in results:
+        place = (each.model, each.eval_setting)
+        if (each.metric, each.slice) != ("top1", OVERALL) or place not in computed or each.model in seen:
+            continue
+        cell = cells[place]
+        known = cell.opened_model is None or not cell.opened_model.definition.size_is_assumed
+        perturbed = cell.opened_setting is None or bool(cell.opened_setting.setting.perturbation)
+        if known or perturbed or each.random_weights or not each.n or each.n < FEWEST or each.value is None:
+            continue
+        seen.add(each.model)
+        if each.value < GOOD:
+            yield each.model, each.eval_setting, each
+
+
+def _tried(
+    catalog: Catalog, options: RunOptions, doubtful: dict[str, tuple[str, Any]], crop: int
+) -> Iterator[tuple[str, Any]]:
+    """Accuracy with a crop of this side. A network that takes no images of this size fails, and gives none."""
+    from testbed.db.store import Store
+    from testbed.runner.run import run
+
+    inputs = options.inputs
+    if inputs is None:
+        return
+    asked = replace(inputs.preprocessing, resize=_resize(crop), crop=crop)
+    with tempfile.TemporaryDirectory(prefix="testbed-") as folder:
+        trial = replace(
+            options,
+            db_url=str(Path(folder) / "results.db"),
+            payload_url="",
+            limit=SAMPLES,
+            executor="inline",
+            override=False,
+            verify=None,
+            inputs=replace(inputs, preprocessing=asked),
+        )
+        for setting in dict.fromkeys(setting for setting, _ in doubtful.values()):
+            models = [model for model, (first, _) in doubtful.items() if first == setting]
+            report = run(catalog, trial, models, [setting])
+            with Store.open(trial.db_url) as store:
+                done = [each.evaluation_id for each in report.of("complete") if each.evaluation_id is not None]
+                for result in store.results_of(done):
+                    if (result.metric, result.slice) == ("top1", OVERALL) and result.value is not None:
+                        yield result.model, result
+
+
+def _resize(crop: int) -> int:
+    """The shorter side of the images of which this is cropped: ImageNet's usual share."""
+    return round(crop * 256 / 224)
+
+
+def _far_better(tried: Any, usual: Any) -> bool:
+    from testbed.metrics.inference.statistics import wilson
+
+    low, _ = wilson(tried.value, tried.n)
+    _, high = wilson(usual.value, usual.n)
+    return float(low) > float(high)

@@ -1,0 +1,242 @@
+"""The summary that a run prints at its end."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.run.checks import print_checks
+from testbed.cli.run.unread import silence_in_words, silences, unreadable_in_words
+from testbed.cli.store.times import print_times
+from testbed.console.called import as_called
+from testbed.console.model_lines import print_chance, print_class_orders, print_models
+from testbed.console.output import count, grid, metric_value, percent
+from testbed.entities import FRACTION, NOT_FINITE, OVERALL
+from testbed.errors import TestbedError
+from testbed.metric_specs import MetricSpec, main_metric, spec_of
+
+if TYPE_CHECKING:
+    from testbed.execution.report import Report
+    from testbed.graph.cells import LeftOuts
+    from testbed.graph.options import RunOptions
+
+SHOWN_REASONS = 10
+ANSWERED = ("question_answering@", "judged_answers@", "vlmeval_benchmark@")  # scorers of answers to questions
+SHOWN_MODELS = 3
+FINISHED = ("complete", "stored", "derived", "scored")  # statuses of cells with results
+STATUSES = ("complete", "derived", "scored", "stored", "unsupported", "failed", "incomplete", "stopped")
+
+
+def print_report(
+    report: Report,
+    results: Sequence[Any],
+    unreadable: Mapping[int, int],
+    models: Sequence[str],
+    settings: Sequence[str],
+    override: bool,
+    where: str | None,
+) -> None:
+    """Prints the main metric of each cell, what went wrong, and what the run did.
+
+    Args:
+        report: How the run ended.
+        results: The metrics of its evaluations.
+        unreadable: Evaluation id → how many of its samples could not be read.
+        models: The models, in the order of the command line.
+        settings: The settings, likewise.
+        override: Whether the run had ``--override``.
+        where: The store; None if the results are not stored.
+    """
+    _print_table(report, results, models, settings)
+    print_models(report)
+    print_class_orders(report)
+    print_chance(report, results)
+    _print_left_out(report.left_out)
+    _print_unreadable(report, results, unreadable)
+    _print_silences(results)
+    _print_not_finite(results)
+    _print_uncovered(results)
+    _print_disagreements(report)
+    print_checks(report.checks)
+    print_times([each for _, each in sorted(report.times.items())])
+    _print_summary(report, override, where)
+
+
+def print_ended(report: Report, options: RunOptions, models: Sequence[str], settings: Sequence[str]) -> None:
+    """Prints what a run had finished that cannot go on, if the store can be read; arguments as for `print_report`."""
+    from testbed.db.store import Store
+
+    if not report.passes:
+        return  # nothing was begun
+    with suppress(TestbedError), Store.open(options.db_url) as store:
+        finished = [each.evaluation_id for each in report.of(*FINISHED) if each.evaluation_id is not None]
+        results, unreadable = store.results_of(finished), store.unreadable(finished)
+        print_report(report, results, unreadable, models, settings, options.override, store.display_url)
+
+
+def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], settings: Sequence[str]) -> None:
+    """Prints the main metric of each cell of this run, and why cells failed or are not supported."""
+    shown = _headlines(results)
+    labels = {setting: f"{setting} ({shown[setting]})" for setting in settings if shown.get(setting, "top1") != "top1"}
+    labels = {setting: labels.get(setting, setting) for setting in settings}
+    broken = {(each.model, each.eval_setting) for each in not_finite(results)}
+    cells = {
+        (each.model, labels[each.eval_setting]): _told(each)
+        + (" (NaN)" if (each.model, each.eval_setting) in broken else "")
+        for each in results
+        if each.metric == shown.get(each.eval_setting) and each.slice == OVERALL
+    }
+    for outcome in report.of(*FINISHED):
+        cells.setdefault((outcome.model, labels[outcome.setting]), percent(None))
+    for outcome in report.of("unsupported", "failed", "incomplete", "stopped"):
+        cells[outcome.model, labels[outcome.setting]] = outcome.status
+    if cells:
+        only_top1 = all(label == setting for setting, label in labels.items())
+        heading = "top-1, %" if only_top1 else "top-1 (or the metric named), %"
+        click.echo(_results_grid(cells, models, list(labels.values()), heading))
+        click.echo()
+    for status, heading in (("unsupported", "Not supported"), ("failed", "Failed"), ("incomplete", "Incomplete")):
+        _print_reasons(heading, report.of(status))
+
+
+def _headlines(results: Sequence[Any]) -> dict[str, str]:
+    """Setting → the metric shown in the table, for settings that have one."""
+    specs: dict[str, dict[MetricSpec, None]] = {}
+    for each in results:
+        if each.slice == OVERALL and each.metric != NOT_FINITE:
+            specs.setdefault(each.eval_setting, {}).setdefault(spec_of(each))
+    return {setting: found.name for setting, of in specs.items() if (found := main_metric(of)) is not None}
+
+
+def _told(result: Any) -> str:
+    """A metric in a cell: percent without the sign, or the number with its unit."""
+    if result.unit == FRACTION or result.value is None:
+        return percent(result.value)
+    return metric_value(result.value, result.unit)
+
+
+def _print_left_out(found: LeftOuts) -> None:
+    """Prints what data sets leave out (files that are not samples, records without an image), and classes they lack."""
+    from testbed.planning.left_out import lines_of
+
+    lines = lines_of(found)
+    click.echo("\n".join(lines[:SHOWN_REASONS]), nl=bool(lines))
+    if len(lines) > SHOWN_REASONS:
+        click.echo(f"Data: {len(lines) - SHOWN_REASONS} more such lines; {as_called('db.py')} --print-eval shows them")
+
+
+def unexpected(found: LeftOuts) -> bool:
+    """Whether anything is left out that may be a sample, so that ``--strict`` objects."""
+    return any(not each.expected for parts in found.values() for each in parts)
+
+
+def _print_unreadable(report: Report, results: Sequence[Any], unreadable: Mapping[int, int]) -> None:
+    """Prints which cells have unreadable samples, which change the numbers without being the model's fault."""
+    cells = [each for each in report.outcomes if each.evaluation_id in unreadable]
+    for each in cells[:SHOWN_REASONS]:
+        scorers = [result.scorer for result in results if result.evaluation_id == each.evaluation_id]
+        told = unreadable_in_words(unreadable[each.evaluation_id or 0], scorers)
+        click.echo(f"Unreadable: {each.model} on {each.setting}: {told}")
+    if len(cells) > SHOWN_REASONS:
+        more = len(cells) - SHOWN_REASONS
+        click.echo(f"Unreadable: samples of {more} more cells; {as_called('db.py')} --print-eval shows them")
+
+
+def _print_silences(results: Sequence[Any]) -> None:
+    """Prints on which answers judges gave no verdict, and why: these are not scored."""
+    found = silences(results)
+    for each in found[:SHOWN_REASONS]:
+        click.echo(f"No verdict: {silence_in_words(each)}")
+    if len(found) > SHOWN_REASONS:
+        more = len(found) - SHOWN_REASONS
+        click.echo(f"No verdict: {more} more reasons; {as_called('db.py')} --print-eval --slices shows them")
+
+
+def not_finite(results: Sequence[Any]) -> list[Any]:
+    """The results that say that outputs are not finite."""
+    return [each for each in results if each.metric == NOT_FINITE]
+
+
+def describe_not_finite(found: Any) -> str:
+    """Such a result or metric in words."""
+    what = "sample" if found.slice == OVERALL else "text"
+    return f"{round(found.value * found.n):,} of {count(found.n, what)} have outputs that are NaN or infinite"
+
+
+def _print_not_finite(results: Sequence[Any]) -> None:
+    """Prints for which cells outputs are no numbers: the model is broken, or overflows its precision."""
+    found = not_finite(results)
+    for each in found[:SHOWN_REASONS]:
+        click.echo(f"Not finite: {each.model} on {each.eval_setting}: {describe_not_finite(each)}")
+    if len(found) > SHOWN_REASONS:
+        more = len(found) - SHOWN_REASONS
+        click.echo(f"Not finite: outputs of {more} more cells; {as_called('db.py')} --print-eval shows them")
+
+
+def _print_uncovered(results: Sequence[Any]) -> None:
+    """Prints which models lack texts for some samples, so that means cover fewer samples; once for all judges."""
+    lacking: dict[tuple[int, int, str], dict[str, None]] = {}
+    for each in results:
+        if (each.metric, each.slice) == ("coverage", OVERALL) and each.n and (each.value or 0) < 1:
+            what = "answer" if (each.scorer or "").startswith(ANSWERED) else "caption"
+            lacking.setdefault((round(each.n * (1 - (each.value or 0))), each.n, what), {})[each.model] = None
+    for (number, samples, what), models in sorted(lacking.items(), reverse=True)[:SHOWN_REASONS]:
+        names = ", ".join([*models][:SHOWN_MODELS])
+        more = f" and {len(models) - SHOWN_MODELS} more" if len(models) > SHOWN_MODELS else ""
+        click.echo(f"{names}{more}: no {what} for {number:,} of {count(samples, 'sample')}")
+    if len(lacking) > SHOWN_REASONS:
+        click.echo(as_called("More models lack some captions or answers; db.py --print-eval shows the metric coverage"))
+
+
+def _print_disagreements(report: Report) -> None:
+    """Prints which numbers differ from published ones, often the sign of a mistake in the preprocessing."""
+    for line in report.disagreements[:SHOWN_REASONS]:
+        click.echo(f"Not as published: {line}")
+    if len(report.disagreements) > SHOWN_REASONS:
+        click.echo(f"Not as published: {len(report.disagreements) - SHOWN_REASONS} more numbers")
+
+
+def _print_summary(report: Report, override: bool, where: str | None) -> None:
+    counted = Counter(outcome.status for outcome in report.outcomes)
+    said = [f"{counted[status]:,} {status}" for status in STATUSES if counted[status]]
+    click.echo(f"{count(len(report.outcomes), 'cell')}: {', '.join(said)}.")
+    if report.interrupted:
+        again = "the same command without --override" if override else "the same command again"
+        kept = f"not everything computed is stored ({report.unstored.rstrip('.')})"
+        kept = kept if report.unstored else "everything computed so far is stored"
+        click.echo(f"The run was interrupted; {kept}. To resume, run {again}.")
+    elif not report.passes and not counted["derived"] and not counted["scored"] and counted["stored"]:
+        click.echo("All of it was stored already; nothing was computed.")
+    if where:
+        click.echo(f"The results are in {where}")
+        finished = report.of(*FINISHED)
+        if finished:
+            click.echo(f"  {as_called('python db.py')} --print-eval '{finished[0].model}' '{finished[0].setting}'")
+
+
+def _results_grid(
+    cells: dict[tuple[str, str], str], models: Sequence[str], settings: Sequence[str], heading: str
+) -> str:
+    """The metrics in percent; the longer of the two lists makes the rows."""
+    width = shutil.get_terminal_size((120, 24)).columns
+    if len(models) >= len(settings):
+        return grid(models, settings, cells, heading, width)
+    turned = {(setting, model): value for (model, setting), value in cells.items()}
+    return grid(settings, models, turned, heading, width)
+
+
+def _print_reasons(heading: str, outcomes: Sequence[Any]) -> None:
+    """Prints each distinct reason once, with the cell or the number of cells."""
+    by_reason: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        by_reason.setdefault(outcome.reason, []).append(f"{outcome.model} on {outcome.setting}")
+    for reason, cells in list(by_reason.items())[:SHOWN_REASONS]:
+        where = cells[0] if len(cells) == 1 else f"{len(cells)} cells"
+        click.echo(f"{heading}: {where}: {reason}")
+    if len(by_reason) > SHOWN_REASONS:
+        click.echo(f"{heading}: {len(by_reason) - SHOWN_REASONS} more reasons; each is in the store")

@@ -1,0 +1,1 @@
+"""The actions of ``db.py`` on the store itself."""

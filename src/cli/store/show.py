@@ -1,0 +1,245 @@
+"""Showing evaluations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.run.checks import certificate_as_object, describe_certificate, describe_samples
+from testbed.cli.run.report import describe_not_finite
+from testbed.cli.run.unread import unreadable_in_words
+from testbed.console.output import count, metric_value, print_json, table
+from testbed.data.left_out import LeftOut
+from testbed.db.connection import lookup
+from testbed.db.connection.lookup import StoredCell, complete_cells_of
+from testbed.entities import NOT_FINITE, OVERALL, Certificate, Evaluation, Metric, current
+from testbed.errors import StoreError, UnknownNameError
+
+if TYPE_CHECKING:
+    from testbed.db.store import Store
+
+
+def print_evaluation(
+    db_url: str | None,
+    model: str,
+    eval_setting: str,
+    everything: bool,
+    slices: bool,
+    show_prompts: bool,
+    profile: bool,
+    as_json: bool,
+) -> int:
+    """Prints every metric of a model on a setting.
+
+    Args:
+        db_url: The store.
+        model: The model's name.
+        eval_setting: The setting's name.
+        everything: Whether to print all evaluations of the cell rather than the reported one.
+        slices: Whether to print the metrics of slices too; JSON always includes them.
+        show_prompts: Whether to print class names and templates; with JSON, they are printed instead of the metrics.
+        profile: Whether to print what ``eval.py --profile`` measured; with JSON, instead of the metrics.
+        as_json: Whether to print JSON.
+
+    Raises:
+        UnknownNameError: If there is no such model or setting, or no evaluation of the cell.
+        StoreError: If the cell has no complete evaluation; says why.
+    """
+    cells = lookup.complete_cells(db_url, model, eval_setting)
+    if cells is None:
+        cells = _ask_store(db_url, model, eval_setting)
+    counting = {each.id for each in current(cell.evaluation for cell in cells)}
+    shown = [cell for cell in cells if everything or cell.evaluation.id in counting]
+    about = _labels_and_prompts(db_url, cells) if everything or show_prompts else {}
+    if as_json and show_prompts:
+        print_json([_prompts_as_object(cell.evaluation, *about[cell.evaluation.id]) for cell in shown])
+        return 0
+    if as_json and profile:
+        print_json([_names(cell.evaluation) | {"times": _times(cell.evaluation)} for cell in shown])
+        return 0
+    if as_json:
+        print_json(
+            [
+                _as_object(cell, metric) | ({"label": about[cell.evaluation.id][0]} if everything else {})
+                for cell in shown
+                for metric in cell.metrics
+            ]
+        )
+        return 0
+    for cell in shown:
+        label, prompts = about.get(cell.evaluation.id, ("", None))
+        click.echo(_headline(cell, label))
+        if show_prompts:
+            click.echo("\n".join(f"  {line}" for line in _prompt_lines(prompts)))
+        for line in _left_out(cell.evaluation):
+            click.echo(f"  {line}")
+        for certificate in cell.certificates[-1:]:
+            click.echo(f"  {_verified(certificate)}")
+        click.echo(_metrics_table([each for each in cell.metrics if slices or each.slice == OVERALL]))
+        hidden = sum(each.slice != OVERALL for each in cell.metrics)
+        if hidden and not slices:
+            click.echo(f"{count(hidden, 'more metric')} of slices such as classes; --slices shows them too", err=True)
+        if profile:
+            _print_profile(cell.evaluation)
+    if len(cells) > len(shown):
+        click.echo(
+            f"{count(len(cells) - len(shown), 'more evaluation')} of this cell stored; --all shows them too", err=True
+        )
+    return 0
+
+
+def _labels_and_prompts(db_url: str | None, cells: list[StoredCell]) -> dict[int, tuple[str, dict[str, Any] | None]]:
+    """What tells the evaluations apart, and the prompts of each."""
+    from testbed.analyses.labels import labels, prompts
+    from testbed.db.store import Store
+
+    evaluations = [cell.evaluation for cell in cells]
+    with Store.open(db_url) as store:
+        found = labels(store, evaluations)
+        return {each.id: (found[each.id], prompts(store, each)) for each in evaluations}
+
+
+def _ask_store(db_url: str | None, model: str, eval_setting: str) -> list[StoredCell]:
+    from testbed.db.store import Store
+
+    with Store.open(db_url) as store:
+        cells = complete_cells_of(store, model, eval_setting)
+        if not cells:
+            store.require_name("model", model)
+            store.require_name("eval setting", eval_setting)
+            _explain_absence(store, model, eval_setting)
+        return cells
+
+
+def _explain_absence(store: Store, model: str, eval_setting: str) -> None:
+    for each in reversed(store.evaluations([model], [eval_setting])):
+        if each.status == "running":
+            raise StoreError(
+                f"{model} on {eval_setting} is not complete: a run is in progress or was interrupted; run the same"
+                " eval.py command again to resume it"
+            )
+        raise StoreError(f"{model} on {eval_setting} is {each.status}: {each.error}")
+    raise UnknownNameError(
+        f"the store has no evaluation of {model} on {eval_setting}; run: python eval.py --models '{model}'"
+        f" --eval-settings '{eval_setting}'"
+    )
+
+
+def _headline(cell: StoredCell, label: str) -> str:
+    """The cell, the evaluation, and anything unusual about it."""
+    evaluation, errors = cell.evaluation, cell.unreadable
+    parts = [f"evaluation {evaluation.id}{f' ({label})' if label else ''}"]
+    if evaluation.origin == "imported":
+        parts.append(f"imported from {evaluation.source}")
+    elif evaluation.origin == "derived":
+        parts.append(f"derived from evaluation {evaluation.derived_from}")
+    if evaluation.size:
+        parts.append(f"{evaluation.size:,} samples")
+    if evaluation.sample_limit:
+        parts.append(f"limited to {evaluation.sample_limit:,}")
+    if evaluation.dtype:
+        parts.append(evaluation.dtype)
+    if evaluation.random_weights:
+        parts.append("RANDOM WEIGHTS")
+    if errors:
+        parts.append(unreadable_in_words(errors, [each.scorer for each in cell.metrics]))
+    parts += [describe_not_finite(each) for each in cell.metrics if each.name == NOT_FINITE]
+    if evaluation.completed_at:
+        parts.append(f"{evaluation.completed_at:%Y-%m-%d %H:%M} UTC")
+    return f"{evaluation.model} on {evaluation.eval_setting}\n  {', '.join(parts)}"
+
+
+def _left_out(evaluation: Evaluation) -> list[str]:
+    """What its data sets left out, one line for each reason."""
+    stored: dict[str, list[dict[str, Any]]] = (evaluation.environment or {}).get("left_out", {})
+    return [f"data of {name}: {LeftOut.from_object(each)}" for name, parts in stored.items() for each in parts]
+
+
+def _metrics_table(metrics: list[Metric]) -> str:
+    rows = [
+        [
+            metric.name,
+            metric.slice,
+            metric_value(metric.value, metric.unit, metric.stderr),
+            "" if metric.n is None else f"{metric.n:,}",
+        ]
+        for metric in metrics
+    ]
+    return table(["metric", "slice", "value ± standard error", "n"], rows, right=[2, 3])
+
+
+def _prompt_lines(prompts: dict[str, Any] | None) -> list[str]:
+    """The class names and the templates of an evaluation, one line each."""
+    if prompts is None:
+        return ["no prompts: not zero-shot classification"]
+    if "heads" in prompts:
+        return [f"zero-shot heads from files instead of prompts; digests: {', '.join(prompts['heads'])}"]
+    names, templates = prompts.get("class_names") or [], prompts.get("templates") or []
+    lines = [f"{count(len(names), 'class name')}: {', '.join(names)}"] if names else []
+    if isinstance(templates, dict):
+        texts = [text for prompts_of_class in templates.values() for text in prompts_of_class]
+        lines.append(f"{count(len(texts), 'prompt')} by class")
+        return lines + [f"  {name}: {text}" for name, given in templates.items() for text in given]
+    return [*lines, count(len(templates), "template"), *(f"  {each}" for each in templates)]
+
+
+def _prompts_as_object(evaluation: Evaluation, label: str, prompts: dict[str, Any] | None) -> dict[str, Any]:
+    given = {key: (prompts or {}).get(key) for key in ("class_names", "templates", "heads")}
+    return {**_names(evaluation), "label": label, **given}
+
+
+def _names(evaluation: Evaluation) -> dict[str, Any]:
+    return {"evaluation": evaluation.id, "model": evaluation.model, "eval_setting": evaluation.eval_setting}
+
+
+def _times(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """Where the time of its runs went, for each that had ``--profile``."""
+    times: list[dict[str, Any]] = (evaluation.environment or {}).get("times", [])
+    return times
+
+
+def _print_profile(evaluation: Evaluation) -> None:
+    from testbed.cli.store.times import print_times
+    from testbed.execution.report import Times
+
+    if times := _times(evaluation):
+        click.echo("\nThe passes that computed it (a pass may compute several evaluations):")
+        print_times([Times.from_object(each) for each in times])
+    else:
+        click.echo("\nNothing was measured: no run with eval.py --profile computed it.")
+
+
+def _verified(certificate: Certificate) -> str:
+    """The latest comparison with recomputed outputs, and the reason for it."""
+    why = f" after {'; '.join(certificate.because[:2])}" if certificate.because else ""
+    moment = f"{certificate.created_at:%Y-%m-%d %H:%M} UTC" if certificate.created_at else ""
+    told = "verified" if certificate.equal else "DIFFERED at its last verification,"
+    return f"{told} {moment}{why}: {describe_certificate(certificate)}{describe_samples(certificate)}"
+
+
+def _as_object(cell: StoredCell, metric: Metric) -> dict[str, Any]:
+    evaluation = cell.evaluation
+    verified = {"certificate": certificate_as_object(cell.certificates[-1])} if cell.certificates else {}
+    return {
+        "model": evaluation.model,
+        "eval_setting": evaluation.eval_setting,
+        "metric": metric.name,
+        "slice": metric.slice,
+        "value": metric.value,
+        "n": metric.n,
+        "stderr": metric.stderr,
+        "unit": metric.unit,
+        "better": metric.better,
+        "lowest": metric.lowest,
+        "highest": metric.highest,
+        "scorer": metric.scorer,
+        "origin": evaluation.origin,
+        "dtype": evaluation.dtype,
+        "sample_limit": evaluation.sample_limit,
+        "random_weights": evaluation.random_weights,
+        "evaluation": evaluation.id,
+        "fingerprint": evaluation.fingerprint,
+        "left_out": (evaluation.environment or {}).get("left_out", {}),
+        **verified,
+    }

@@ -1,0 +1,161 @@
+"""``db.py --status``: the runs on a store, and the cells that are under way, were stopped, or have failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.run.unread import UNREAD, silence_in_words, silences
+from testbed.cli.store.verify_store import describe_standing, describe_tally, standing_as_object, tally_as_object
+from testbed.console.output import count, print_json, table
+
+if TYPE_CHECKING:
+    from testbed.db.leases import RunInfo
+    from testbed.entities import Evaluation
+    from testbed.runner.standing import Standing, Tally
+
+ENDED = 10  # of the runs that have ended, and of the cells of each kind, so many are shown
+SILENT = timedelta(seconds=25)  # a run that is well gives a sign of life every ten seconds
+WIDTH = 60
+
+
+def status(given: dict[str, Any]) -> int:
+    """Prints the state of the store."""
+    from testbed.db.store import Store
+    from testbed.runner.standing import standings, tally
+
+    with Store.open(given["db_url"]) as store:
+        runs = store.runs()
+        open_ones = store.evaluations(statuses=("running", "failed"))
+        complete = store.count_complete()
+        silent = silences(store.stream_results(metrics=[UNREAD]))
+        verified = standings(store)
+    known, differing = tally(verified, datetime.now(UTC)), [each for each in verified if each.differs]
+    alive = {run.id for run in runs if run.outcome is None}
+    failed = [each for each in open_ones if each.status == "failed"]
+    running = [each for each in open_ones if each.status == "running" and each.run_id in alive]
+    stopped = [each for each in open_ones if each.status == "running" and each.run_id not in alive]
+    if given["as_json"]:
+        cells = {"complete": complete, "running": len(running), "stopped": len(stopped), "failed": len(failed)}
+        parts = {"stopped": stopped, "failed": failed, "running": running}
+        told = {name: [_as_json(each) for each in chosen] for name, chosen in parts.items()}
+        about = {**tally_as_object(known), "differing": [standing_as_object(each) for each in differing]}
+        found = {"runs": [_run_as_json(run) for run in runs], "cells": cells, **told}
+        print_json({**found, "no_verdict": silent, "verified": about})
+        return 0
+    _print_runs(runs)
+    counts = [
+        f"{complete:,} complete",
+        f"{len(running):,} running",
+        f"{len(stopped):,} stopped",
+        f"{len(failed):,} failed",
+    ]
+    click.echo(f"{count(complete + len(open_ones), 'cell')}: {', '.join(counts)}")
+    _print_cells("stopped; the same command resumes them", stopped)
+    _print_cells("failed; the same command tries them again", failed)
+    _print_silent(silent)
+    _print_verified(known, differing)
+    return 0
+
+
+def _print_runs(runs: Sequence[RunInfo]) -> None:
+    ended = [run for run in runs if run.outcome is not None]
+    left_out = ended[:-ENDED]
+    shown = [run for run in runs if run not in left_out]
+    if not shown:
+        click.echo("no run is recorded in this store")
+        return
+    if left_out:
+        click.echo(f"{count(len(left_out), 'earlier run')} left out; --json has all", err=True)
+    rows = [
+        [
+            str(run.id),
+            run.machine,
+            str(run.process),
+            _state(run),
+            _local(run.started_at),
+            _length((run.ended_at or run.started_at + run.age) - run.started_at),
+            " ".join(f"{number} {what}" for what, number in sorted(run.cells.items())),
+            run.command if len(run.command) <= WIDTH else f"{run.command[: WIDTH - 1]}…",
+        ]
+        for run in shown
+    ]
+    click.echo(
+        table(["run", "machine", "process", "state", "began", "for", "cells begun last", "command"], rows, (0, 2, 5))
+    )
+    click.echo()
+
+
+def _print_cells(title: str, cells: Sequence[Evaluation]) -> None:
+    if not cells:
+        return
+    click.echo(f"{title}:")
+    for each in cells[-ENDED:]:
+        run = f" (run {each.run_id})" if each.run_id is not None else ""
+        click.echo(f"  {each.model} on {each.eval_setting}{run}{f': {each.error}' if each.error else ''}")
+    if len(cells) > ENDED:
+        click.echo(f"  and {len(cells) - ENDED:,} more")
+
+
+def _print_silent(found: Sequence[dict[str, Any]]) -> None:
+    if found:
+        click.echo("complete, but a judge gave no verdict on some answers:")
+    for each in found[-ENDED:]:
+        click.echo(f"  {silence_in_words(each)}")
+    if len(found) > ENDED:
+        click.echo(f"  and {len(found) - ENDED:,} more")
+
+
+def _print_verified(known: Tally, differing: Sequence[Standing]) -> None:
+    """Prints how much of the store was verified lately, and which results differed."""
+    if not known.cells:
+        return
+    click.echo(describe_tally(known))
+    for each in differing[-ENDED:]:
+        click.echo(f"  differed at its last verification: {describe_standing(each)}")
+    if len(differing) > ENDED:
+        click.echo(f"  and {len(differing) - ENDED:,} more; --json has all")
+
+
+def _state(run: RunInfo) -> str:
+    if run.outcome is not None:
+        return run.outcome
+    return "running" if run.silent < SILENT else f"silent for {_length(run.silent)}"
+
+
+def _length(span: timedelta) -> str:
+    seconds = max(0, round(span.total_seconds()))
+    if seconds < 120:
+        return f"{seconds} s"
+    return f"{seconds // 60} min" if seconds < 7200 else f"{seconds // 3600} h"
+
+
+def _local(moment: datetime) -> str:
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _run_as_json(run: RunInfo) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "machine": run.machine,
+        "process": run.process,
+        "command": run.command,
+        "state": run.outcome or "running",
+        "began": run.started_at.isoformat(),
+        "ended": run.ended_at.isoformat() if run.ended_at else None,
+        "silent_seconds": None if run.outcome else round(run.silent.total_seconds(), 1),
+        "cells": dict(run.cells),
+    }
+
+
+def _as_json(each: Evaluation) -> dict[str, Any]:
+    return {
+        "evaluation": each.id,
+        "model": each.model,
+        "eval_setting": each.eval_setting,
+        "run": each.run_id,
+        "reason": each.error,
+    }

@@ -1,0 +1,273 @@
+"""``db.py --verify-store``: recomputes samples of stored cells within a time, for a nightly job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from testbed.cli.run.checks import certificate_as_object, describe_certificate, describe_samples, require_amount
+from testbed.console.called import as_called
+from testbed.console.options import (
+    EXIT_ERROR,
+    EXIT_INTERRUPTED,
+    ManyWords,
+    checkpoints_option,
+    lmu_data_option,
+    predictions_option,
+    set_up_logging,
+)
+from testbed.console.output import count, print_json
+from testbed.errors import shortened
+
+if TYPE_CHECKING:
+    from testbed.entities import Evaluation
+    from testbed.graph.options import RunOptions
+    from testbed.runner.scrub import Scrubbed, Verified
+    from testbed.runner.standing import Standing, Tally
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SHOWN = 20  # cells that differ
+_POSITIVE = click.IntRange(min=1)
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+_LONGEST = timedelta(days=30)
+
+
+class Duration(click.ParamType[timedelta]):
+    """A length of time, such as ``10m`` or ``1h30m``."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        """The length of time."""
+        if isinstance(value, timedelta):
+            return value
+        text = str(value).strip().lower()
+        parts = re.findall(r"(\d{1,9}(?:\.\d{1,9})?)([smh])", text, re.ASCII)
+        if not parts or "".join(map("".join, parts)) != text:
+            self.fail(f"{shortened(text)!r} is no length of time; write for example 10m, 90s or 1h30m", param, ctx)
+        length = timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in parts))
+        if not timedelta(0) < length <= _LONGEST:
+            self.fail(f"{shortened(text)} is not more than 0 and at most 30 days; write for example 10m", param, ctx)
+        return length
+
+
+_OPTIONS = (
+    click.option(
+        "--verify-store",
+        is_flag=True,
+        help="Recompute samples of stored results, those longest unverified first, compare them with the stored"
+        " outputs, and store the outcome. For a nightly job; see docs/nightly.md.",
+    ),
+    click.option(
+        "--budget",
+        type=Duration(),
+        default="10m",
+        show_default=True,
+        metavar="TIME",
+        help="With --verify-store: for how long cells may begin, such as 90s, 10m or 1h30m.",
+    ),
+    click.option(
+        "--samples",
+        metavar="N|P%",
+        help="With --verify-store: how many samples of each result, or which share of them.  [default: 8]",
+    ),
+    click.option(
+        "--gpus",
+        cls=ManyWords,
+        type=click.IntRange(min=0),
+        metavar="ID",
+        help="With --verify-store: GPUs to use.  [default: all, else the CPU]",
+    ),
+    click.option(
+        "--cpu-processes",
+        type=_POSITIVE,
+        metavar="N",
+        help="With --verify-store: evaluation processes on the CPU.  [default: 1]",
+    ),
+    click.option(
+        "--workers",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="With --verify-store: data-loading processes for each evaluation process.",
+    ),
+    click.option(
+        "--batch-size",
+        type=_POSITIVE,
+        metavar="N",
+        help="With --verify-store: batch size, as for eval.py.  [default: each model's own]",
+    ),
+    click.option(
+        "--executor",
+        metavar="NAME",
+        default="processes",
+        show_default=True,
+        help="With --verify-store: where cells are computed, as for eval.py.",
+    ),
+    predictions_option,
+    checkpoints_option,
+    lmu_data_option,
+)
+
+
+def verify_store_options(function: F) -> F:
+    """The options."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def verify_store_as_asked(given: dict[str, Any]) -> int:
+    """Verifies what the options say, and prints the outcome."""
+    require_amount(given["samples"], "--samples")
+    from testbed.cli.run.progress import command_progress
+    from testbed.execution.executors import executor_kind
+    from testbed.registry import registry
+    from testbed.runner.recompute import Amount, amount
+    from testbed.runner.scrub import verify_store
+
+    options = _options(given)
+    executor_kind(options.executor).start_ahead()
+    progress = command_progress(options)
+    set_up_logging(options.verbose, progress.note)
+    chosen = amount(given["samples"], "--samples") if given["samples"] else Amount()
+    try:
+        done = verify_store(
+            registry, options, given["budget"], chosen, given["models"], given["eval_settings"], progress
+        )
+    finally:
+        progress.close()
+    if given["as_json"]:
+        print_json(_as_object(done))
+    else:
+        _print(done)
+    if done.interrupted:
+        return EXIT_INTERRUPTED
+    return 0 if done.ok else EXIT_ERROR
+
+
+def describe_tally(known: Tally) -> str:
+    """The state of a store in one line."""
+    verb = "differs" if known.differ == 1 else "differ"
+    return f"verified in the last 30 days: {known.verified:,} of {count(known.cells, 'cell')}, {known.differ:,} {verb}"
+
+
+def describe_standing(known: Standing) -> str:
+    """A cell whose last verification found a difference, in one line."""
+    assert known.last is not None
+    moment = f"{known.last.created_at:%Y-%m-%d %H:%M} UTC: " if known.last.created_at else ""
+    return f"{_name(known.evaluation)}: {moment}{describe_certificate(known.last)}{describe_samples(known.last)}"
+
+
+def tally_as_object(known: Tally) -> dict[str, Any]:
+    """The state of a store as JSON."""
+    return {"days": 30, **asdict(known)}
+
+
+def standing_as_object(known: Standing) -> dict[str, Any]:
+    """A cell whose last verification found a difference, as JSON."""
+    assert known.last is not None
+    return {**_names(known.evaluation), "certificate": certificate_as_object(known.last)}
+
+
+def _options(given: dict[str, Any]) -> RunOptions:
+    from testbed.graph.options import RunOptions
+    from testbed.inputs import active
+
+    paths = {name: given[name] for name in ("predictions", "checkpoints", "lmu_data")}
+    return RunOptions(
+        db_url=given["db_url"],
+        plugins=tuple(str(Path(plugin).expanduser().resolve()) for plugin in given["plugins"]),
+        gpus=tuple(given["gpus"]) or None,
+        cpu_processes=given["cpu_processes"],
+        data_workers=given["workers"],
+        batch_size=given["batch_size"],
+        executor=given["executor"],
+        verbose=given["verbose"],
+        inputs=active().but(**paths),
+    )
+
+
+def _print(done: Scrubbed) -> None:
+    if not done.tally.cells:
+        click.echo("nothing to verify: the store has no results with outputs")
+        return
+    samples = sum(each.certificate.samples for each in done.verified)
+    models = len({each.evaluation.model for each in done.verified})
+    differ = [each for each in done.verified if not each.certificate.equal]
+    click.echo(
+        f"Verified {count(len(done.verified), 'cell')} of {count(models, 'model')} on {count(samples, 'sample')} in"
+        f" {_length(done.seconds)}: {len(done.verified) - len(differ):,} equal, {len(differ):,} differ."
+    )
+    _print_some("Differs", [_told(each) for each in differ])
+    now = {each.evaluation.id for each in differ}
+    earlier = [describe_standing(each) for each in done.differing if each.evaluation.id not in now]
+    _print_some("Differed at its last verification", earlier)
+    for reason, cells in sorted(done.not_verified.items(), key=lambda item: -len(item[1])):
+        where = _name(cells[0]) if len(cells) == 1 else count(len(cells), "cell")
+        click.echo(f"Not verified: {where}: {reason}")
+    if done.left:
+        click.echo(f"Not reached: {count(len(done.left), 'cell')}; the next run begins there")
+    click.echo(describe_tally(done.tally))
+    if done.interrupted:
+        click.echo("interrupted; what was found until then is stored", err=True)
+
+
+def _told(one: Verified) -> str:
+    """A cell that differs now, by how much, and what to do."""
+    evaluation, why = one.evaluation, as_called("python db.py")
+    return (
+        f"{_name(evaluation)}: {describe_certificate(one.certificate)}{describe_samples(one.certificate)}; compare the"
+        f" definitions with: {why} --why {evaluation.id} today"
+    )
+
+
+def _print_some(heading: str, lines: Sequence[str]) -> None:
+    for line in lines[:SHOWN]:
+        click.echo(f"{heading}: {line}")
+    if len(lines) > SHOWN:
+        click.echo(f"{heading}: {count(len(lines) - SHOWN, 'more cell')}; --json has all")
+
+
+def _as_object(done: Scrubbed) -> dict[str, Any]:
+    return {
+        "ok": done.ok,
+        "interrupted": done.interrupted,
+        "seconds": round(done.seconds, 1),
+        "verified": [_verified_as_object(each) for each in done.verified],
+        "not_verified": [
+            {"reason": reason, "cells": [_names(each) for each in cells]} for reason, cells in done.not_verified.items()
+        ],
+        "not_reached": [_names(each) for each in done.left],
+        "differing": [standing_as_object(each) for each in done.differing],
+        "store": tally_as_object(done.tally),
+    }
+
+
+def _verified_as_object(one: Verified) -> dict[str, Any]:
+    result = "equal" if one.certificate.equal else "differs"
+    return {
+        **_names(one.evaluation),
+        "result": result,
+        "certificate": certificate_as_object(one.certificate),
+        "differing_samples": list(one.differing),
+    }
+
+
+def _names(evaluation: Evaluation) -> dict[str, Any]:
+    return {"model": evaluation.model, "eval_setting": evaluation.eval_setting, "evaluation": evaluation.id}
+
+
+def _name(evaluation: Evaluation) -> str:
+    return f"{evaluation.model} on {evaluation.eval_setting}"
+
+
+def _length(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -1,0 +1,269 @@
+"""Scores of a judge, corrected with a few labels of people, with intervals that say how far to trust them.
+
+N samples have a judge's verdict; people labelled some of them too. Arrays are float [N] of scores: 1 is right, 0 is
+wrong. NaN is "none": a sample without a label, or an unreadable verdict, which is left out and never counted as wrong
+or as right.
+
+Which estimate to take: `post_stratified` (verdicts of 0 and 1) or `prediction_powered` (any scores) if labels were
+drawn at random from the samples, whatever the judge does; `rogan_gladen` if they were chosen by their truth or come
+from another set, and only if the judge errs there as often as here.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from testbed.errors import DataError
+from testbed.metrics.inference.statistics import mean_and_stderr, wilson
+
+Array = np.ndarray[Any, Any]
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A corrected mean.
+
+    Attributes:
+        value: The mean score that people would give.
+        stderr: Its standard error; None if the labels are too few to tell, as for the interval.
+        low: Lower end of the interval.
+        high: Its upper end.
+        n: The number of samples that count, labelled or not.
+        labels: How many of them have a label.
+        power: The weight of the judge in [0, 1]; None where the method has none.
+    """
+
+    value: float
+    stderr: float | None
+    low: float | None
+    high: float | None
+    n: int
+    labels: int
+    power: float | None = None
+
+
+def labels_alone(labels: Array, confidence: float = LEVEL) -> Estimate:
+    """The mean of the labels, without a judge: what every correction has to beat.
+
+    Args:
+        labels: Float array [N] of scores in [0, 1]; NaN where there is no label.
+        confidence: Of the interval, which is normal.
+
+    Raises:
+        DataError: If no sample has a label.
+    """
+    given = np.asarray(labels, dtype=np.float64)
+    given = given[~np.isnan(given)]
+    if not len(given):
+        raise DataError("no sample has a label; a mean needs at least one")
+    mean, stderr = mean_and_stderr(given)
+    assert mean is not None
+    return Estimate(mean, stderr, *_normal(mean, stderr, confidence, (0.0, 1.0)), len(given), len(given))
+
+
+def prediction_powered(
+    labels: Array,
+    verdicts: Array,
+    power: float | None = None,
+    confidence: float = LEVEL,
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> Estimate:
+    """Prediction-powered inference with a tuned weight (PPI++; Angelopoulos, Duchi & Zrnic, arXiv 2311.01453).
+
+    With n samples that have a label Y and a verdict f, M that have only a verdict, and the judge's weight λ, the mean
+    is λ·(mean of the M verdicts) + the mean of Y − λf, and its variance λ²·var(f)/M + var(Y − λf)/n. λ = 0 is the mean
+    of the labels alone, λ = 1 plain PPI (arXiv 2301.09633). By default λ = cov(Y, f) / ((1 + n/M)·var f), kept in
+    [0, 1], which is asymptotically never worse than the labels alone. It assumes nothing of the judge, only that the
+    labelled samples were drawn at random. The variances are those of the package ppi-python: with n in the
+    denominator, and n − 1 in var f over all verdicts.
+
+    Args:
+        labels: Float array [N]; NaN where there is no label. A label of a sample without a verdict does not count.
+        verdicts: Float array [N]; NaN where there is none.
+        power: λ; None to tune it.
+        confidence: Of the interval, which is normal and cut at the bounds.
+        bounds: The smallest and the largest possible mean.
+
+    Raises:
+        DataError: If no sample has both a label and a verdict.
+    """
+    given, judged, rest = _parts(labels, verdicts)
+    n, more = len(given), len(rest)
+    if not more:
+        power = 0.0  # everything is labelled
+    elif power is None:
+        power = _tuned(given, judged, rest)
+    corrected = given - power * judged
+    value = float(corrected.mean()) + (power * float(rest.mean()) if more else 0.0)
+    stderr = None
+    if n > 1:
+        spread = power**2 * float(rest.var()) / more if more else 0.0
+        stderr = math.sqrt(spread + float(corrected.var()) / n)
+    return Estimate(value, stderr, *_normal(value, stderr, confidence, bounds), n + more, n, float(power))
+
+
+def post_stratified(labels: Array, verdicts: Array, confidence: float = LEVEL) -> Estimate:
+    """The mean of binary labels by strata of a binary judge: the efficient estimate of arXiv 2601.05420.
+
+    With p the share of verdicts 1, and μ₁ and μ₀ the mean label where the verdict is 1 and 0, it is p·μ₁ + (1 − p)·μ₀
+    and its variance p²·var(μ₁) + (1 − p)²·var(μ₀) + (μ₁ − μ₀)²·p(1 − p)/N. Labels may be drawn with another chance in
+    each stratum. The interval is Wilson's for as many labels as would have this variance, so that it stays in [0, 1];
+    for the variance alone, one right and one wrong label are added to each stratum, or no errors among few labels would
+    make the interval too short.
+
+    Args:
+        labels: Float array [N] of 0 and 1; NaN where there is no label.
+        verdicts: Float array [N] of 0 and 1; NaN where there is none.
+        confidence: Of the interval.
+
+    Raises:
+        DataError: If a stratum has no label, or a label or verdict is not 0 or 1.
+    """
+    given, judged, rest = _parts(labels, verdicts)
+    everything = np.concatenate([judged, rest])
+    if not all(np.isin(values, (0, 1)).all() for values in (given, everything)):
+        raise DataError(
+            "post-stratification needs labels and verdicts of 0 and 1; other scores need prediction-powered inference"
+        )
+    n, share = len(everything), float(everything.mean())
+    value, variance = _stratified(given, judged, share, n, added=0)
+    centre, widened = _stratified(given, judged, share, n, added=1)
+    low, high = wilson(value, centre * (1 - centre) / widened, confidence)
+    return Estimate(value, math.sqrt(variance), float(low), float(high), n, len(given))
+
+
+def rogan_gladen(
+    share: float,
+    specificity: float,
+    sensitivity: float,
+    n: int,
+    wrong_labels: int,
+    right_labels: int,
+    confidence: float = LEVEL,
+) -> Estimate:
+    """The share of right answers, from a judge's error rates (Rogan & Gladen 1978).
+
+    θ = (share + specificity − 1) / (specificity + sensitivity − 1), cut to [0, 1]. The interval is that of Lee et al.
+    (arXiv 2511.21140), which also carries the uncertainty of the two rates. The judge must err on this model's answers
+    as often as on those of the labels.
+
+    Args:
+        share: The share of verdicts 1 among the n.
+        specificity: The share of verdicts 0 among answers that people call wrong.
+        sensitivity: The share of verdicts 1 among answers that people call right.
+        n: The number of verdicts.
+        wrong_labels: The number of answers that people call wrong.
+        right_labels: The number of answers that people call right.
+        confidence: Of the interval.
+
+    Raises:
+        DataError: If the judge is no better than chance: specificity + sensitivity is not above 1.
+    """
+    if specificity + sensitivity <= 1:
+        raise DataError(
+            f"the judge is no better than chance: specificity {specificity:.3g} + sensitivity {sensitivity:.3g} is not"
+            " above 1; use prediction-powered inference, or another judge"
+        )
+    z = _z(confidence)
+    value = _corrected(share, specificity, sensitivity)
+    share_, n_ = (n * share + z**2 / 2) / (n + z**2), n + z**2
+    low_rate = (wrong_labels * specificity + 1) / (wrong_labels + 2)
+    high_rate = (right_labels * sensitivity + 1) / (right_labels + 2)
+    labels = wrong_labels + right_labels
+    if low_rate + high_rate <= 1:  # too few labels to tell the judge from chance
+        return Estimate(value, None, None, None, n, labels)
+    centre = _corrected(share_, low_rate, high_rate)
+    of_low = low_rate * (1 - low_rate) / (wrong_labels + 2)
+    of_high = high_rate * (1 - high_rate) / (right_labels + 2)
+    shift = 2 * z**2 * (centre * of_high - (1 - centre) * of_low)
+    variance = share_ * (1 - share_) / n_ + (1 - centre) ** 2 * of_low + centre**2 * of_high
+    stderr = math.sqrt(variance) / (low_rate + high_rate - 1)
+    return Estimate(value, stderr, *_normal(centre + shift, stderr, confidence, (0.0, 1.0)), n, labels)
+
+
+def rogan_gladen_of(labels: Array, verdicts: Array, confidence: float = LEVEL) -> Estimate:
+    """`rogan_gladen` with the rates of the labelled samples, and the share among those that have a verdict alone.
+
+    Args:
+        labels: Float array [N] of 0 and 1; NaN where there is no label.
+        verdicts: Float array [N] of 0 and 1; NaN where there is none.
+        confidence: Of the interval.
+
+    Raises:
+        DataError: If people call none right, or none wrong, or no sample is without a label; or as there.
+    """
+    given, judged, rest = _parts(labels, verdicts)
+    right, wrong = judged[given == 1], judged[given == 0]
+    if not len(right) or not len(wrong) or not len(rest):
+        raise DataError(
+            f"Rogan–Gladen needs labels 1 and 0, and verdicts without a label; there are {len(right)}, {len(wrong)} and"
+            f" {len(rest)}"
+        )
+    rates = 1 - float(wrong.mean()), float(right.mean())
+    return rogan_gladen(float(rest.mean()), *rates, len(rest), len(wrong), len(right), confidence)
+
+
+def _parts(labels: Array, verdicts: Array) -> tuple[Array, Array, Array]:
+    """The labels and the verdicts of samples that have both; the verdicts of those that have no label."""
+    given, judged = np.asarray(labels, dtype=np.float64), np.asarray(verdicts, dtype=np.float64)
+    if given.shape != judged.shape or given.ndim != 1:
+        raise ValueError(f"expected labels [N] and verdicts [N], got {given.shape} and {judged.shape}")
+    labelled, read = ~np.isnan(given), ~np.isnan(judged)
+    if not (labelled & read).any():
+        raise DataError(
+            f"no sample has both a label and a verdict ({labelled.sum()} have a label, {read.sum()} a verdict of"
+            f" {len(given)}); label some that the judge has read"
+        )
+    return given[labelled & read], judged[labelled & read], judged[read & ~labelled]
+
+
+def _tuned(labels: Array, judged: Array, rest: Array) -> float:
+    variance = float(np.var(np.concatenate([judged, rest]), ddof=1))
+    if variance == 0:
+        return 0.0
+    covariance = float(((labels - labels.mean()) * (judged - judged.mean())).mean())
+    return min(1.0, max(0.0, covariance / ((1 + len(labels) / len(rest)) * variance)))
+
+
+def _stratified(labels: Array, judged: Array, share: float, n: int, added: int) -> tuple[float, float]:
+    """The mean and its variance, with some right and as many wrong labels added to each stratum."""
+    means, variance = [], 0.0
+    for verdict, weight in ((0, 1 - share), (1, share)):
+        own = labels[judged == verdict]
+        if not len(own):
+            if weight > 0:
+                raise DataError(f"no sample with the verdict {verdict} has a label; label some")
+            means.append(0.0)
+            continue
+        size = len(own) + 2 * added
+        mean = (float(own.sum()) + added) / size
+        means.append(mean)
+        variance += weight**2 * mean * (1 - mean) / size
+    value = (1 - share) * means[0] + share * means[1]
+    return value, variance + (means[1] - means[0]) ** 2 * share * (1 - share) / n
+
+
+def _corrected(share: float, specificity: float, sensitivity: float) -> float:
+    return min(1.0, max(0.0, (share + specificity - 1) / (specificity + sensitivity - 1)))
+
+
+def _normal(
+    value: float, stderr: float | None, confidence: float, bounds: tuple[float, float]
+) -> tuple[float | None, float | None]:
+    if stderr is None:
+        return None, None
+    half = _z(confidence) * stderr
+    low, high = (min(bounds[1], max(bounds[0], value + sign * half)) for sign in (-1, 1))
+    return low, high
+
+
+def _z(confidence: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri((1 + confidence) / 2))

@@ -1,0 +1,100 @@
+"""Means over groups of samples, and the worst of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from testbed.metric_specs import MetricSpec
+from testbed.metrics.inference.statistics import interval, mean_and_stderr
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class GroupMean:
+    """The mean score of a group.
+
+    Attributes:
+        name: The group.
+        n: Its number of samples.
+        value: The mean of their scores.
+        low: Lower end of the mean's 95 % interval: Wilson's for scores of 0 and 1, else mean ± 1.96 standard errors.
+        high: Its upper end. Both None for one sample of another score than 0 or 1.
+    """
+
+    name: str
+    n: int
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A model on groups of samples.
+
+    Attributes:
+        n: The number of samples in groups.
+        ungrouped: The number of samples in no group, which count nowhere.
+        mean: The mean over samples.
+        balanced: The mean of the groups' means, each group weighing the same.
+        worst: The group of the worst mean (Sagawa et al. 2020), of several the first by name.
+        best: That of the best.
+        groups: All of them, by name.
+    """
+
+    n: int
+    ungrouped: int
+    mean: float
+    balanced: float
+    worst: GroupMean
+    best: GroupMean
+    groups: tuple[GroupMean, ...]
+
+    @property
+    def gap(self) -> float:
+        """How far the best group is from the worst, never negative."""
+        return abs(self.best.value - self.worst.value)
+
+
+def by_group(
+    scores: Array, labels: Sequence[str | None], larger_is_better: bool = True, spec: MetricSpec | None = None
+) -> Groups:
+    """Means of groups.
+
+    Args:
+        scores: Float array [n].
+        labels: The group of each sample; None for a sample in no group.
+        larger_is_better: Whether the worst group is that of the smallest mean.
+        spec: What the score declares; intervals stay within its range.
+
+    Raises:
+        ValueError: If no sample is in a group, or there are not as many labels as scores.
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    grouped = np.array([label is not None for label in labels], dtype=bool)
+    if values.shape != grouped.shape or not grouped.any():
+        raise ValueError(f"expected scores [n] and n groups, one of them not None; got {values.shape}, {len(labels)}")
+    names, place = np.unique([label for label in labels if label is not None], return_inverse=True)
+    kept = values[grouped]
+    binary = bool(np.isin(kept, (0, 1)).all())
+    order = np.argsort(place, kind="stable")
+    parts = np.split(kept[order], np.cumsum(np.bincount(place))[:-1])
+    known = replace(spec or MetricSpec("score", ""), zero_one=binary)
+    groups = tuple(_mean(str(name), part, known) for name, part in zip(names, parts, strict=True))
+    lowest = min(groups, key=lambda group: (group.value, group.name))
+    highest = min(groups, key=lambda group: (-group.value, group.name))
+    worst, best = (lowest, highest) if larger_is_better else (highest, lowest)
+    balanced = float(np.mean([group.value for group in groups]))
+    return Groups(len(kept), int((~grouped).sum()), float(kept.mean()), balanced, worst, best, groups)
+
+
+def _mean(name: str, values: Array, spec: MetricSpec) -> GroupMean:
+    mean, stderr = mean_and_stderr(values)
+    assert mean is not None
+    low, high = interval(spec, mean, stderr, len(values)) or (None, None)
+    return GroupMean(name, len(values), mean, low, high)

@@ -1,0 +1,1 @@
+"""What each task stores: scores of samples, and the metrics of a setting."""

@@ -1,0 +1,162 @@
+"""Scores and metrics of classification, from logits and targets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from testbed.entities import Metric, SampleInfo, Score, targets_of
+from testbed.errors import DataError
+from testbed.metric_specs import LOWER, MAIN, NEITHER, MetricSpec, rate
+from testbed.metrics.classification import SampleScores, best_ranks, calibration_gaps, sample_scores, topk_correct
+from testbed.metrics.inference.statistics import mean_and_stderr
+
+SCORER = "classification@2"
+TOP_K = (1, 5)
+MEAN_PER_CLASS_RECALL = rate("mean_per_class_recall")
+NLL = MetricSpec("nll", "nats", LOWER, lowest=0)
+BRIER = MetricSpec("brier", "", LOWER, 0, 2)
+ECE = rate("ece", LOWER)
+CONFIDENCE = rate("confidence", NEITHER)
+
+Array = np.ndarray[Any, Any]
+
+
+def top(k: int) -> MetricSpec:
+    """Top-k accuracy."""
+    return rate(f"top{k}", headline=MAIN if k == 1 else 0, zero_one=True)
+
+
+def score_classes(
+    logits: Array, samples: Sequence[SampleInfo], class_names: Sequence[str] | None, what: str
+) -> tuple[list[Score], list[Metric]]:
+    """Accuracies, calibration and proper scores.
+
+    A target is a class index, or a list of true classes; samples with an empty list do not count.
+
+    Args:
+        logits: Float array [n, C]; a sample with a NaN logit is wrong and has no probabilities.
+        samples: The n samples.
+        class_names: A name for each class, for the slices.
+        what: The setting, for messages.
+
+    Returns:
+        Per-sample scores (NaN for samples that do not count), and metrics: top1, top5 and, if every sample has one true
+        class, mean_per_class_recall, nll, brier, ece, and top1 of each class as a slice.
+
+    Raises:
+        DataError: If a target is invalid, or there is no logit for it.
+    """
+    classes = logits.shape[1]
+    given = targets_of(samples)
+    if given and all(type(each) is int and 0 <= each < classes for each in given):
+        return _one_class_each(logits, np.asarray(given, dtype=np.int64), class_names)
+    labels = [right_classes(sample, classes, what) for sample in samples]
+    counted = np.asarray([bool(each) for each in labels], dtype=bool)
+    return _top_k(best_ranks(logits[counted], [each for each in labels if each]), counted, classes)
+
+
+def _one_class_each(
+    logits: Array, targets: Array, class_names: Sequence[str] | None
+) -> tuple[list[Score], list[Metric]]:
+    found = sample_scores(logits, targets)
+    correct = topk_correct(found.rank, 1)
+    scores, metrics = _top_k(found.rank, np.ones(len(targets), dtype=bool), logits.shape[1])
+    metrics += _probabilities(found, correct, scores)
+    metrics += _per_class(correct, targets, class_names)
+    return scores, metrics
+
+
+def right_classes(sample: SampleInfo, classes: int, what: str) -> list[int]:
+    """The true classes of a sample, checked.
+
+    Args:
+        sample: The sample.
+        classes: The number of classes.
+        what: The setting, for messages.
+
+    Raises:
+        DataError: If its target is not a class index or a list of these.
+    """
+    given = sample.target if isinstance(sample.target, list) else [sample.target]
+    for label in given:
+        if type(label) is not int:
+            raise DataError(
+                f"{what}: expected a class index, or a list of these, as the target of {sample.id}, got"
+                f" {sample.target!r}"
+            )
+        if not 0 <= label < classes:
+            raise DataError(
+                f"{what}: the sample {sample.id} has the target {label}, but there are {classes} logits; fix"
+                " class_sublist, give the setting a metrics_fn, or use another model"
+            )
+    return given
+
+
+def _top_k(ranks: Array, counted: Array, classes: int) -> tuple[list[Score], list[Metric]]:
+    """Whether the counted samples are right, from the ranks of their targets."""
+    scores, metrics = [], []
+    for k in TOP_K:
+        if k > classes:
+            metrics.append(top(k).metric(None, len(ranks), scorer=SCORER))
+            continue
+        correct = topk_correct(ranks, k)
+        value, stderr = mean_and_stderr(correct)
+        scores.append(top(k).score(_spread(correct, counted), SCORER))
+        metrics.append(top(k).metric(value, len(ranks), stderr, scorer=SCORER))
+    return scores, metrics
+
+
+def _spread(values: Array, counted: Array) -> Array:
+    """Expands values of the counted samples to all samples; NaN for the others."""
+    if counted.all():
+        return values.astype(np.uint8) if values.dtype == bool else values.astype(np.float32)
+    spread = np.full(len(counted), np.nan, dtype=np.float32)
+    spread[counted] = values
+    return spread
+
+
+def _probabilities(found: SampleScores, correct: Array, scores: list[Score]) -> list[Metric]:
+    """Metrics of the class probabilities; adds their per-sample scores to the given ones."""
+    known = found.known
+    gaps = calibration_gaps(found.confidence, correct[known])
+    metrics = []
+    for spec, values in ((NLL, found.nll), (BRIER, found.brier), (ECE, gaps)):
+        value, stderr = mean_and_stderr(values)
+        metrics.append(spec.metric(value, len(values), stderr, scorer=SCORER))
+    scores.append(NLL.score(_spread(found.nll, known), SCORER))
+    scores.append(CONFIDENCE.score(_spread(found.confidence, known), SCORER))
+    return metrics
+
+
+def _per_class(correct: Array, targets: Array, class_names: Sequence[str] | None) -> list[Metric]:
+    """Recall of each class that has samples, and their mean."""
+    present, sizes = np.unique(targets, return_counts=True)
+    means = np.bincount(targets, weights=correct)[present] / sizes
+    # As `mean_and_stderr`, for all classes at once; one sample gives no variance.
+    variances = means * (1 - means) / np.maximum(sizes - 1, 1)
+    slices = [
+        top(1).metric(value, size, float(np.sqrt(variance)) if size > 1 else None, slice=name, scorer=SCORER)
+        for name, value, size, variance in zip(
+            slice_names(present.tolist(), class_names), means.tolist(), sizes.tolist(), variances, strict=True
+        )
+    ]
+    # The classes are independent, so the variances of their means add up.
+    stderr = float(np.sqrt(np.sum(variances))) / len(means) if min(sizes) > 1 else None
+    mean = MEAN_PER_CLASS_RECALL.metric(float(np.mean(means)), len(correct), stderr, scorer=SCORER)
+    return [mean, *slices]
+
+
+def slice_names(classes: Sequence[int], class_names: Sequence[str] | None) -> list[str]:
+    """``class/NAME`` for each class; with its number if names are missing or not unique."""
+    names = [str(label) for label in classes]
+    if class_names is not None and max(classes, default=-1) < len(class_names):
+        counts = Counter(class_names)
+        names = [
+            class_names[label] if counts[class_names[label]] == 1 else f"{class_names[label]} ({label})"
+            for label in classes
+        ]
+    return [f"class/{name}"[:256] for name in names]

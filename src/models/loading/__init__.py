@@ -1,0 +1,1 @@
+"""What loaders read: hubs, folders, checkpoints, configurations."""

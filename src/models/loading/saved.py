@@ -1,0 +1,235 @@
+"""What training scripts save beside the weights: how images were prepared, and in which order the classes are.
+
+Read are timm's ``config.json`` in the checkpoint's folder, and in the checkpoint itself the entries ``pretrained_cfg``
+(timm's configuration), ``config`` and ``args`` (the arguments of timm's and torchvision's training scripts),
+``hyper_parameters`` (Lightning's), and lists of class names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import DataError, WeightsError
+from testbed.inputs import Preprocessing
+from testbed.models.base.transform import INTERPOLATIONS
+from testbed.models.loading.checkpoint_file import FoundState, found_in, open_checkpoint
+from testbed.models.loading.class_order import (
+    NATURAL,
+    OPTION,
+    SETTING,
+    SORTED,
+    ClassOrder,
+    class_names_in,
+    listed,
+)
+
+CONFIG = "config.json"
+ENTRIES = ("pretrained_cfg", "config", "args", "hyper_parameters")
+NAMES = ("class_to_idx", "idx_to_class", "class_names", "classes", "label_names", "id2label")
+OF_FOLDERS = ("torch/image_folder", "torch/folder")  # timm's names of torchvision's reader
+LARGEST_SIDE = 1 << 20  # pixels
+CROP_PCT = 0.875  # timm's, where a configuration has none
+
+
+@dataclass(frozen=True)
+class Saved:
+    """Preprocessing that was saved with a checkpoint.
+
+    Attributes:
+        preprocessing: What was saved; None for what was not.
+        where: Where it was found, such as ``args in epoch_3.pth``.
+    """
+
+    preprocessing: Preprocessing
+    where: str
+
+
+def saved_preprocessing(path: Path, architecture: str) -> Saved | None:
+    """The preprocessing that was saved with a checkpoint; None if none was, or the file is missing or not readable.
+
+    Args:
+        path: The checkpoint.
+        architecture: The architecture's name; a ``config.json`` of another architecture belongs to another checkpoint.
+
+    Raises:
+        WeightsError: If what was saved cannot be used; says why.
+    """
+    for where, options in _options(path, architecture):
+        found = _preprocessing(options, f"{where} says")
+        if found != Preprocessing():
+            return Saved(found, where)
+    return None
+
+
+def shapes(path: Path) -> FoundState | None:
+    """The state dict of a checkpoint as tensors without content; None if the file is missing or not readable."""
+    try:
+        stamp = os.stat(path)
+        return _opened(path, stamp.st_mtime_ns, stamp.st_size)[0]
+    except (OSError, WeightsError):
+        return None
+
+
+def saved_class_order(path: Path, architecture: str, classes: int | None) -> ClassOrder | None:
+    """The order of a checkpoint's outputs as it was saved with it; None if it was not.
+
+    A list of class names comes first; else the arguments of timm's training script say how its reader sorted them.
+
+    Args:
+        path: The checkpoint.
+        architecture: As in `saved_preprocessing`.
+        classes: The number of outputs, if known.
+
+    Raises:
+        DataError: If what was saved cannot be used; says why.
+    """
+    for where, options in _options(path, architecture, whole=True):
+        for name in NAMES:
+            value = options.get(name)
+            if isinstance(value, Mapping | list | tuple) and value and any(map(_is_name, _flat(value))):
+                place = f"{name} in {where.removeprefix('entries in ')}"
+                if where.startswith("pretrained_cfg") and len(value) != classes:
+                    continue  # of the weights that it was fine-tuned from
+                return listed(dict(value) if isinstance(value, Mapping) else value, place, classes)
+    for where, options in _options(path, architecture):
+        if "class_map" in options:
+            return _readers_order(options, where, path, classes)
+    return None
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and not value.isdigit()
+
+
+def _flat(value: Any) -> list[Any]:
+    return [*value, *value.values()] if isinstance(value, Mapping) else list(value)
+
+
+def _readers_order(options: Mapping[str, Any], where: str, path: Path, classes: int | None) -> ClassOrder | None:
+    """The order of timm's readers: of its own one for folders, unless the script was given a map or another reader."""
+    given, reader = options["class_map"], str(options.get("dataset") or "").lower()
+    if given:
+        root = str(options.get("data_dir") or options.get("data") or "")
+        places = [Path(str(given)), Path(root) / str(given), path.parent / Path(str(given)).name]
+        file = next((each for each in places if each.is_file() and each.suffix == ".txt"), None)
+        if file is None:
+            raise DataError(
+                f"{where} says that it was trained with the class map {given}, a file which is not here or not text;"
+                f" put it beside {path.name}, or give {OPTION} FILE with a class name per line"
+            )
+        return listed(class_names_in(file), f"{file}, the class_map of {where}", classes)
+    if "/" not in reader or reader.partition("/")[0] not in ("torch", "hfds", "hfids", "tfds", "wds"):
+        return ClassOrder(NATURAL, where)
+    return ClassOrder(SORTED if reader in OF_FOLDERS else SETTING, where)
+
+
+def trained_from_scratch(path: Path) -> bool:
+    """Whether the arguments of torchvision's training script say that it began without published weights."""
+    return any(
+        "weights" in options and not options["weights"] and not options.get("pretrained")
+        for where, options in _options(path, "")
+        if where.startswith("args")
+    )
+
+
+def _options(path: Path, architecture: str, whole: bool = False) -> list[tuple[str, Mapping[str, Any]]]:
+    """Where options may be, the nearest to the weights first; with ``whole``, first of all the file's own entries."""
+    try:
+        stamp = os.stat(path)
+        _, entries, names = _opened(path, stamp.st_mtime_ns, stamp.st_size)
+    except (OSError, WeightsError):
+        return []
+    found = [(f"{name} in {path.name}", entries[name]) for name in ENTRIES if name in entries]
+    config = _config_file(path.parent / CONFIG, architecture)
+    beside = [(f"{CONFIG} beside {path.name}", config)] if config else []
+    return [*([(f"entries in {path.name}", names)] if whole else []), *found, *beside]
+
+
+def _config_file(path: Path, architecture: str) -> Mapping[str, Any] | None:
+    """timm's configuration in a folder, if there is one of this architecture."""
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(config, dict) or config.get("architecture", architecture) != architecture:
+        return None
+    inner = config.get("pretrained_cfg", config)
+    labels = {"label_names": config["label_names"]} if "label_names" in config else {}
+    return {**inner, **labels} if isinstance(inner, dict) else None
+
+
+@lru_cache(maxsize=64)
+def _opened(path: Path, modified: int, size: int) -> tuple[FoundState, dict[str, Mapping[str, Any]], dict[str, Any]]:
+    """The state dict without content, the entries that hold options, and those that hold class names."""
+    loaded = open_checkpoint(path, content=False)
+    entries = {}
+    for name in ENTRIES if isinstance(loaded, Mapping) else ():
+        entry = loaded.get(name)
+        entry = vars(entry) if isinstance(entry, argparse.Namespace) else entry
+        if isinstance(entry, Mapping):
+            entries[name] = entry
+    names = {name: loaded[name] for name in NAMES if isinstance(loaded, Mapping) and name in loaded}
+    return found_in(loaded, path), entries, names
+
+
+def _preprocessing(options: Mapping[str, Any], what: str) -> Preprocessing:
+    """Options by timm's or torchvision's names, as preprocessing."""
+    mode = options.get("crop_mode") or "center"
+    if mode != "center":
+        raise WeightsError(f"{what} crop_mode {mode!r}; give checkpoint_model(…) a transform in a definition file")
+    crop = _crop(options, what)
+    interpolation = options.get("interpolation") or None
+    if interpolation not in (None, "random", *INTERPOLATIONS):
+        raise WeightsError(f"{what} interpolation {interpolation!r}; it is one of {', '.join(INTERPOLATIONS)}")
+    return Preprocessing(
+        resize=_resize(options, crop, what) if crop else None,
+        crop=crop,
+        mean=_three(options.get("mean"), f"{what} mean"),
+        std=_three(options.get("std"), f"{what} std"),
+        interpolation=None if interpolation == "random" else interpolation,
+    )
+
+
+def _crop(options: Mapping[str, Any], what: str) -> int | None:
+    size = options.get("val_crop_size") or options.get("input_size") or options.get("img_size")
+    sides = list(size[-2:]) if isinstance(size, list | tuple) else [size]
+    side = sides[0] if sides and all(each == sides[0] for each in sides) else 0
+    if size is None or _is_side(side):
+        return side or None
+    raise WeightsError(f"{what} size {size!r}; expected one side of a square, or [3, side, side]")
+
+
+def _is_side(value: Any) -> bool:
+    """Whether a value is a number of pixels that the side of an image may have."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= LARGEST_SIDE
+
+
+def _resize(options: Mapping[str, Any], crop: int, what: str) -> int:
+    """The shorter side after resizing: as given (torchvision), or from the share that is cropped (timm)."""
+    side = options.get("val_resize_size")
+    if side:
+        if not _is_side(side):
+            raise WeightsError(f"{what} val_resize_size {side!r}; expected a number of pixels")
+        return int(side)
+    share = options.get("crop_pct") or CROP_PCT
+    if not isinstance(share, int | float) or not crop / LARGEST_SIDE <= share <= 1:
+        raise WeightsError(f"{what} crop_pct {share!r}; expected a number above 0 and at most 1")
+    return math.floor(crop / share)
+
+
+def _three(values: Any, what: str) -> tuple[float, float, float] | None:
+    if not values:
+        return None
+    numbers = list(values) if isinstance(values, list | tuple) else []
+    numbers = numbers * 3 if len(numbers) == 1 else numbers
+    if len(numbers) != 3 or not all(isinstance(each, int | float) and 0 <= each <= 1 for each in numbers):
+        raise WeightsError(f"{what} {values!r}; expected three numbers from 0 to 1")
+    return numbers[0], numbers[1], numbers[2]
