@@ -156,7 +156,7 @@ def find(name: str, split: str, plugins: Sequence[str] = ()) -> Wanted:
         DataError: If the data are missing or cannot be written in the format.
     """
     from testbed.data.source import with_images
-    from testbed.eval_settings.base.benchmark import BENCHMARKS, parse_name
+    from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS, parse_name
     from testbed.registry import registry
 
     registry.load(list(plugins))

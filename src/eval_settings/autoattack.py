@@ -8,7 +8,13 @@ from __future__ import annotations
 from functools import partial
 
 from testbed.corruptions.autoattack import AutoAttack
-from testbed.eval_settings.base.imagenet import SIZES, TEN_PERCENT, SettingFamily, imagenet_setting, ten_percent
+from testbed.eval_settings.benchmark_families.imagenet import (
+    SIZES,
+    TEN_PERCENT,
+    SettingFamily,
+    imagenet_setting,
+    ten_percent,
+)
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.eval_settings.imagenet import PIXEL, VAL
 from testbed.registry import registry

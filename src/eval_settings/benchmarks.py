@@ -1,6 +1,6 @@
 """The named data sets as a family of eval settings; each is declared in its own file."""
 
-from testbed.eval_settings.base.benchmark import BENCHMARKS
+from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
 from testbed.registry import registry
 
 registry.add_eval_setting_family(BENCHMARKS)

@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 
 from testbed.data.language import prompts
-from testbed.eval_settings.base.benchmark import add_benchmark
-from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
-from testbed.eval_settings.base.clip_benchmark import VTAB_PLUS, Prompts, declare
-from testbed.eval_settings.base.imagenet import NUM_CLASSES, SIZES, ImageNetDataset, OfClasses, singles
+from testbed.eval_settings.benchmark_families.benchmark import add_benchmark
+from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
+from testbed.eval_settings.benchmark_families.clip_benchmark import VTAB_PLUS, Prompts, declare
+from testbed.eval_settings.benchmark_families.imagenet import NUM_CLASSES, SIZES, ImageNetDataset, OfClasses, singles
 from testbed.eval_settings.eval_setting_base import Dataset
 from testbed.eval_settings.imagenet import VAL
 from testbed.eval_settings.objectnet import OBJECTNET

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from testbed.data.libraries import torchvision_sets
 from testbed.data.libraries.torchvision_sets import place
 from testbed.data.sets import voc
-from testbed.eval_settings.base.benchmark import add_benchmark
-from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
-from testbed.eval_settings.base.clip_benchmark import VTAB_PLUS, Prompts, declare
+from testbed.eval_settings.benchmark_families.benchmark import add_benchmark
+from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
+from testbed.eval_settings.benchmark_families.clip_benchmark import VTAB_PLUS, Prompts, declare
 from testbed.eval_settings.eval_setting_base import Dataset
 from testbed.paths import data_root
 

@@ -16,9 +16,9 @@ from testbed.data.language import prompts
 from testbed.data.language.prompt_files import CLASS_NAMES_FILE
 from testbed.data.libraries.torchvision_sets import place
 from testbed.errors import DataError
-from testbed.eval_settings.base.benchmark import add_benchmark, add_open_benchmarks
-from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
-from testbed.eval_settings.base.clip_benchmark import VTAB_PLUS, Prompts, declare
+from testbed.eval_settings.benchmark_families.benchmark import add_benchmark, add_open_benchmarks
+from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
+from testbed.eval_settings.benchmark_families.clip_benchmark import VTAB_PLUS, Prompts, declare
 from testbed.eval_settings.eval_setting_base import Dataset
 from testbed.paths import data_root
 

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.sets.digits import CLASS_NAMES
-from testbed.eval_settings.base.benchmark import add_benchmark
-from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
+from testbed.eval_settings.benchmark_families.benchmark import add_benchmark
+from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
 from testbed.eval_settings.digits import SIZE, TEMPLATES, DigitsDataset
 from testbed.eval_settings.eval_setting_base import Dataset, EvalSetting
 from testbed.registry import registry

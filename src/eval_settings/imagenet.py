@@ -12,7 +12,7 @@ from typing import Any
 from testbed.corruptions.adversarial import PGD
 from testbed.corruptions.photometric import greyscale
 from testbed.data.sets.imagenet import listed_classes
-from testbed.eval_settings.base.imagenet import (
+from testbed.eval_settings.benchmark_families.imagenet import (
     SIZES,
     TEN_PERCENT,
     ImageNetDataset,

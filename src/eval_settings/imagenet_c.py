@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from testbed.corruptions import IMAGENET_C, SEVERITIES, Corruption
-from testbed.eval_settings.base.imagenet import (
+from testbed.eval_settings.benchmark_families.imagenet import (
     SIZES,
     TEN_PERCENT,
     ImageNetDataset,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from testbed.eval_settings.base.imagenet import SIZES, SettingFamily, imagenet_setting, singles
+from testbed.eval_settings.benchmark_families.imagenet import SIZES, SettingFamily, imagenet_setting, singles
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.eval_settings.imagenet import VAL
 from testbed.metrics.detection import ood_detection

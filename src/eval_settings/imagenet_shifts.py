@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 
 from testbed.data.sets.imagenet import listed_classes
-from testbed.eval_settings.base.imagenet import (
+from testbed.eval_settings.benchmark_families.imagenet import (
     SIZES,
     ImageNetDataset,
     OfClasses,

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import MissingExtraError
-from testbed.eval_settings.base.imagenet import SIZES, ImageNetDataset, imagenet_setting
+from testbed.eval_settings.benchmark_families.imagenet import SIZES, ImageNetDataset, imagenet_setting
 from testbed.registry import registry
 
 if TYPE_CHECKING:

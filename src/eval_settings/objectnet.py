@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.eval_settings.base.imagenet import SIZES, OfClasses, SettingFamily, imagenet_setting
+from testbed.eval_settings.benchmark_families.imagenet import SIZES, OfClasses, SettingFamily, imagenet_setting
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.eval_settings.imagenet import VAL
 from testbed.registry import registry

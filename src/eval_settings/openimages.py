@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from testbed.eval_settings.base.imagenet import SIZES, OfClasses, SettingFamily, imagenet_setting, singles
+from testbed.eval_settings.benchmark_families.imagenet import SIZES, OfClasses, SettingFamily, imagenet_setting, singles
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.eval_settings.imagenet import VAL
 from testbed.registry import registry

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from testbed.data.language.languages import CROSSMODAL_LANGUAGES, FLORES_CODES, XTD_LANGUAGES
 from testbed.eval_settings.base.annotated import AnnotatedDataset
-from testbed.eval_settings.base.benchmark import add_benchmark
-from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
+from testbed.eval_settings.benchmark_families.benchmark import add_benchmark
+from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
 
 if TYPE_CHECKING:
     from testbed.data.source import ImageSource

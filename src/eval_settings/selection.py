@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.annotated import AnnotatedDataset, Reader
-from testbed.eval_settings.base.benchmark import add_benchmark, add_open_benchmarks
-from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
+from testbed.eval_settings.benchmark_families.benchmark import add_benchmark, add_open_benchmarks
+from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
 
 if TYPE_CHECKING:
     from testbed.data.source import ImageSource

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.eval_settings.base.imagenet import SIZES, OfClasses, SettingFamily, imagenet_setting
+from testbed.eval_settings.benchmark_families.imagenet import SIZES, OfClasses, SettingFamily, imagenet_setting
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.eval_settings.imagenet import VAL
 from testbed.metrics.scorers.frames import pm_accuracy

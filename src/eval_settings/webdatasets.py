@@ -12,9 +12,9 @@ from typing import Any
 from testbed.data.language.prompts import languages_beside
 from testbed.data.webdataset.folder import PREFIX, WebDatasetFolder, local_copy
 from testbed.data.webdataset.format import read_metadata, splits
-from testbed.eval_settings.base.benchmark import add_open_benchmarks
-from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
-from testbed.eval_settings.base.clip_benchmark import Prompts, declare
+from testbed.eval_settings.benchmark_families.benchmark import add_open_benchmarks
+from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
+from testbed.eval_settings.benchmark_families.clip_benchmark import Prompts, declare
 
 DEFAULT_SPLIT = "test"
 REMOTE_SPLITS = ("test", "train", "val", "valid", "trainval")  # a web server does not list what it has

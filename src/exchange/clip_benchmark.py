@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from testbed.analyses.labels import prompts
 from testbed.entities import OVERALL, Result
 from testbed.errors import StoreError, shortened
-from testbed.eval_settings.base.benchmark_names import LINEAR_PROBE
-from testbed.eval_settings.base.clip_benchmark_names import (
+from testbed.eval_settings.benchmark_families.benchmark_names import LINEAR_PROBE
+from testbed.eval_settings.benchmark_families.clip_benchmark_names import (
     CAPTIONING,
     CLASSIFICATION,
     ENGLISH,

@@ -11,7 +11,7 @@ from testbed.cli import export_wds as program
 from testbed.data.sets.digits import Digits
 from testbed.data.webdataset.source import WebDataset
 from testbed.errors import DataError, DefinitionError, UnknownNameError
-from testbed.eval_settings.base.benchmark import BENCHMARKS
+from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
 from testbed.eval_settings.digits import TEMPLATES
 
 

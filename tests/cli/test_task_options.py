@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from testbed.cli.options.tasks import as_tasks, task_options
 from testbed.errors import DefinitionError
-from testbed.eval_settings.base.benchmark import BENCHMARKS
+from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
 
 
 def names(settings: list[str], *words: str) -> list[str]:

@@ -14,7 +14,7 @@ import pytest
 from testbed.db.store import Store
 from testbed.entities import Metric, Result
 from testbed.errors import StoreError
-from testbed.eval_settings.base.clip_benchmark_names import place_of
+from testbed.eval_settings.benchmark_families.clip_benchmark_names import place_of
 from testbed.exchange import clip_benchmark
 from testbed.exchange.clip_benchmark import COLUMNS, file_name, records_of, write_csv, write_json
 from testbed.exchange.importing import import_results

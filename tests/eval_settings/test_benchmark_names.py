@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from testbed.errors import DefinitionError, DuplicateNameError
-from testbed.eval_settings.base.benchmark import Benchmarks
-from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
-from testbed.eval_settings.base.benchmark_names import BenchmarkName
+from testbed.eval_settings.benchmark_families.benchmark import Benchmarks
+from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
+from testbed.eval_settings.benchmark_families.benchmark_names import BenchmarkName
 from testbed.eval_settings.eval_setting_base import StandardDataset
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.eval_settings.base import benchmark as benchmark_base
-from testbed.eval_settings.base import clip_benchmark_names as clip_benchmark_names_base
-from testbed.eval_settings.base.benchmark import Benchmarks
-from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
-from testbed.eval_settings.base.clip_benchmark_names import Place, place_of, setting_of
+from testbed.eval_settings.benchmark_families import benchmark as benchmark_base
+from testbed.eval_settings.benchmark_families import clip_benchmark_names as clip_benchmark_names_base
+from testbed.eval_settings.benchmark_families.benchmark import Benchmarks
+from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
+from testbed.eval_settings.benchmark_families.clip_benchmark_names import Place, place_of, setting_of
 from testbed.eval_settings.eval_setting_base import StandardDataset
 from testbed.registry import Catalog
 

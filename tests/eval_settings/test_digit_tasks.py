@@ -12,7 +12,7 @@ from testbed.data.sets.digit_tasks import CAPTIONS, CaptionedDigits, DigitChoice
 from testbed.data.sets.digits import CLASS_NAMES, Digits
 from testbed.data.webdataset.export import export
 from testbed.db.store import Store
-from testbed.eval_settings.base.benchmark import BENCHMARKS
+from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
 from testbed.eval_settings.digits import TEMPLATES, DigitsDataset
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.options import RunOptions

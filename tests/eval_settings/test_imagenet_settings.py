@@ -18,8 +18,8 @@ from testbed.corruptions import IMAGENET_C, SEVERITIES
 from testbed.data.sets.imagenet import class_names, listed_classes, real_labels, synsets, templates
 from testbed.data.tables.known import known_tables
 from testbed.db.store import Store
-from testbed.eval_settings.base.benchmark import BENCHMARKS
 from testbed.eval_settings.base.questions import BENCHMARKS as QUESTIONS
+from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
 from testbed.eval_settings.imagenet import ATTACKS, EIGHTH
 from testbed.eval_settings.imagenet_shifts import V2
 from testbed.registry import registry

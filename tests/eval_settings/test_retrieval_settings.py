@@ -11,7 +11,7 @@ import pytest
 from caption_world import COCO, coco_form, draw_all, write
 
 from testbed.errors import DataError, TestbedError
-from testbed.eval_settings.base.benchmark import BENCHMARKS
+from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
 from testbed.registry import registry
 from testbed.registry.select import select
 

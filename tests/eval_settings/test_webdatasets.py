@@ -7,7 +7,7 @@ import wds_world as world
 from digits_world import write_json
 
 from testbed.errors import DataError, DefinitionError
-from testbed.eval_settings.base.benchmark import BENCHMARKS
+from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
 from testbed.eval_settings.webdatasets import webdataset_benchmark
 from testbed.registry import registry
 

@@ -19,8 +19,8 @@ from testbed.console.options import spread, with_dashes
 from testbed.db.connection.urls import display_url, full_url, resolve_url
 from testbed.db.names import check_name, matching_names
 from testbed.errors import WeightsError
-from testbed.eval_settings.base.benchmark_names import BenchmarkName
-from testbed.eval_settings.base.clip_benchmark_names import place_of, setting_of
+from testbed.eval_settings.benchmark_families.benchmark_names import BenchmarkName
+from testbed.eval_settings.benchmark_families.clip_benchmark_names import place_of, setting_of
 from testbed.models.api import checked_url
 from testbed.models.replay import path_of
 from testbed.paths import safe_name
@@ -147,7 +147,7 @@ def test_folders_in_the_place_of_settings(words: list[str], tmp_path: Path) -> N
 def test_names_of_probes_are_read_as_they_are_written(
     dataset: str, shots: int | None, seed: int | None, epochs: int | None, lr: float | None
 ) -> None:
-    from testbed.eval_settings.base.benchmark_names import read_words
+    from testbed.eval_settings.benchmark_families.benchmark_names import read_words
 
     name = BenchmarkName(
         dataset, task="linear_probe", shots=shots, seed=seed, epochs=epochs, lr=None if lr is None else float(f"{lr:g}")

@@ -45,8 +45,8 @@ def download_missing(settings: Sequence[str], url: str) -> None:
 
 def _needed(setting: str) -> list[tuple[str, str]]:
     """The data set of a setting with each split that it reads; none for settings that belong to no named data set."""
-    from testbed.eval_settings.base.benchmark import BENCHMARKS, parse_name
-    from testbed.eval_settings.base.benchmark_names import LINEAR_PROBE
+    from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS, parse_name
+    from testbed.eval_settings.benchmark_families.benchmark_names import LINEAR_PROBE
 
     name = parse_name(setting)
     if name is None:

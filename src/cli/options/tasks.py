@@ -150,8 +150,8 @@ def as_captioners(models: Sequence[str], task: str | None) -> list[str]:
 
 
 def _with(setting: str, said: Mapping[str, Any], language: str | None, task: str | None, recall: Sequence[int]) -> str:
-    from testbed.eval_settings.base.benchmark import parse_name
-    from testbed.eval_settings.base.benchmark_names import OTHER_TASKS, BenchmarkName
+    from testbed.eval_settings.benchmark_families.benchmark import parse_name
+    from testbed.eval_settings.benchmark_families.benchmark_names import OTHER_TASKS, BenchmarkName
     from testbed.registry import registry
 
     name = parse_name(setting)
@@ -183,8 +183,8 @@ def _with(setting: str, said: Mapping[str, Any], language: str | None, task: str
 
 def _fits(dataset: str, task: str | None, split: str | None) -> bool:
     """Whether a data set is for a task and has a split; the run reports a data set that cannot be read."""
-    from testbed.eval_settings.base.benchmark import BENCHMARKS
-    from testbed.eval_settings.base.benchmark_names import kinds_of
+    from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
+    from testbed.eval_settings.benchmark_families.benchmark_names import kinds_of
 
     if task in (None, "auto") and split is None:
         return True
@@ -197,7 +197,7 @@ def _fits(dataset: str, task: str | None, split: str | None) -> bool:
 
 def _why_not(name: str, written: str, split: str | None) -> str:
     """The message for a name that is not a setting."""
-    from testbed.eval_settings.base.benchmark import BENCHMARKS
+    from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
 
     dataset = BENCHMARKS.dataset(name)
     if split is not None and split not in dataset.splits:

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DefinitionError, unknown_name
-from testbed.eval_settings.base.benchmark_names import CLIP_SCORE, PHOTO_DEPICTS, PREFIX
 from testbed.eval_settings.base.image_embeddings import SUFFIX
 from testbed.eval_settings.base.setting import AND, LABELS, EvalSetting, Scoring
+from testbed.eval_settings.benchmark_families.benchmark_names import CLIP_SCORE, PHOTO_DEPICTS, PREFIX
 
 if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog

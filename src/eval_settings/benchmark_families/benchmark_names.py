@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from testbed.eval_settings.base.benchmark_dataset import KINDS, BenchmarkDataset
+from testbed.eval_settings.benchmark_families.benchmark_dataset import KINDS, BenchmarkDataset
 
 ZERO_SHOT = "zeroshot"
 LINEAR_PROBE = "linear_probe"

@@ -9,8 +9,10 @@ from functools import partial
 from typing import Any
 
 from testbed.errors import DataError, DefinitionError, DuplicateNameError, TestbedError
-from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
-from testbed.eval_settings.base.benchmark_names import (
+from testbed.eval_settings.base.image_embeddings import SUFFIX
+from testbed.eval_settings.base.setting import EvalSetting
+from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
+from testbed.eval_settings.benchmark_families.benchmark_names import (
     CAPTIONING,
     CLIP_SCORE,
     LINEAR_PROBE,
@@ -21,8 +23,6 @@ from testbed.eval_settings.base.benchmark_names import (
     read_words,
     spellings,
 )
-from testbed.eval_settings.base.image_embeddings import SUFFIX
-from testbed.eval_settings.base.setting import EvalSetting
 from testbed.inputs import Inputs, active
 from testbed.registry import registry
 

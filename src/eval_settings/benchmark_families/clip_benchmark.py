@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.data.language import prompts
-from testbed.eval_settings.base.benchmark_dataset import BenchmarkDataset
 from testbed.eval_settings.base.setting import Dataset
+from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
 from testbed.paths import data_root
 
 VTAB_PLUS = "vtab+"

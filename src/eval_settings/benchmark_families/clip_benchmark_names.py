@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from testbed.eval_settings.base.benchmark import BENCHMARKS, parse_name
-from testbed.eval_settings.base.benchmark_names import LINEAR_PROBE, ZERO_SHOT, BenchmarkName, read_words
+from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS, parse_name
+from testbed.eval_settings.benchmark_families.benchmark_names import LINEAR_PROBE, ZERO_SHOT, BenchmarkName, read_words
 from testbed.registry import registry
 
 CLASSIFICATION = "zeroshot_classification"

@@ -1,0 +1,1 @@
+"""Settings of published benchmarks: what they have in common, and their names."""
