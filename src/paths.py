@@ -29,10 +29,7 @@ def cache_dir(*parts: str) -> Path:
 
     It is ``$TESTBED_CACHE``, else ``$XDG_CACHE_HOME/testbed``, else ``~/.cache/testbed``; it is made if missing.
     """
-    root = os.environ.get(ENV_CACHE)
-    if root is None:
-        root = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "testbed")
-    folder = Path(root).joinpath(*parts)
+    folder = Path(cache_root()).joinpath(*parts)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -40,6 +37,14 @@ def cache_dir(*parts: str) -> Path:
             f"the cache folder {folder} cannot be made ({error.strerror}); set {ENV_CACHE} to a folder you can write"
         ) from error
     return folder
+
+
+def cache_root() -> str:
+    """The path of the cache folder, whether it is there or not."""
+    root = os.environ.get(ENV_CACHE)
+    if root is None:
+        root = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "testbed")
+    return root
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:

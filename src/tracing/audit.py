@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from testbed.errors import TestbedError
-from testbed.paths import ENV_CACHE, cache_dir
+from testbed.paths import cache_root
 from testbed.tracing import access_log
 from testbed.tracing.access_log import ABSENT, EXISTS, FILE, FOLDER, MODULE, VARIABLE, add, code, now
 
@@ -296,13 +296,7 @@ def _is_apart(file: str) -> bool:
         return True
     from testbed.identity import source_code
 
-    return file.startswith(_cache(os.environ.get(ENV_CACHE))) or source_code.is_library_file(file)
-
-
-@functools.lru_cache(maxsize=8)
-def _cache(given: str | None) -> str:
-    """The cache folder, made only once; a program may name another one while it runs."""
-    return f"{cache_dir()}{os.sep}"
+    return file.startswith(f"{os.path.abspath(cache_root())}{os.sep}") or source_code.is_library_file(file)
 
 
 def _exists(file: str) -> bool:

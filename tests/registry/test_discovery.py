@@ -407,7 +407,7 @@ def test_an_original_name_means_testbeds_module_also_if_that_was_not_imported_be
 ) -> None:
     monkeypatch.delitem(sys.modules, "testbed.models.loading.hub", raising=False)
     monkeypatch.delattr("testbed.models.loading.hub", raising=False)
-    path = write("original.py", "import models.base.hub as a\nimport testbed.models.loading.hub as b\n")
+    path = write("original.py", "import models.loading.hub as a\nimport testbed.models.loading.hub as b\n")
     module = discovery.load_plugin_file(path)
     assert module.a is module.b
 
