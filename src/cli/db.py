@@ -15,7 +15,7 @@ from testbed.cli.store.edit import MODEL, SETTING
 from testbed.cli.store.status import status
 from testbed.cli.store.upkeep import ACTIONS as UPKEEP
 from testbed.cli.store.upkeep import salvage, upgrade, upkeep_options
-from testbed.cli.store.verify_store import verify_store_as_asked, verify_store_options
+from testbed.cli.store.verify_store import run_verify_store, verify_store_options
 from testbed.console.options import (
     ManyWords,
     ManyWordsCommand,
@@ -284,24 +284,24 @@ def _list_registry(kind: Kind, given: dict[str, Any], parents_only: bool = False
 
 
 def _rescore(given: dict[str, Any]) -> int:
-    from testbed.cli.store.rescore import rescore_as_asked
+    from testbed.cli.store.rescore import run_rescore
 
-    return rescore_as_asked(given)
+    return run_rescore(given)
 
 
 # Files and upkeep -------------------------------------------------------------------------------------------------
 
 
 def _grid(given: dict[str, Any]) -> int:
-    from testbed.cli.analyses.grid import grid_as_asked
+    from testbed.cli.analyses.grid import run_grid
 
-    return grid_as_asked(given)
+    return run_grid(given)
 
 
 def _serve(given: dict[str, Any]) -> int:
-    from testbed.cli.serve import serve_as_asked
+    from testbed.cli.serve import run_serve
 
-    return serve_as_asked(given)
+    return run_serve(given)
 
 
 _ACTIONS: dict[str, Any] = {
@@ -338,7 +338,7 @@ _ACTIONS: dict[str, Any] = {
     "export_verdicts": files.export_verdicts,
     "suggest_labels": files.suggest_labels,
     **UPKEEP,
-    "verify_store": verify_store_as_asked,
+    "verify_store": run_verify_store,
     "grid": _grid,
     "serve": _serve,
 }

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SECONDS = 2  # for requests that are under way when it ends
 
 
-def serve_as_asked(given: dict[str, Any]) -> int:
+def run_serve(given: dict[str, Any]) -> int:
     """``--serve`` with ``--host`` and ``--port``, until Ctrl-C."""
     from testbed.db.store import Store
     from testbed.plotting.explorer.guard import is_loopback

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _BAR = 40  # characters of the longest bar
 
 
-def agreement_as_asked(given: dict[str, Any]) -> int:
+def run_agreement(given: dict[str, Any]) -> int:
     """``--agreement SETTING``."""
     from testbed.analyses.agreement import agreements
     from testbed.analyses.main_scores import main_score

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SCORER_MARK = "@"  # in the name of a setting, before the model that scores it
 
 
-def borda_as_asked(given: dict[str, Any]) -> int:
+def run_borda(given: dict[str, Any]) -> int:
     """``--borda [SETTING…]``."""
     from testbed.analyses.borda import borda_ranking, usual_metric
     from testbed.db.store import Store

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from testbed.metrics.inference.calibrated import Estimate
 
 
-def calibrate_as_asked(given: dict[str, Any]) -> int:
+def run_calibrate(given: dict[str, Any]) -> int:
     """``--calibrate SETTING --labels FILE``."""
     from testbed.analyses.calibration import calibrate
     from testbed.answers.judges.label_files import read_labels

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from testbed.metrics.inference.paired import Comparison
 
 
-def compare_as_asked(given: dict[str, Any]) -> int:
+def run_compare(given: dict[str, Any]) -> int:
     """``--compare A B SETTING``, or models alone with ``--eval-settings``."""
     words, settings = list(given["compare"]), list(given["eval_settings"])
     models, settings = (words, settings) if settings else (words[:-1], words[-1:])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _WIDEST = 40  # characters of an answer
 
 
-def compare_recorded_as_asked(given: dict[str, Any]) -> int:
+def run_compare_recorded(given: dict[str, Any]) -> int:
     """``--compare-recorded MODEL SETTING``."""
     from testbed.db.store import Store
     from testbed.exchange.recorded import compare_recorded

@@ -25,7 +25,7 @@ FORMS = ("table", "markdown", "latex")
 MISSING = "–"
 
 
-def grid_as_asked(given: dict[str, Any]) -> int:
+def run_grid(given: dict[str, Any]) -> int:
     """``--grid PATTERN…`` with ``--models``, ``--metric`` and ``--format``."""
     from testbed.plotting.frame import load_grid
 

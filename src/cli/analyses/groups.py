@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from testbed.metrics.inference.groups import GroupMean, Groups
 
 
-def groups_as_asked(given: dict[str, Any]) -> int:
+def run_groups(given: dict[str, Any]) -> int:
     """``--groups SETTING``."""
     from testbed.analyses.main_scores import main_score
     from testbed.analyses.side_by_side import evaluations_on

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from testbed.analyses.mistakes import Confusion, HardSample
 
 
-def hardest_as_asked(given: dict[str, Any]) -> int:
+def run_hardest(given: dict[str, Any]) -> int:
     """``--hardest SETTING``."""
     from testbed.analyses.main_scores import main_score
     from testbed.analyses.mistakes import hardest
@@ -54,7 +54,7 @@ def _samples(found: list[HardSample]) -> str:
     return table(header, lines, right=[2, 3, 4, 6])
 
 
-def confusions_as_asked(given: dict[str, Any]) -> int:
+def run_confusions(given: dict[str, Any]) -> int:
     """``--confusions SETTING``, over all models, or for each model with ``--by model``."""
     from testbed.analyses.mistakes import confused_classes
     from testbed.db.store import Store

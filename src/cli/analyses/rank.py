@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from testbed.analyses.ranking import Ranked, Ranking
 
 
-def rank_as_asked(given: dict[str, Any]) -> int:
+def run_rank(given: dict[str, Any]) -> int:
     """``--rank SETTING…``."""
     from testbed.analyses.main_scores import main_score
     from testbed.analyses.ranking import ranking

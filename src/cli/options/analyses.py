@@ -139,22 +139,22 @@ def _lazily(module: str, name: str) -> Callable[[dict[str, Any]], int]:
     """A function that is imported on its first call, so that other actions need not import numpy."""
 
     def act(given: dict[str, Any]) -> int:
-        done: int = getattr(import_module(f"testbed.cli.{module}"), name)(given)
+        done: int = getattr(import_module(f"testbed.cli.analyses.{module}"), name)(given)
         return done
 
     return act
 
 
 ACTIONS = {
-    "compare": _lazily("compare", "compare_as_asked"),
-    "compare_recorded": _lazily("compare_recorded", "compare_recorded_as_asked"),
-    "rank": _lazily("rank", "rank_as_asked"),
-    "borda": _lazily("borda", "borda_as_asked"),
-    "agreement": _lazily("agreement", "agreement_as_asked"),
-    "hardest": _lazily("mistakes", "hardest_as_asked"),
-    "confusions": _lazily("mistakes", "confusions_as_asked"),
-    "groups": _lazily("groups", "groups_as_asked"),
-    "calibrate": _lazily("calibrate", "calibrate_as_asked"),
+    "compare": _lazily("compare", "run_compare"),
+    "compare_recorded": _lazily("compare_recorded", "run_compare_recorded"),
+    "rank": _lazily("rank", "run_rank"),
+    "borda": _lazily("borda", "run_borda"),
+    "agreement": _lazily("agreement", "run_agreement"),
+    "hardest": _lazily("mistakes", "run_hardest"),
+    "confusions": _lazily("mistakes", "run_confusions"),
+    "groups": _lazily("groups", "run_groups"),
+    "calibrate": _lazily("calibrate", "run_calibrate"),
 }
 
 

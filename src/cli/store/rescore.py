@@ -11,7 +11,7 @@ from testbed.console.output import count, print_json
 from testbed.errors import TestbedError
 
 
-def judge_as_asked(given: dict[str, Any]) -> int:
+def run_judge(given: dict[str, Any]) -> int:
     """Runs judges on the stored answers to the chosen settings: ``eval.py`` on X@JUDGE for the models that answered.
 
     Raises:
@@ -44,10 +44,10 @@ def judge_as_asked(given: dict[str, Any]) -> int:
     return max((code for code in codes if isinstance(code, int)), default=0)
 
 
-def rescore_as_asked(given: dict[str, Any]) -> int:
+def run_rescore(given: dict[str, Any]) -> int:
     """Rescores the chosen evaluations and prints the outcome."""
     if given["judge"]:
-        return judge_as_asked(given)
+        return run_judge(given)
     from testbed.db.store import Store
     from testbed.registry import registry
     from testbed.scoring.rescore import Rescored, counts, rescore

@@ -123,7 +123,7 @@ def verify_store_options(function: F) -> F:
     return function
 
 
-def verify_store_as_asked(given: dict[str, Any]) -> int:
+def run_verify_store(given: dict[str, Any]) -> int:
     """Verifies what the options say, and prints the outcome."""
     require_amount(given["samples"], "--samples")
     from testbed.cli.run.progress import command_progress
