@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
-from testbed.db.connection.whereabouts import Whereabouts, has_ended, here
+from testbed.db.connection.process_info import ProcessInfo, has_ended, this_process
 from testbed.db.item_values import text_key
 from testbed.db.ranges import Ranges, lacking, merged, ranges_of
 from testbed.db.tables import EvaluationRow, ItemLeaseRow, ItemValueRow, LeaseRow, RunRow
@@ -33,7 +33,7 @@ class RunInfo:
     Attributes:
         outcome: How it ended: ``"complete"``, ``"incomplete"``, ``"interrupted"``, ``"failed"`` or ``"lost"`` (without
             a word); None while it is under way.
-        silent: How long it has not been heard of.
+        silent: How long ago its last heartbeat was.
         age: How long ago it began.
         cells: Status → the number of evaluations that it was the last to begin.
     """
@@ -80,7 +80,7 @@ class Leases(StoreBase):
         Args:
             command: For people.
         """
-        place = here()
+        place = this_process()
         with self.writing() as session:
             moment = _clock(session)
             row = RunRow(
@@ -92,7 +92,7 @@ class Leases(StoreBase):
                 started_at=moment,
                 beat_at=moment,
             )
-            _bury(session, session.scalars(_UNDER_WAY))
+            _expire(session, session.scalars(_UNDER_WAY))
             session.add(row)
             session.flush()
             self.run_id = row.id
@@ -109,7 +109,7 @@ class Leases(StoreBase):
         assert self.run_id is not None
         with self.writing() as session:
             _end(session, [self.run_id], outcome)
-            _bury(session, session.scalars(_UNDER_WAY))
+            _expire(session, session.scalars(_UNDER_WAY))
         self.run_id = None
 
     def lease(self, evaluation_ids: Sequence[int], start: int, stop: int, whole: bool = False) -> Leased:
@@ -128,7 +128,7 @@ class Leases(StoreBase):
         for part in in_parts(sorted(evaluation_ids)):
             with self.writing() as session:
                 _lock(session, part)
-                others = self._others(session, part, None if whole else (start, stop), bury=True)
+                others = self._others(session, part, None if whole else (start, stop), expire=True)
                 # After the leases: what is let go meanwhile is stored already.
                 stored = ranges_of(session, part, start, stop)
                 begun = {each for each, found in ranges_of(session, others).items() if found} if whole else set()
@@ -168,7 +168,7 @@ class Leases(StoreBase):
                 lease, value = ItemLeaseRow, ItemValueRow
                 among = (lease.node == node, lease.digest.in_(part))
                 runs = session.scalars(sa.select(lease.run_id).where(*among, lease.run_id != self.run_id).distinct())
-                _bury(session, runs)
+                _expire(session, runs)
                 insert_new(session, lease, [{"node": node, "digest": each, "run_id": self.run_id} for each in part])
                 own.update(session.scalars(sa.select(lease.digest).where(*among, lease.run_id == self.run_id)))
                 if not anew:
@@ -219,7 +219,7 @@ class Leases(StoreBase):
         return found
 
     def runs(self, ids: Iterable[int] | None = None) -> list[RunInfo]:
-        """Runs, oldest first, each as it is now: one that has died without a word is lost.
+        """Runs, oldest first, each as it is now: one that crashed is lost.
 
         Args:
             ids: Only these; None means all.
@@ -256,7 +256,7 @@ class Leases(StoreBase):
         session: Session,
         evaluation_ids: Sequence[int],
         within: tuple[int, int] | None = None,
-        bury: bool = False,
+        expire: bool = False,
     ) -> dict[int, list[tuple[int, int, int]]]:
         """Evaluation id → (start, stop, run) of what other runs, which are alive, have leased of it or of a range."""
         chosen = [LeaseRow.evaluation_id.in_(evaluation_ids), LeaseRow.run_id != self.run_id]
@@ -264,7 +264,7 @@ class Leases(StoreBase):
             chosen += [LeaseRow.start < within[1], LeaseRow.stop > within[0]]
         columns = (LeaseRow.evaluation_id, LeaseRow.start, LeaseRow.stop, LeaseRow.run_id)
         rows = session.execute(sa.select(*columns).where(*chosen)).all()
-        dead = (_bury if bury else _dead)(session, {row.run_id for row in rows})
+        dead = (_expire if expire else _dead)(session, {row.run_id for row in rows})
         found: dict[int, list[tuple[int, int, int]]] = {}
         for row in rows:
             if row.run_id not in dead:
@@ -290,7 +290,7 @@ def _clock(session: Session) -> datetime:
 
 
 def _dead(session: Session, run_ids: Iterable[int]) -> set[int]:
-    """Which of some runs have ended, or have not been heard of for too long."""
+    """Which of some runs have ended, or have sent no heartbeat for too long."""
     wanted = set(run_ids)
     if not wanted:
         return set()
@@ -301,13 +301,13 @@ def _dead(session: Session, run_ids: Iterable[int]) -> set[int]:
         for row in rows
         if row.ended_at is None
         and row.beat_at >= last
-        and not has_ended(Whereabouts(row.machine, row.place, row.process, row.process_start))
+        and not has_ended(ProcessInfo(row.machine, row.place, row.process, row.process_start))
     }
     return wanted - alive
 
 
 def _last_sign(session: Session) -> datetime:
-    """Who has not been heard of since then is dead. Nobody could be heard of while the server was down."""
+    """Who has sent no heartbeat since then is dead. Nobody could send one while the server was down."""
     moment = _clock(session)
     if session.get_bind().dialect.name == "postgresql":
         started = session.scalar(sa.text("SELECT pg_postmaster_start_time() AT TIME ZONE 'UTC'"))
@@ -316,7 +316,7 @@ def _last_sign(session: Session) -> datetime:
     return moment - EXPIRES
 
 
-def _bury(session: Session, run_ids: Iterable[int]) -> set[int]:
+def _expire(session: Session, run_ids: Iterable[int]) -> set[int]:
     """Ends those of some runs that are dead; returns them."""
     dead = _dead(session, run_ids)
     if dead:

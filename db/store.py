@@ -29,7 +29,7 @@ from testbed.db.values import Values
 from testbed.paths import ENV_PAYLOADS
 
 
-@steady(but=("reading", "writing", "close", "beat"))
+@steady(exclude=("reading", "writing", "close", "beat"))
 class Store(Names, Evaluations, Records, Values, ItemValues, SampleRows, Results, Removal, Repair):
     """Everything that was evaluated: models, settings, samples, outputs, scores, metrics."""
 

@@ -1,6 +1,6 @@
 """Writes ``constraints.txt``: one version of each package that testbed or an extra needs, by uv.
 
-``python docs/make_constraints.py [more constraints]``. The extra ``vllm`` is left out, since vLLM requires one certain
+``python docs/make_constraints.py [more constraints]``. The extra ``vllm`` is left out, since vLLM pins one
 version of torch; so are the CUDA libraries, which torch chooses.
 """
 

@@ -15,7 +15,7 @@ from testbed.console.output import count
 from testbed.errors import TestbedError
 from testbed.plotting.images import IMAGE_SUFFIXES, images_problem, write_images
 from testbed.plotting.own import confusion, cost, places, reliability, severity, shifts
-from testbed.plotting.own.source import Drawn, Found, Own, Passed, passed_over
+from testbed.plotting.own.source import Drawn, Found, Own, Passed, skipped
 from testbed.plotting.picture import write
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def figures(
 
 
 def collect(own: Own, kinds: Sequence[str] = ()) -> tuple[list[Drawn], list[Passed]]:
-    """The figures, not drawn yet, and what was passed over.
+    """The figures, not drawn yet, and what was skipped.
 
     Raises:
         TestbedError: If the store has no results to draw.
@@ -129,7 +129,7 @@ def command(
     """Draw what the store holds, as HTML with the numbers beside it as JSON.
 
     Kinds: clean accuracy against each shift; accuracy by severity; rankings with ties; reliability diagrams; confusion
-    matrices; accuracy against the number of parameters. One line says what was passed over.
+    matrices; accuracy against the number of parameters. One line says what was skipped.
     """
     from testbed.db.store import Store
     from testbed.registry import registry
@@ -148,7 +148,7 @@ def command(
     if images:
         write_images([figure for figure, _ in images], [path for _, path in images])
     if passed:
-        click.echo(passed_over(passed), err=True)
+        click.echo(skipped(passed), err=True)
     click.echo(f"{count(len(drawn), 'figure')} in {out}/")
     return 0 if drawn else 1
 

@@ -13,7 +13,7 @@ from testbed.console.output import count
 from testbed.errors import TestbedError
 from testbed.plotting.frame import Grid, load_grid
 from testbed.plotting.images import IMAGE_SUFFIXES, images_problem, write_images
-from testbed.plotting.own.source import Passed, passed_over
+from testbed.plotting.own.source import Passed, skipped
 from testbed.plotting.picture import Choice, Picture, compute, write
 from testbed.plotting.stats import TRANSFORMS
 
@@ -42,7 +42,7 @@ def pictures() -> list[Picture]:
 def command(db_url: str | None, out: Path, formats: tuple[str, ...], scale: str | None, metric: str) -> int:
     """Draw the figures of the paper from what is stored.
 
-    One line says which figures were passed over, since their settings are not stored.
+    One line says which figures were skipped, since their settings are not stored.
     """
     problem = images_problem()
     if problem and formats:
@@ -74,7 +74,7 @@ def draw_all(grid: Grid, out: Path, scale: str | None = None) -> list[tuple[Figu
         write(figure, path, plotlyjs="directory")
         drawn.append((figure, path))
     if passed:
-        click.echo(passed_over(passed), err=True)
+        click.echo(skipped(passed), err=True)
     return drawn
 
 

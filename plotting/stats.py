@@ -111,7 +111,7 @@ def linear_fit(x: Any, y: Any, scale: str = "logit") -> Fit:
 
     Args:
         x: Fractions [n].
-        y: Fractions [n]. Models that lack either (NaN) are passed over.
+        y: Fractions [n]. Models that lack either (NaN) are skipped.
         scale: One of `TRANSFORMS`.
 
     Raises:

@@ -75,7 +75,7 @@ class Preprocessing:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a run reads besides its definitions. None stands for nothing; no variable is asked in its place.
+    """What a run reads besides its definitions. None means unset; no variable is asked in its place.
 
     Attributes:
         data_root: The folder with the data sets, or the URL of one; either may have ``{dataset}`` in it.

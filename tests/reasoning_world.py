@@ -44,7 +44,7 @@ class World:
         self.tables = folder / "tables"
         monkeypatch.setenv("LMUData", str(self.tables))
         self.url = str(folder / "store.db")
-        self.catalog = Catalog(rooms=(), entry_points=False)
+        self.catalog = Catalog(packages=(), entry_points=False)
         self.catalog.add_eval_setting_family(QuestionTables())
         self.answers: dict[str, str | Generation] = {}
         self.model = self._add("model", lambda message: self.answers[message.sample])

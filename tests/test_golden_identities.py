@@ -73,7 +73,7 @@ def golden_catalog() -> Catalog:
         sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(sys.modules[name])
     definitions = sys.modules[name]
-    catalog = Catalog(rooms=(), entry_points=False)
+    catalog = Catalog(packages=(), entry_points=False)
     for model in definitions.models():
         catalog.add_model(model)
     for setting in definitions.settings():

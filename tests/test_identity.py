@@ -1569,7 +1569,7 @@ def test_a_function_that_logs_can_be_identified(identify: Identify) -> None:
 def test_what_else_is_registered_does_not_count_for_a_function_that_asks_the_registry(
     load: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    catalog = Catalog(rooms=(), entry_points=False)
+    catalog = Catalog(packages=(), entry_points=False)
     monkeypatch.setattr("testbed.registry.registry", catalog)
     asks = "from testbed.registry import registry\n\ndef thing():\n    return registry.get_model('a').load()\n"
     before = digest(load(asks).thing)

@@ -84,7 +84,7 @@ def data_root(tmp_path_factory, make_tree):
 
 
 def installed_with(root: Path, target: Path, files: dict[str, str]) -> dict[str, str]:
-    """Installs the package, with definition files put into its rooms, and returns the variables to run it."""
+    """Installs the package, with definition files put into its packages, and returns the variables to run it."""
     tree = target / "tree"
     tree.mkdir()
     for name in ("src", "db", "plotting"):
@@ -142,7 +142,7 @@ def test_the_originals_examples_run_verbatim_as_plugins(tmp_path, torch_home, da
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_the_originals_examples_run_as_files_in_their_rooms_with_our_prefix(root, tmp_path, torch_home, data_root):
+def test_the_originals_examples_run_as_files_in_their_packages_with_our_prefix(root, tmp_path, torch_home, data_root):
     def ours(text):
         return re.sub(r"from (registry|models|eval_settings)", r"from testbed.\1", text)
 
@@ -162,7 +162,7 @@ def test_the_originals_examples_run_as_files_in_their_rooms_with_our_prefix(root
 
 
 @pytest.mark.slow
-def test_the_readmes_own_examples_work_as_files_in_their_rooms(root, tmp_path, torch_home, data_root):
+def test_the_readmes_own_examples_work_as_files_in_their_packages(root, tmp_path, torch_home, data_root):
     code = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(), flags=re.DOTALL)
     model, setting = [each for each in code if "registry.add_" in each]
     files = {"src/models/my_model.py": model, "src/eval_settings/my_setting.py": setting}

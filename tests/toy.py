@@ -127,7 +127,7 @@ def noisy(images: torch.Tensor, seeds: Sequence[int]) -> torch.Tensor:
 
 
 def toy_catalog(*definitions: Model | EvalSetting) -> Catalog:
-    catalog = Catalog(rooms=(), entry_points=False)
+    catalog = Catalog(packages=(), entry_points=False)
     for definition in definitions:
         if isinstance(definition, EvalSetting):
             catalog.add_eval_setting(definition)

@@ -60,7 +60,7 @@ def hash_encoder(name: str = "hash", loader: Callable[[], Any] = Hash, **options
 
 
 def catalog(*definitions: Any) -> Catalog:
-    made = Catalog(rooms=(), entry_points=False)
+    made = Catalog(packages=(), entry_points=False)
     for each in definitions:
         (made.add_eval_setting if isinstance(each, EvalSetting) else made.add_model)(each)
     return made

@@ -58,18 +58,18 @@ def _repeat(operation: Callable[[], T]) -> T:
         pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def steady(but: Collection[str]) -> Callable[[type[T]], type[T]]:
+def steady(exclude: Collection[str]) -> Callable[[type[T]], type[T]]:
     """Makes the public methods of a class patient, those of its bases too.
 
     Args:
-        but: The methods to leave as they are. Generators are left in any case: what they have given out is given.
+        exclude: The methods to leave as they are. Generators are left in any case: what they have given out is given.
     """
 
     def decorate(kind: type[T]) -> type[T]:
         for name in dir(kind):
             method = getattr(kind, name)
             plain = isinstance(method, FunctionType) and not isgeneratorfunction(method)
-            if plain and not name.startswith("_") and name not in but:
+            if plain and not name.startswith("_") and name not in exclude:
                 setattr(kind, name, _patient(method))
         return kind
 

@@ -48,7 +48,7 @@ class Passed(NamedTuple):
     why: str
 
 
-def passed_over(passed: Sequence[Passed]) -> str:
+def skipped(passed: Sequence[Passed]) -> str:
     """What was not drawn, in one line: each reason with what it is for, the most frequent first."""
     by_reason: dict[str, list[str]] = {}
     for each in passed:
@@ -57,7 +57,7 @@ def passed_over(passed: Sequence[Passed]) -> str:
     shown = [f"{_listed(what)} ({why})" for why, what in reasons[:SHOWN_REASONS]]
     left = sum(len(what) for _, what in reasons[SHOWN_REASONS:])
     more = [f"{left} more"] if left else []
-    return f"passed over: {'; '.join([*shown, *more])}"
+    return f"skipped: {'; '.join([*shown, *more])}"
 
 
 def _listed(names: Sequence[str]) -> str:

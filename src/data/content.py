@@ -39,7 +39,7 @@ def file_digest(path: Path, stop: Stop | None = None) -> str:
         while block := file.read(_BLOCK):
             hasher.update(block)
             if stop is not None:
-                stop.heed()
+                stop.raise_if_interrupted()
     return hasher.hexdigest()[:32]
 
 
@@ -89,7 +89,7 @@ class ContentDigests:
 
             def hash_part(part: Sequence[tuple[str, list[int]]]) -> None:
                 for name, times in part:
-                    stop.heed()
+                    stop.raise_if_interrupted()
                     found[name] = [*times, self._digest(name, stop)]
 
             list(threads.map(hash_part, parts))

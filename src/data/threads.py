@@ -25,7 +25,7 @@ class Stop:
         """From now on, it is not."""
         self._event.set()
 
-    def heed(self) -> None:
+    def raise_if_interrupted(self) -> None:
         """Looks, every so often in what takes long.
 
         Raises:

@@ -327,7 +327,7 @@ class Computation:
         """Begins the cells whose sources have ended, and gives models the requests that they can take up."""
         assert self._scheduler is not None
         assert self._items is not None
-        ready = [cell for cell in self._derived if all(map(self.outcomes.is_settled, _cells(cell)))]
+        ready = [cell for cell in self._derived if all(map(self.outcomes.has_ended, _cells(cell)))]
         begun = {id(cell) for cell in ready}
         self._derived = [cell for cell in self._derived if id(cell) not in begun]
         for cell in ready:

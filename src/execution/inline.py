@@ -32,7 +32,7 @@ class InlineChannel:
 
     def next_pass(self) -> int | None:
         """The next pass."""
-        self.settle()
+        self.handle_written()
         while isinstance(answer := self._scheduler.next_pass(0), Wait):
             if not self._scheduler.held:
                 return None
@@ -40,22 +40,22 @@ class InlineChannel:
                 time.sleep(LOOK_SECONDS)
             if self.stopping():
                 return None
-            self.settle()  # the writer may store the last values while this run waits for others
+            self.handle_written()  # the writer may store the last values while this run waits for others
         return answer
 
     def next_shard(self, pass_id: int) -> Shard | None:
         """The next shard of a pass."""
-        self.settle()
+        self.handle_written()
         return self._events.next_shard(0, pass_id)
 
     def shard_begun(self, shard_id: int) -> None:
         """Does nothing: there is no other process to replace this one."""
 
     def shard_done(self, shard_id: int, stored_bytes: int) -> None:
-        """Called by the writer thread; handled in the main thread by `settle`."""
+        """Called by the writer thread; handled in the main thread by `handle_written`."""
         self._done.append((shard_id, stored_bytes))
 
-    def settle(self) -> None:
+    def handle_written(self) -> None:
         """Handles the messages of the writer thread."""
         while self._done:
             self._events.shard_done(*self._done.pop(0))
@@ -106,9 +106,9 @@ class InlineExecutor:
         """See `testbed.execution.executors.Executor`."""
         import torch
 
-        from testbed.workers.start import settle
+        from testbed.workers.start import prepare_process
 
-        settle(self.device, job.threads)
+        prepare_process(self.device, job.threads)
         with Interrupts() as interrupts, contextlib.ExitStack() as stack:
             channel = InlineChannel(scheduler, events, progress, interrupts)
             checked = stack.enter_context(Store.open(job.check.db_url)) if job.check is not None else None
@@ -119,7 +119,7 @@ class InlineExecutor:
                     Worker(job, catalog, store, channel, self.device, checked).run()
                 except KeyboardInterrupt:
                     raise KeyboardInterrupt("a second Ctrl-C ended the computation before it was stored") from None
-                channel.settle()  # the last values are stored only now, and may turn out not to be all
-                interrupts.heed()
+                channel.handle_written()  # the last values are stored only now, and may turn out not to be all
+                interrupts.raise_if_interrupted()
                 if scheduler.shards_done == before and not scheduler.finished:
                     raise RunError("the run ended before all was done")

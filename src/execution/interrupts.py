@@ -38,7 +38,7 @@ class Interrupts:
         for number, handler in self._usual.items():
             signal.signal(number, handler)
 
-    def heed(self) -> None:
+    def raise_if_interrupted(self) -> None:
         """Raises KeyboardInterrupt if there was a signal.
 
         Raises:

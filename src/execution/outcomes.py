@@ -81,7 +81,7 @@ class Outcomes:
         """Notes that all outputs of a cell are stored, whatever becomes of its scores."""
         self._whole.add(id(cell))
 
-    def is_settled(self, cell: Cell) -> bool:
+    def has_ended(self, cell: Cell) -> bool:
         """Whether a cell has ended, or has all its outputs."""
         return id(cell) in self._whole or self.of(cell) is not None
 

@@ -15,7 +15,7 @@ from testbed.execution.progress import Progress
 from testbed.execution.scheduler import Scheduler, Wait
 from testbed.graph.passes import Job, Shard
 from testbed.models.base.capability import DEVICE, NETWORK
-from testbed.registry.plugin_pickle import Parcel
+from testbed.registry.plugin_pickle import PluginPickle
 from testbed.tracing.access_log import Read
 
 # A worker is not restarted after this many consecutive deaths without a finished shard. A death before it computes a
@@ -64,7 +64,7 @@ class Events(Protocol):
 
 
 @dataclass(frozen=True)
-class Told:
+class WorkerMessage:
     """A message of a worker: the name of a method of `Pool` without ``_on_``, and its arguments."""
 
     slot: int
@@ -99,7 +99,7 @@ class Transport(Protocol):
         """Starts a worker in a slot."""
         ...
 
-    def wait(self, seconds: float | None = None) -> Iterable[Told | Ended]:
+    def wait(self, seconds: float | None = None) -> Iterable[WorkerMessage | Ended]:
         """Messages from workers; waits for one, or until the timeout."""
         ...
 
@@ -134,7 +134,7 @@ class Pool:
         self.scheduler = scheduler
         self.events = events
         self.progress = progress
-        self._parcel = Parcel(job, job.options.plugins)
+        self._parcel = PluginPickle(job, job.options.plugins)
         self._needed = {each.resource for each in job.passes}
         self._working: set[int] = set()
         self._waiting: set[int] = set()
@@ -177,7 +177,7 @@ class Pool:
                 self._start(slot)
         while self._working and not (self.scheduler.finished and self._working <= self._silent):
             self._serve(min(self._look(), HEED_SECONDS))
-            interrupts.heed()
+            interrupts.raise_if_interrupted()
 
     def _serve(self, seconds: float) -> None:
         """Handles messages from workers."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from testbed.db.store import Store
 from testbed.errors import RunError
-from testbed.execution.pool import Ended, Events, Pool, Told
+from testbed.execution.pool import Ended, Events, Pool, WorkerMessage
 from testbed.execution.progress import Progress
 from testbed.execution.scheduler import Scheduler
 from testbed.graph.options import RunOptions
@@ -90,7 +90,7 @@ class Processes:
                 break
         return process
 
-    def wait(self, seconds: float | None = None) -> Iterator[Told | Ended]:
+    def wait(self, seconds: float | None = None) -> Iterator[WorkerMessage | Ended]:
         """Messages from the pipes; a closed pipe means that its process has ended."""
         slots = {connection: slot for slot, connection in self._connections.items()}
         for ready in multiprocessing.connection.wait(list(slots), seconds):
@@ -100,7 +100,7 @@ class Processes:
             except (EOFError, OSError):
                 yield self._ended(slot)
             else:
-                yield Told(slot, kind, tuple(arguments))
+                yield WorkerMessage(slot, kind, tuple(arguments))
 
     def send(self, slot: int, answer: Any) -> None:
         """Answers a worker; if it has died, its closed pipe shows that later."""

@@ -87,7 +87,7 @@ class Records:
         stored = [each.content for each in self.store.records([evaluation_id])[evaluation_id] if each.metrics]
         return min((self.today.differences(each) for each in stored), key=len, default=[])
 
-    def settle(self) -> list[str]:
+    def mark_changed(self) -> list[str]:
         """Marks files that changed during the run; returns their names.
 
         The outputs may come from either version of such a file, so a record with one is never valid.

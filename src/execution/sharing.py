@@ -41,7 +41,7 @@ class Sharing:
         free, held = self._items(one_pass, shard) if one_pass.of_items else self._ranges(shard)
         if not held and len(free) == 1 and _same(free[0], shard):
             return True, []
-        self._count(shard, but=[*free, *held])
+        self._count(shard, exclude=[*free, *held])
         return False, self.scheduler.replace(shard.id, free, held)
 
     def resume(self) -> tuple[bool, list[int]]:
@@ -89,11 +89,11 @@ class Sharing:
         taken = {each: merged([*stored[each], *others.get(each, ())]) for each in shard.cells}
         return any(lacking(shard.start, shard.stop, taken[each]) for each in shard.cells)
 
-    def _count(self, shard: Shard, but: Sequence[Shard] = ()) -> None:
+    def _count(self, shard: Shard, exclude: Sequence[Shard] = ()) -> None:
         """Counts what other runs have stored of a shard: all of it but some parts."""
         if not self._of_items(shard):
-            self.elsewhere += shard.size * len(shard.cells) - sum(each.size * len(each.cells) for each in but)
-        self.progress.advance(shard.pass_id, shard.counted - sum(each.counted for each in but))
+            self.elsewhere += shard.size * len(shard.cells) - sum(each.size * len(each.cells) for each in exclude)
+        self.progress.advance(shard.pass_id, shard.counted - sum(each.counted for each in exclude))
 
     def _ranges(self, shard: Shard) -> tuple[list[Shard], list[Shard]]:
         """What is this run's of a shard of samples, and what other runs compute."""

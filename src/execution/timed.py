@@ -53,6 +53,6 @@ class TimedComputation(Computation):
         """Ends the cells of which no worker has taken a shard."""
         assert self._scheduler is not None
         for evaluation_id, cell in self._evaluations.items():
-            if evaluation_id not in self._begun and not self.outcomes.is_settled(cell):
+            if evaluation_id not in self._begun and not self.outcomes.has_ended(cell):
                 self._scheduler.cell_failed(evaluation_id)
                 self.outcomes.end(cell, "stopped", NO_TIME, evaluation_id)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.image_embeddings import SUFFIX
 from testbed.graph.message_ops import Generations, Prompt, RowAnswers
-from testbed.graph.nodes import Items, One, Op, OutputsOf, Rows
+from testbed.graph.nodes import Artifact, Items, Op, OutputsOf, Rows
 from testbed.graph.ops import Answers, TextEmbeddings
 from testbed.models.base.capability import GenerationConfig, Message
 
@@ -52,7 +52,7 @@ class Graph:
 
     # One value for each sample ------------------------------------------------------------------------------------
 
-    def rows(self, op: Op, inputs: dict[str, OutputsOf] | None = None, ones: dict[str, One] | None = None) -> Rows:
+    def rows(self, op: Op, inputs: dict[str, OutputsOf] | None = None, ones: dict[str, Artifact] | None = None) -> Rows:
         """Values of the cell's own samples; see `Rows`."""
         return Rows(op, inputs or {}, ones or {})
 

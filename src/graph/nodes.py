@@ -5,7 +5,7 @@ A **node** is something that is computed once and stored, however many cells nee
 - `Rows` have one value for each sample of a setting: logits, embeddings, answers. They are an evaluation's outputs.
 - `OutputsOf` are the rows of another cell.
 - `Items` have one value for each different request, whichever cell makes it: embeddings of texts, answers of a judge.
-- `One` is a single value for a model: a zero-shot head, a probe.
+- `Artifact` is a single value for a model: a zero-shot head, a probe.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Op(ABC):
 
 @dataclass(frozen=True)
 class Given:
-    """What is known when a `One` is made.
+    """What is known when a `Artifact` is made.
 
     Attributes:
         model_identity: The digest of model, weights and precision.
@@ -115,7 +115,7 @@ class Given:
     rows: Callable[[str], RowValues]
 
 
-class One(ABC):
+class Artifact(ABC):
     """A single value for a model, made once and stored as an artifact.
 
     Attributes:
@@ -164,7 +164,7 @@ class Rows:
 
     op: Op
     inputs: Mapping[str, OutputsOf] = field(default_factory=dict)
-    ones: Mapping[str, One] = field(default_factory=dict)
+    ones: Mapping[str, Artifact] = field(default_factory=dict)
 
     @property
     def reads(self) -> Reads:

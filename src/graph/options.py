@@ -85,7 +85,7 @@ class RunOptions:
         """The seed of random weights; None for trained weights."""
         return self.seed if self.random_weights else None
 
-    def settled(self) -> RunOptions:
+    def resolved(self) -> RunOptions:
         """These options with the user's variables read where they leave something to them, so that no process asks."""
         payload_url = os.environ.get(ENV_PAYLOADS, "") if self.payload_url is None else self.payload_url
         return replace(self, payload_url=payload_url, inputs=self.inputs or active())

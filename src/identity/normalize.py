@@ -41,7 +41,7 @@ class _Normal(ast.NodeTransformer):
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         """Drops the prefix of u'…', and writes texts with characters that not every version can print."""
         node.kind = None
-        if isinstance(node.value, str) and not all(map(_settled, node.value)):
+        if isinstance(node.value, str) and not all(map(_known_everywhere, node.value)):
             return ast.Name(id=f"'{_escaped(node.value)}'", ctx=ast.Load())
         return node
 
@@ -67,7 +67,7 @@ class _Normal(ast.NodeTransformer):
         return f"{{{text}{conversion}{f':{spec}' if spec else ''}}}"
 
 
-def _settled(character: str) -> bool:
+def _known_everywhere(character: str) -> bool:
     """Whether every version of Python knows a character: each has the database of Unicode 3.2 besides its own."""
     return character < "\x7f" or unicodedata.ucd_3_2_0.category(character) != "Cn"
 
@@ -87,4 +87,4 @@ def _plain(character: str) -> bool:
 
 def quoted(text: str) -> str:
     """A text in which characters that not every version of Python can print are escaped."""
-    return "".join(each if _settled(each) else each.encode("unicode_escape").decode() for each in text)
+    return "".join(each if _known_everywhere(each) else each.encode("unicode_escape").decode() for each in text)

@@ -20,10 +20,10 @@ from testbed.identity.normalize import normal_text, without_docstrings
 from testbed.identity.references import imported_modules
 
 # Functions and classes in the modules directly in these packages, and in that of networks, are described by their
-# source, wherever testbed is installed. Those in the rest of it (in the rooms' folders and ``*_base`` modules, too)
+# source, wherever testbed is installed. Those in the rest of it (in the packages' folders and ``*_base`` modules, too)
 # count by name and by their attribute ``revision``, which is raised when their numbers change: tidying them up must not
 # make every stored result a stranger.
-DEFINITION_ROOMS = ("testbed.models.", "testbed.eval_settings.")
+DEFINITION_PACKAGES = ("testbed.models.", "testbed.eval_settings.")
 _NETWORKS = "testbed.models.networks."
 PLUGIN_GROUP = "testbed.plugins"
 # Wherever it lies, also in another environment that this one sees: a folder of this name holds installed packages.
@@ -31,7 +31,7 @@ _PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 
 
 def is_own(module: str | None, file: str | None) -> bool:
-    """Whether code is a user's own: of a definition room, of a plug-in package, or of no installed package at all.
+    """Whether code is a user's own: of a definition package, of a plug-in package, or of no installed package at all.
 
     Args:
         module: The name of its module.
@@ -40,7 +40,7 @@ def is_own(module: str | None, file: str | None) -> bool:
     module = module or ""
     if module.startswith(_NETWORKS):
         return True
-    if module.startswith(DEFINITION_ROOMS):
+    if module.startswith(DEFINITION_PACKAGES):
         package = (file or "").endswith("__init__.py")
         return module.count(".") == 2 and not module.endswith("_base") and not package
     top = module.partition(".")[0]

@@ -124,7 +124,7 @@ class Planner:
             cell.owned = True
         self._look_up()
         for cell in self._cells.values():
-            self._settle(cell)
+            self._decide(cell)
         asked = {id(cell) for cell in plan.cells}
         plan.others = [cell for cell in self._cells.values() if id(cell) not in asked]
         self.planned = True
@@ -195,7 +195,7 @@ class Planner:
             dataset = datasets.get(role, opened.dataset)
             cell.inputs[role] = Edge(self._images_of(each.by or cell.model, each.samples), dataset)
 
-    def _settle(self, cell: Cell) -> None:
+    def _decide(self, cell: Cell) -> None:
         """Decides about a cell that takes from others, when it is known what is stored of them."""
         if cell.action not in (Action.RUN, Action.DERIVE):
             return
@@ -210,7 +210,7 @@ class Planner:
                 cell.action = Action.FAILED if images else cell.source.action
                 cell.reason = f"{what}: {cell.source.reason}"
                 return
-            self._settle(cell.source)
+            self._decide(cell.source)
             cell.source = cell.source.holder
             if cell.judges:
                 cell.action = Action.SCORE

@@ -34,7 +34,7 @@ def start(synchronize: Callable[[], None] | None = None) -> None:
 
 
 def stop() -> None:
-    """Stops to measure in this process, and forgets what was measured."""
+    """Stops timing in this process, and forgets what was measured."""
     global _on, _synchronize
     _on, _synchronize = False, None
     take()

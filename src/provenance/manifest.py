@@ -30,10 +30,10 @@ from testbed.tracing.access_log import ABSENT, EXISTS, FILE, FOLDER, LIBRARY, MO
 _PACKAGE = Path(__file__).parent.parent
 _IN_PACKAGE = f"{_PACKAGE}{os.sep}"
 _OURS = "testbed:"  # begins the names of testbed's own files, which are relative to the package
-# Parts of testbed that have no bearing on numbers. The definitions in the rooms are no part either: each counts for
+# Parts of testbed that have no bearing on numbers. The definitions in the packages are no part either: each counts for
 # those cells alone that use it.
-_WITHOUT_NUMBERS = ("cli/", "console/", "exchange/", "analyses/", "registry/")
-_ROOMS = ("models", "eval_settings")
+_WITHOUT_NUMBERS = ("cli/", "console/", "exchange/", "analyses/", "registry/", "plugins/")
+_DEFINITIONS = ("models", "eval_settings")
 _SHOWN = 3
 _DISTRIBUTION = "results-testbed"  # whose code has a digest of its own
 DISTRIBUTION = "distribution"  # a use that an earlier record says; else they follow from imported modules
@@ -339,9 +339,9 @@ def is_definition_file(path: str) -> bool:
 
 
 def _is_definition(name: str) -> bool:
-    """Whether a file is one of those directly in a room that define models or settings."""
-    room, _, file = name.partition("/")
-    return room in _ROOMS and "/" not in file and not file.endswith("_base.py") and not file.startswith("_")
+    """Whether a file is one of those directly in a package that define models or settings."""
+    package, _, file = name.partition("/")
+    return package in _DEFINITIONS and "/" not in file and not file.endswith("_base.py") and not file.startswith("_")
 
 
 def _variable(name: str) -> str | None:

@@ -58,11 +58,11 @@ class Catalog:
     """Models, eval settings and collections, discovered on first use.
 
     Args:
-        rooms: Packages with definition files; None: testbed's own.
+        packages: Packages with definition files; None: testbed's own.
         entry_points: Whether to load installed plug-ins of the group ``testbed.plugins``.
     """
 
-    def __init__(self, rooms: Sequence[str] | None = None, entry_points: bool = True) -> None:
+    def __init__(self, packages: Sequence[str] | None = None, entry_points: bool = True) -> None:
         self.models: Registry[ModelDefinition] = Registry("model", "python db.py --list-models-registry")
         self.eval_settings: Registry[EvalSetting] = Registry(
             "eval setting", "python db.py --list-eval-settings-registry"
@@ -72,7 +72,7 @@ class Catalog:
         self.model_collections = Collections("model")
         self.eval_setting_collections = Collections("eval setting")
         self.plugins: list[Path] = []
-        self._rooms = discovery.ROOMS if rooms is None else tuple(rooms)
+        self._packages = discovery.PACKAGES if packages is None else tuple(packages)
         self._entry_points = entry_points
         self._entered: list[Any] = []
         self._state = "empty"
@@ -181,8 +181,8 @@ class Catalog:
         return self
 
     def _load_rooms(self) -> None:
-        for room in self._rooms:
-            for module in discovery.room_modules(room):
+        for package in self._packages:
+            for module in discovery.package_modules(package):
                 with self._all_or_nothing():
                     discovery.import_definitions(module)
 

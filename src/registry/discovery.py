@@ -22,8 +22,8 @@ from testbed.tracing.audit import see_safetensors
 if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
 
-# What the rooms give to every catalog, by name: nothing here imports from them.
-ROOMS = ("testbed.models", "testbed.eval_settings")
+# What the packages give to every catalog, by name: nothing here imports from them.
+PACKAGES = ("testbed.models", "testbed.eval_settings")
 FAMILIES = (
     "testbed.eval_settings.base.distinct:DistinctSamples",
     "testbed.eval_settings.base.image_embeddings:ImageEmbeddings",
@@ -40,11 +40,11 @@ FORMATS = {
 }
 
 
-def room_modules(room: str) -> list[str]:
+def package_modules(name: str) -> list[str]:
     """The definition modules of a package: every ``.py`` file that is neither private nor a base."""
-    package = importlib.import_module(room)
+    package = importlib.import_module(name)
     stems = {path.stem for folder in package.__path__ for path in Path(folder).glob("*.py")}
-    return [f"{room}.{stem}" for stem in sorted(stems) if not stem.startswith("_") and not stem.endswith("_base")]
+    return [f"{name}.{stem}" for stem in sorted(stems) if not stem.startswith("_") and not stem.endswith("_base")]
 
 
 def import_definitions(module: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from testbed.inputs import Inputs, active, using
 
 
-class Parcel:
+class PluginPickle:
     """Any object, unpickled in the receiving process.
 
     Args:

@@ -19,7 +19,7 @@ from testbed.inputs import active, using
 from testbed.planning.plan import Plan, Planner
 from testbed.provenance.manifest import Today
 from testbed.registry.catalog import Catalog
-from testbed.runner.stale_candidates import find_doubts
+from testbed.runner.stale_candidates import find_stale_candidates
 from testbed.scoring.stored_values import read_outputs
 from testbed.tasks.parts.recorded_sets import pairs_of
 
@@ -59,7 +59,7 @@ def _make_plan(catalog: Catalog, options: RunOptions, models: Sequence[str], set
     with store:
         plan = Planner(catalog, store, options, fetch=False).plan_pairs(pairs)
         if not options.trust:
-            plan.doubts = find_doubts(plan, store, Today(catalog.plugins), frozenset(), {}, {})
+            plan.candidates = find_stale_candidates(plan, store, Today(catalog.plugins), frozenset(), {}, {})
         plan.passes = planned_passes(plan, store, options)
         return plan
 

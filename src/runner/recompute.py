@@ -30,7 +30,7 @@ from testbed.planning.opening import Opener
 from testbed.planning.plan import Plan, Planner
 from testbed.registry.catalog import Catalog
 from testbed.runner.comparison import Comparison, places_in, tolerance
-from testbed.runner.stale_candidates import Doubt
+from testbed.runner.stale_candidates import StaleCandidate
 from testbed.scoring.stored_values import stored_array
 
 if TYPE_CHECKING:
@@ -114,94 +114,96 @@ class Recomputation:
         self._first = first or {}
         self._datasets: dict[int, DatasetInfo] = {}
 
-    def compare(self, doubts: Sequence[Doubt], amount: Amount) -> list[Certificate | str]:
-        """For each doubt how the stored outputs compare, or the reason why its samples cannot be computed.
+    def compare(self, candidates: Sequence[StaleCandidate], amount: Amount) -> list[Certificate | str]:
+        """For each candidate how the stored outputs compare, or the reason why its samples cannot be computed.
 
         Raises:
             Interrupted: If the user interrupts.
         """
         try:
-            found = self._compare(doubts, amount)
+            found = self._compare(candidates, amount)
         except Interrupted as stopped:
-            for number in self._to_repeat(doubts, stopped.found):
+            for number in self._to_repeat(candidates, stopped.found):
                 stopped.found[number] = STOPPED
             raise
         # What is drawn, or rounded, may depend on the batch that a sample is in: then the first one, as it was.
-        for again in self._together(doubts, self._to_repeat(doubts, found)):
+        for again in self._together(candidates, self._to_repeat(candidates, found)):
             try:
-                whole = self._compare([doubts[number] for number in again], amount, batches=True)
+                whole = self._compare([candidates[number] for number in again], amount, batches=True)
             except Interrupted as stopped:
                 raise Interrupted(_with(found, again, stopped.found)) from None
             found = _with(found, again, whole)
         return found
 
-    def _together(self, doubts: Sequence[Doubt], numbers: Sequence[int]) -> list[list[int]]:
-        """Numbers of doubts whose batches do not disturb each other: each model may begin at a place of its own."""
+    def _together(self, candidates: Sequence[StaleCandidate], numbers: Sequence[int]) -> list[list[int]]:
+        """Numbers of candidates whose batches do not disturb each other: each model may begin at a place of its own."""
         by_model: dict[str, list[int]] = {}
         for number in numbers:
-            by_model.setdefault(doubts[number].cell.model if self._first else "", []).append(number)
+            by_model.setdefault(candidates[number].cell.model if self._first else "", []).append(number)
         return list(by_model.values())
 
-    def _to_repeat(self, doubts: Sequence[Doubt], found: Sequence[Certificate | str]) -> list[int]:
-        """The numbers of the doubts whose samples may differ only because they were in another batch."""
+    def _to_repeat(self, candidates: Sequence[StaleCandidate], found: Sequence[Certificate | str]) -> list[int]:
+        """The numbers of the candidates whose samples may differ only because they were in another batch."""
         return [
             number
             for number, each in enumerate(found)
             if isinstance(each, Certificate)
             and each.differing
-            and _batch_that_counts(doubts[number].cell, self.options)
+            and _batch_that_counts(candidates[number].cell, self.options)
         ]
 
-    def _compare(self, doubts: Sequence[Doubt], amount: Amount, batches: bool = False) -> list[Certificate | str]:
-        chosen = self._chosen(doubts, amount, batches)
+    def _compare(
+        self, candidates: Sequence[StaleCandidate], amount: Amount, batches: bool = False
+    ) -> list[Certificate | str]:
+        chosen = self._chosen(candidates, amount, batches)
         with tempfile.TemporaryDirectory(prefix="testbed-check-") as folder:
             url = str(Path(folder) / "scratch.db")
             options = replace(self.options, db_url=url, payload_url="", override=False, limit=None, strict=False)
             with Store.create(url, "") as scratch:
-                plan, report = self._recompute(doubts, chosen, options, scratch)
+                plan, report = self._recompute(candidates, chosen, options, scratch)
                 made = {(cell.model, cell.setting): cell for cell in [*plan.cells, *plan.others]}
                 ended = {(each.model, each.setting): each for each in report.outcomes}
-                found = [self._certificate(doubt, made, ended, scratch) for doubt in doubts]
+                found = [self._certificate(candidate, made, ended, scratch) for candidate in candidates]
         if report.interrupted:
             raise Interrupted(found)
         return found
 
     # Choosing -----------------------------------------------------------------------------------------------------
 
-    def _chosen(self, doubts: Sequence[Doubt], amount: Amount, batches: bool) -> dict[str, set[int]]:
+    def _chosen(self, candidates: Sequence[StaleCandidate], amount: Amount, batches: bool) -> dict[str, set[int]]:
         """Setting → positions in its source."""
         chosen: dict[str, set[int]] = {}
-        for doubt in doubts:
-            cell = doubt.cell
+        for candidate in candidates:
+            cell = candidate.cell
             assert cell.opened_setting is not None
-            places = self._places(doubt, amount, batches)
+            places = self._places(candidate, amount, batches)
             positions = {cell.opened_setting.positions[place] for place in places}
             for name in _settings(cell):
                 chosen.setdefault(name, set()).update(positions)
         return chosen
 
-    def _places(self, doubt: Doubt, amount: Amount, batches: bool) -> list[int]:
+    def _places(self, candidate: StaleCandidate, amount: Amount, batches: bool) -> list[int]:
         """Places among the samples of a cell, by a fixed rule: equal for cells on the same samples.
 
         Args:
-            doubt: The cell, and the evaluation that has its outputs.
+            candidate: The cell, and the evaluation that has its outputs.
             amount: How many.
             batches: Whether to take whole batches from the beginning.
         """
-        cell = doubt.cell
+        cell = candidate.cell
         opened = cell.opened_setting
         assert opened is not None
-        if doubt.evaluation.status == "complete":
-            unread = self.store.sample_errors(doubt.evaluation.id) if doubt.metrics else {}
+        if candidate.evaluation.status == "complete":
+            unread = self.store.sample_errors(candidate.evaluation.id) if candidate.metrics else {}
             there: Sequence[int] = [place for place in range(cell.size) if place not in unread]
-            if doubt.evaluation in cell.partly:
-                among = places_in(self._dataset(doubt.evaluation), opened.dataset.samples)
+            if candidate.evaluation in cell.partly:
+                among = places_in(self._dataset(candidate.evaluation), opened.dataset.samples)
                 there = [place for place in there if among[place] is not None]
         else:
-            ranges = self.store.stored_ranges([doubt.evaluation.id])[doubt.evaluation.id]
+            ranges = self.store.stored_ranges([candidate.evaluation.id])[candidate.evaluation.id]
             there = [place for start, stop in ranges for place in range(start, min(stop, cell.size))]
         number = amount.of(len(there))
-        first = self._first.get(doubt.evaluation.id, 0) % max(1, len(there))
+        first = self._first.get(candidate.evaluation.id, 0) % max(1, len(there))
         if batches and (whole := _batch_that_counts(cell, self.options)):
             wanted = {place % len(there) // whole for place in range(first, first + number)} if there else set()
             return [place for number, place in enumerate(there) if number // whole in wanted]
@@ -218,10 +220,14 @@ class Recomputation:
     # Computing ----------------------------------------------------------------------------------------------------
 
     def _recompute(
-        self, doubts: Sequence[Doubt], chosen: Mapping[str, set[int]], options: RunOptions, scratch: Store
+        self, candidates: Sequence[StaleCandidate], chosen: Mapping[str, set[int]], options: RunOptions, scratch: Store
     ) -> tuple[Plan, Report]:
-        pairs = {(doubt.cell.model, name): None for doubt in doubts for name in _settings(doubt.cell)}
-        models = {doubt.cell.model: doubt.cell.opened_model for doubt in doubts if doubt.cell.opened_model is not None}
+        pairs = {(candidate.cell.model, name): None for candidate in candidates for name in _settings(candidate.cell)}
+        models = {
+            candidate.cell.model: candidate.cell.opened_model
+            for candidate in candidates
+            if candidate.cell.opened_model is not None
+        }
         check = Check(self.store.full_url, CLASSES)
         computation = TimedComputation(self.catalog, options, scratch, self.progress, check, self._over)
         computation.executor.start_ahead()  # while the plan is made
@@ -232,12 +238,16 @@ class Recomputation:
     # Comparing ----------------------------------------------------------------------------------------------------
 
     def _certificate(
-        self, doubt: Doubt, made: Mapping[tuple[str, str], Cell], ended: Mapping[tuple[str, str], Any], scratch: Store
+        self,
+        candidate: StaleCandidate,
+        made: Mapping[tuple[str, str], Cell],
+        ended: Mapping[tuple[str, str], Any],
+        scratch: Store,
     ) -> Certificate | str:
         comparison = Comparison(tolerance(self.options.precision))
-        self.differing[doubt.evaluation.id] = []
-        for name in _settings(doubt.cell):
-            key = (doubt.cell.model, name)
+        self.differing[candidate.evaluation.id] = []
+        for name in _settings(candidate.cell):
+            key = (candidate.cell.model, name)
             outcome = ended.get(key)
             if (
                 outcome is None
@@ -248,13 +258,13 @@ class Recomputation:
                     return STOPPED
                 return outcome.reason or STOPPED
             cell = made[key]
-            stored = doubt.evaluation if name == doubt.cell.setting else self._holder(cell)
+            stored = candidate.evaluation if name == candidate.cell.setting else self._holder(cell)
             if stored is None:
                 return f"the stored image embeddings of {name} are gone"
             try:
                 differing = self._compare_outputs(comparison, cell, scratch, outcome.evaluation_id, stored)
-                self.differing[doubt.evaluation.id] += differing
-                self._compare_items(comparison, doubt.cell, cell, scratch, outcome.evaluation_id)
+                self.differing[candidate.evaluation.id] += differing
+                self._compare_items(comparison, candidate.cell, cell, scratch, outcome.evaluation_id)
             except TestbedError as error:
                 return str(error)
         if not comparison.samples:

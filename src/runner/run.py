@@ -18,7 +18,7 @@ from testbed.inputs import active, using
 from testbed.planning.plan import Planner
 from testbed.registry.catalog import Catalog
 from testbed.runner.recompute import amount
-from testbed.runner.staleness import Trust
+from testbed.runner.staleness import StalenessChecker
 from testbed.tasks.parts.recorded_sets import pairs_of
 
 
@@ -47,7 +47,7 @@ def run(
         TestbedError: If the run as a whole cannot start or go on; what was stored before that is kept. Its attribute
             ``report`` says how far the run had come.
     """
-    options = options.settled()
+    options = options.resolved()
     with using(options.inputs or active()):
         catalog.load(options.plugins)
         progress = progress or SilentProgress()
@@ -93,21 +93,21 @@ def _run(computation: Computation, models: Sequence[str], settings: Sequence[str
     """Plans, checks what the plan builds on where that may be outdated, and computes the rest."""
     catalog, options, store = computation.catalog, computation.options, computation.store
     progress, records, report = computation.progress, computation.records, computation.report
-    trust = Trust(catalog, store, options, records, progress, computation.record, computation.environment)
-    report.checks = trust.checks
+    checker = StalenessChecker(catalog, store, options, records, progress, computation.record, computation.environment)
+    report.checks = checker.checks
     planner = Planner(catalog, store, options)
     pairs = pairs_of(catalog, models, settings)
     try:
-        plan = trust.settle(planner, pairs)
+        plan = checker.check(planner, pairs)
         if options.verify is not None:
-            trust.verify(plan, amount(options.verify))
+            checker.verify(plan, amount(options.verify))
         store.confirm([each.stored.id for each in plan.of(Action.DONE) if each.stored is not None])
     except KeyboardInterrupt:
         if not planner.planned:
             raise  # making a plan may take as long as what the user has interrupted
         plan = planner.plan_pairs(pairs)
         report.interrupted = True
-    computation.compute(plan, trust.suspects)
-    for name in records.settle():
+    computation.compute(plan, checker.suspects)
+    for name in records.mark_changed():
         progress.note(f"{name} changed while it was read; the next run checks what was computed from it")
     return report

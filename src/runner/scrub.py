@@ -28,7 +28,7 @@ from testbed.planning.opening import Opener, attempt
 from testbed.planning.plan import Planner
 from testbed.registry.catalog import Catalog
 from testbed.runner.recompute import STOPPED, Amount, Interrupted, Recomputation
-from testbed.runner.stale_candidates import Doubt
+from testbed.runner.stale_candidates import StaleCandidate
 from testbed.runner.standing import WINDOW, Standing, Tally, standings, tally
 
 ROTATION = "rotation"  # in the environment of a certificate: which samples were compared
@@ -121,7 +121,7 @@ def verify_store(
     Raises:
         TestbedError: If the store cannot be used, or a plug-in cannot be loaded.
     """
-    options, clock = options.settled(), clock or Clock()
+    options, clock = options.resolved(), clock or Clock()
     with using(options.inputs or active()):
         catalog.load(options.plugins)
         with Store.open(options.db_url, "write", options.payload_url) as store:
@@ -172,7 +172,7 @@ class _Scrub:
         self.clock = clock
         self.done = done
         self.resources = make_executor(options).resources
-        self._settled: set[int] = set()  # evaluations that were verified, or cannot be
+        self._verified: set[int] = set()  # evaluations that were verified, or cannot be
         self._openers: dict[RunOptions, Opener] = {}
         self._end = 0.0
         self._tried = False  # whether a model has been run
@@ -190,7 +190,7 @@ class _Scrub:
                 self._verify(group)
         except KeyboardInterrupt:
             self.done.interrupted = True
-        self.done.left = [each.evaluation for each in cells if each.evaluation.id not in self._settled]
+        self.done.left = [each.evaluation for each in cells if each.evaluation.id not in self._verified]
 
     def _over(self) -> bool:
         return self.clock.seconds() >= self._end
@@ -201,7 +201,7 @@ class _Scrub:
 
     def _note_not_verified(self, evaluation: Evaluation, reason: str) -> None:
         self.done.not_verified.setdefault(reason, []).append(evaluation)
-        self._settled.add(evaluation.id)
+        self._verified.add(evaluation.id)
 
     def _refused(self, evaluation: Evaluation) -> bool:
         """Whether a cell cannot be verified, as far as its names say; notes the reason."""
@@ -231,9 +231,9 @@ class _Scrub:
             if each.evaluation.id in first:
                 by_options.setdefault(self._options_of(each.evaluation), []).append(each.evaluation)
         for options, evaluations in by_options.items():
-            doubts = self._doubts(options, evaluations)
-            if doubts and not self._ends():
-                self._compare(options, doubts, first)
+            candidates = self._candidates(options, evaluations)
+            if candidates and not self._ends():
+                self._compare(options, candidates, first)
         done = [str(each.evaluation.id) for each in self.done.verified]
         self.store.keep_only({}, {CLAIMS: done})  # another run may have what the others lack here
 
@@ -249,7 +249,7 @@ class _Scrub:
             if str(evaluation.id) not in own:
                 self._note_not_verified(evaluation, ELSEWHERE)
             elif last != (each.last.created_at if each.last is not None else None):
-                self._settled.add(evaluation.id)  # another run has verified it since this one began
+                self._verified.add(evaluation.id)  # another run has verified it since this one began
             else:
                 claimed[evaluation.id] = _next_place(certificates)
         return claimed
@@ -266,38 +266,38 @@ class _Scrub:
             seed=_seed(self.store.identity(evaluation)),
         )
 
-    def _doubts(self, options: RunOptions, evaluations: Sequence[Evaluation]) -> list[Doubt]:
+    def _candidates(self, options: RunOptions, evaluations: Sequence[Evaluation]) -> list[StaleCandidate]:
         """The evaluations that today's definitions describe, with their cells; notes why others are not."""
         if options not in self._openers:
             self._openers[options] = Opener(self.catalog, options, fetch=False)
         planner = Planner(self.catalog, self.store, options, opener=self._openers[options])
         plan = planner.plan_pairs([(each.model, each.eval_setting) for each in evaluations])
-        doubts = []
+        candidates = []
         for cell, evaluation in zip(plan.cells, evaluations, strict=True):
             if (reason := _why_not(cell, evaluation)) is None:
-                doubts.append(Doubt(cell, evaluation, metrics=True))
+                candidates.append(StaleCandidate(cell, evaluation, metrics=True))
             else:
                 self._note_not_verified(evaluation, reason)
-        return doubts
+        return candidates
 
-    def _compare(self, options: RunOptions, doubts: Sequence[Doubt], first: Mapping[int, int]) -> None:
+    def _compare(self, options: RunOptions, candidates: Sequence[StaleCandidate], first: Mapping[int, int]) -> None:
         work = Recomputation(self.catalog, self.store, options, self.progress, self._over, first)
         self._tried = True
-        models = ", ".join(dict.fromkeys(each.cell.model for each in doubts))
-        self.progress.note(f"verifying {models} ({len(doubts):,} cell{'s' if len(doubts) > 1 else ''})")
+        models = ", ".join(dict.fromkeys(each.cell.model for each in candidates))
+        self.progress.note(f"verifying {models} ({len(candidates):,} cell{'s' if len(candidates) > 1 else ''})")
         try:
-            found: Sequence[Certificate | str] = work.compare(doubts, self.amount)
+            found: Sequence[Certificate | str] = work.compare(candidates, self.amount)
         except Interrupted as stopped:
-            self._keep(options, doubts, stopped.found, first, work.differing)
+            self._keep(options, candidates, stopped.found, first, work.differing)
             raise
         except RunError as error:  # such as workers that die of a model; the others may be well
-            found = [str(error)] * len(doubts)
-        self._keep(options, doubts, found, first, work.differing)
+            found = [str(error)] * len(candidates)
+        self._keep(options, candidates, found, first, work.differing)
 
     def _keep(
         self,
         options: RunOptions,
-        doubts: Sequence[Doubt],
+        candidates: Sequence[StaleCandidate],
         found: Sequence[Certificate | str],
         first: Mapping[int, int],
         differing: Mapping[int, Sequence[str]],
@@ -305,24 +305,24 @@ class _Scrub:
         """Stores the certificates."""
         here = environment(self.resources, options)
         kept = []
-        for doubt, each in zip(doubts, found, strict=True):
-            evaluation = doubt.evaluation
+        for candidate, each in zip(candidates, found, strict=True):
+            evaluation = candidate.evaluation
             if isinstance(each, str):
                 if NO_TIME not in each and each != STOPPED:
                     self._note_not_verified(evaluation, each)
                 continue
             ids = list(differing[evaluation.id])
-            more: dict[str, Any] = {ROTATION: self._rotation(doubt, each, first[evaluation.id])}
+            more: dict[str, Any] = {ROTATION: self._rotation(candidate, each, first[evaluation.id])}
             more |= {DIFFERING: ids[:SHOWN_SAMPLES]} if ids else {}
             certificate = replace(each, environment={**here, **more}, created_at=self.clock.now())
             kept.append(Verified(evaluation, certificate, ids))
         self.store.add_certificates([(each.evaluation.id, each.certificate) for each in kept])
         self.done.verified += kept
-        self._settled.update(each.evaluation.id for each in kept)
+        self._verified.update(each.evaluation.id for each in kept)
 
-    def _rotation(self, doubt: Doubt, certificate: Certificate, first: int) -> dict[str, int]:
+    def _rotation(self, candidate: StaleCandidate, certificate: Certificate, first: int) -> dict[str, int]:
         """Which samples were compared, in the order of `Recomputation`, and where the next verification begins."""
-        readable = doubt.cell.size - len(self.store.sample_errors(doubt.evaluation.id))
+        readable = candidate.cell.size - len(self.store.sample_errors(candidate.evaluation.id))
         number = self.amount.of(readable)
         after = (first + number) % readable if certificate.equal and readable > 0 else first
         return {"first": first, "samples": number, "of": readable, "next": after}

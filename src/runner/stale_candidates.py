@@ -17,7 +17,7 @@ NO_RECORD = "the store does not say which files and versions it was computed fro
 
 
 @dataclass
-class Doubt:
+class StaleCandidate:
     """A stored evaluation that a cell would reuse and whose record differs from today.
 
     Attributes:
@@ -37,14 +37,14 @@ class Doubt:
     adopt: bool = False
 
 
-def find_doubts(
+def find_stale_candidates(
     plan: Plan,
     store: Store,
     today: Today,
     trusted: Set[int],
     valid: dict[int, dict[str, Any]],
     judged: dict[int, set[str]],
-) -> list[Doubt]:
+) -> list[StaleCandidate]:
     """The evaluations that a plan reuses and whose records differ from today.
 
     Args:
@@ -55,40 +55,42 @@ def find_doubts(
         valid: Evaluation id → its record that is valid today; filled in by this function.
         judged: Evaluation id → digests of its records; filled in, too.
     """
-    doubts = {(id(each.cell), each.evaluation.id): each for each in _used(plan) if each.evaluation.id not in trusted}
-    doubts = _with_outputs(doubts, store)
-    records = store.records({each.evaluation.id for each in doubts.values()})
+    candidates = {
+        (id(each.cell), each.evaluation.id): each for each in _used(plan) if each.evaluation.id not in trusted
+    }
+    candidates = _with_outputs(candidates, store)
+    records = store.records({each.evaluation.id for each in candidates.values()})
     known: dict[int, list[str]] = {}
     found = []
-    for doubt in doubts.values():
-        judged[doubt.evaluation.id] = {each.key for each in records[doubt.evaluation.id]}
-        stored = [each for each in records[doubt.evaluation.id] if each.metrics or not doubt.metrics]
-        if doubt.adopt:
-            doubt.differences = [WRITTEN_OTHERWISE]
+    for candidate in candidates.values():
+        judged[candidate.evaluation.id] = {each.key for each in records[candidate.evaluation.id]}
+        stored = [each for each in records[candidate.evaluation.id] if each.metrics or not candidate.metrics]
+        if candidate.adopt:
+            candidate.differences = [WRITTEN_OTHERWISE]
         elif not stored:
-            doubt.differences = [NO_RECORD]
+            candidate.differences = [NO_RECORD]
         else:
             best = min(stored, key=lambda each: len(_differences(each, today, known)))
-            doubt.record, doubt.differences = best.content, _differences(best, today, known)
-            if not doubt.differences:
-                valid[doubt.evaluation.id] = best.content
+            candidate.record, candidate.differences = best.content, _differences(best, today, known)
+            if not candidate.differences:
+                valid[candidate.evaluation.id] = best.content
                 continue
-        found.append(doubt)
+        found.append(candidate)
     return found
 
 
-def _with_outputs(doubts: dict[Any, Doubt], store: Store) -> dict[Any, Doubt]:
+def _with_outputs(candidates: dict[Any, StaleCandidate], store: Store) -> dict[Any, StaleCandidate]:
     """Drops evaluations that have begun but stored nothing yet."""
-    begun = [each.evaluation.id for each in doubts.values() if each.evaluation.status != "complete"]
+    begun = [each.evaluation.id for each in candidates.values() if each.evaluation.status != "complete"]
     ranges = store.stored_ranges(begun) if begun else {}
-    return {key: each for key, each in doubts.items() if ranges.get(each.evaluation.id, True)}
+    return {key: each for key, each in candidates.items() if ranges.get(each.evaluation.id, True)}
 
 
-def in_order(doubts: Sequence[Doubt]) -> list[Doubt]:
+def in_order(candidates: Sequence[StaleCandidate]) -> list[StaleCandidate]:
     """Doubts in the order in which to check them: every model and every setting as early as possible."""
     met: set[tuple[str, str]] = set()
-    left = list(doubts)
-    ordered: list[Doubt] = []
+    left = list(candidates)
+    ordered: list[StaleCandidate] = []
     for wanted in (2, 1, 0):  # both are new, one of them, none
         later = []
         for each in left:
@@ -102,20 +104,20 @@ def in_order(doubts: Sequence[Doubt]) -> list[Doubt]:
     return ordered
 
 
-def _used(plan: Plan) -> Iterator[Doubt]:
+def _used(plan: Plan) -> Iterator[StaleCandidate]:
     """Each cell of a plan with the stored evaluation that it reuses."""
     for cell in [*plan.cells, *plan.others]:
         if cell.action is Action.DONE and cell.stored is not None:
-            yield Doubt(cell, cell.stored, metrics=True)
+            yield StaleCandidate(cell, cell.stored, metrics=True)
         elif cell.action is Action.RUN and cell.stored is not None:
             if cell.stored.status in ("running", "failed"):  # otherwise it is recomputed in any case
-                yield Doubt(cell, cell.stored)
+                yield StaleCandidate(cell, cell.stored)
         elif cell.action in (Action.DERIVE, Action.SCORE) and isinstance(cell.source, Evaluation):
-            yield Doubt(cell, cell.source)
+            yield StaleCandidate(cell, cell.source)
         elif cell.action is Action.RUN and cell.alike is not None and _adoptable(cell, cell.alike):
-            yield Doubt(cell, cell.alike, metrics=True, adopt=True)
+            yield StaleCandidate(cell, cell.alike, metrics=True, adopt=True)
         if cell.action is Action.RUN:
-            yield from (Doubt(cell, each) for each in cell.partly)
+            yield from (StaleCandidate(cell, each) for each in cell.partly)
 
 
 def _adoptable(cell: Cell, alike: Evaluation) -> bool:

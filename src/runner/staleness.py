@@ -19,17 +19,17 @@ from testbed.planning.plan import Plan, Planner
 from testbed.provenance.manifest import described
 from testbed.registry.catalog import Catalog
 from testbed.runner.recompute import Amount, Recomputation
-from testbed.runner.stale_candidates import Doubt, find_doubts, in_order
+from testbed.runner.stale_candidates import StaleCandidate, find_stale_candidates, in_order
 from testbed.scoring.finish import compute_scores, same_scores
 from testbed.tasks.task_base import get_task
 
-# Complete evaluations that one run checks; the next ones keep their doubt, and the run says so.
+# Complete evaluations that one run checks; the next ones stay in doubt, and the run says so.
 MOST_CHECKED = 1000
 _RECORD_SECONDS = 0.2  # how often to look for the record of what another run computes
 
 
-class Trust:
-    """Resolves doubts about stored evaluations before a run computes anything.
+class StalenessChecker:
+    """Checks stored evaluations that may be outdated before a run computes anything.
 
     Args:
         catalog: The registry, with today's definitions.
@@ -59,21 +59,21 @@ class Trust:
         self.cell_record = cell_record
         self.environment = environment
         self.checks: list[Checked] = []
-        self._settled: set[int] = set()  # evaluations that need no further check
+        self._checked: set[int] = set()  # evaluations that need no further check
         self._unchecked: dict[int, str] = {}  # evaluation id → why its check failed
         self._suspects: set[str] = set()
         self._left = MOST_CHECKED  # checks that are still made
 
-    def settle(self, planner: Planner, pairs: Sequence[tuple[str, str]]) -> Plan:
+    def check(self, planner: Planner, pairs: Sequence[tuple[str, str]]) -> Plan:
         """The plan, in which every stored evaluation that it reuses is checked or trusted."""
         plan = planner.plan_pairs(pairs)
         opened = [each.opened_setting for each in (*plan.cells, *plan.others) if each.opened_setting is not None]
         if self.store.restore_samples({each.dataset.fingerprint: each.dataset for each in opened}):
             plan = planner.plan_pairs(pairs)
-        if not self.options.trust and self._bring_back(self._doubts(plan)):
+        if not self.options.trust and self._bring_back(self._candidates(plan)):
             plan = planner.plan_pairs(pairs)
-        while doubts := self._doubts(plan):
-            replan = self._take_on_trust(doubts) if self.options.trust else self._look(doubts)
+        while candidates := self._candidates(plan):
+            replan = self._take_on_trust(candidates) if self.options.trust else self._look(candidates)
             if replan:
                 plan = planner.plan_pairs(pairs)
         self._refuse_unchecked(plan)
@@ -86,21 +86,21 @@ class Trust:
 
     def verify(self, plan: Plan, amount: Amount) -> None:
         """Compares stored evaluations with recomputed samples, even if nothing has changed, and stores the outcome."""
-        doubts = [Doubt(cell, cell.stored) for cell in plan.of(Action.DONE) if cell.stored is not None]
-        if not doubts:
+        candidates = [StaleCandidate(cell, cell.stored) for cell in plan.of(Action.DONE) if cell.stored is not None]
+        if not candidates:
             return
-        self.progress.note(f"verifying {_count(len(doubts), 'stored evaluation')}")
-        for doubt, found in zip(doubts, self._recomputation().compare(doubts, amount), strict=True):
+        self.progress.note(f"verifying {_count(len(candidates), 'stored evaluation')}")
+        for candidate, found in zip(candidates, self._recomputation().compare(candidates, amount), strict=True):
             if isinstance(found, str):
-                self._add(doubt, "not checked", reason=found)
+                self._add(candidate, "not checked", reason=found)
                 continue
             found = replace(found, environment=self.environment)
-            self.store.add_certificates([(doubt.evaluation.id, found)])
-            self._add(doubt, "equal" if found.equal else "differs", found)
+            self.store.add_certificates([(candidate.evaluation.id, found)])
+            self._add(candidate, "equal" if found.equal else "differs", found)
 
     # Doubts -------------------------------------------------------------------------------------------------------
 
-    def _doubts(self, plan: Plan) -> list[Doubt]:
+    def _candidates(self, plan: Plan) -> list[StaleCandidate]:
         found = self._find(plan)
         while begun := [each.evaluation.id for each in found if _has_no_record_yet(each)]:
             others = self.store.others_at(begun)
@@ -108,23 +108,23 @@ class Trust:
             if not others:
                 break
             time.sleep(_RECORD_SECONDS)
-        for doubt in [each for each in found if _costs_money(each.cell)]:
-            self._leave(doubt, "running the model again costs money; --verify does so")
-        return [each for each in found if each.evaluation.id not in self._settled]
+        for candidate in [each for each in found if _costs_money(each.cell)]:
+            self._leave(candidate, "running the model again costs money; --verify does so")
+        return [each for each in found if each.evaluation.id not in self._checked]
 
-    def _find(self, plan: Plan) -> list[Doubt]:
+    def _find(self, plan: Plan) -> list[StaleCandidate]:
         known = self.records
-        return find_doubts(plan, self.store, known.today, self._settled, known.valid, known.judged)
+        return find_stale_candidates(plan, self.store, known.today, self._checked, known.valid, known.judged)
 
-    def _bring_back(self, doubts: Sequence[Doubt]) -> bool:
+    def _bring_back(self, candidates: Sequence[StaleCandidate]) -> bool:
         """Restores evaluations that were set aside but match today's files, as after going back a version."""
         taken = 0
-        for doubt in [each for each in doubts if each.metrics and not each.adopt]:
-            cell = doubt.cell
+        for candidate in [each for each in candidates if each.metrics and not each.adopt]:
+            cell = candidate.cell
             for earlier in self.store.set_aside_before(cell.fingerprint or "", cell.model, cell.setting):
                 stored = self.store.records([earlier])[earlier]
                 if any(each.metrics and not self.records.today.differences(each.content) for each in stored):
-                    self.store.set_aside(doubt.evaluation.id, doubt.differences)
+                    self.store.set_aside(candidate.evaluation.id, candidate.differences)
                     self.store.bring_back(earlier)
                     taken += 1
                     break
@@ -132,110 +132,110 @@ class Trust:
             self.progress.note(f"reusing {_count(taken, 'earlier evaluation')} from the same files and versions")
         return taken > 0
 
-    def _take_on_trust(self, doubts: Sequence[Doubt]) -> bool:
-        for doubt in doubts:
-            self._leave(doubt, "--trust")
-            if doubt.adopt:
-                self.store.adopt(doubt.evaluation.id, self.cell_record(doubt.cell))
-        return any(doubt.adopt for doubt in doubts)
+    def _take_on_trust(self, candidates: Sequence[StaleCandidate]) -> bool:
+        for candidate in candidates:
+            self._leave(candidate, "--trust")
+            if candidate.adopt:
+                self.store.adopt(candidate.evaluation.id, self.cell_record(candidate.cell))
+        return any(candidate.adopt for candidate in candidates)
 
-    def _leave(self, doubt: Doubt, reason: str) -> None:
-        """Lets a run reuse an evaluation without a check; the doubt stays, also of what is derived from it."""
-        self._settled.add(doubt.evaluation.id)
-        self.records.doubtful[doubt.evaluation.id] = doubt.record or {}
-        self._add(doubt, "not checked", reason=reason)
+    def _leave(self, candidate: StaleCandidate, reason: str) -> None:
+        """Lets a run reuse an evaluation without a check; it stays in doubt, and so does what is derived from it."""
+        self._checked.add(candidate.evaluation.id)
+        self.records.doubtful[candidate.evaluation.id] = candidate.record or {}
+        self._add(candidate, "not checked", reason=reason)
 
-    def _chosen(self, doubts: Sequence[Doubt]) -> list[Doubt]:
-        """The doubts to check: all that something new is computed from, and so many of the others."""
-        built_on = [each for each in doubts if each.cell.action is not Action.DONE]
-        others = in_order([each for each in doubts if each.cell.action is Action.DONE])
+    def _chosen(self, candidates: Sequence[StaleCandidate]) -> list[StaleCandidate]:
+        """The candidates to check: all that something new is computed from, and so many of the others."""
+        built_on = [each for each in candidates if each.cell.action is not Action.DONE]
+        others = in_order([each for each in candidates if each.cell.action is Action.DONE])
         for each in others[self._left :]:
             self._leave(each, "so many are checked in one run; the next run checks more, --verify all")
         chosen = others[: self._left]
         self._left -= len(chosen)
         return [*built_on, *chosen]
 
-    def _look(self, doubts: Sequence[Doubt]) -> bool:
-        """Checks doubts on a few samples; returns whether the store changed, so that a new plan is needed."""
-        chosen = self._chosen(doubts)
+    def _look(self, candidates: Sequence[StaleCandidate]) -> bool:
+        """Checks candidates on a few samples; returns whether the store changed, so that a new plan is needed."""
+        chosen = self._chosen(candidates)
         if not chosen:
             return False
-        differences = [difference for doubt in chosen for difference in doubt.differences]
+        differences = [difference for candidate in chosen for difference in candidate.differences]
         self.progress.note(f"checking {_count(len(chosen), 'stored evaluation')} ({described(differences)})")
-        results: list[tuple[Doubt, Certificate]] = []
-        for doubt, certificate in zip(chosen, self._recomputation().compare(chosen, Amount()), strict=True):
-            self._settled.add(doubt.evaluation.id)
+        results: list[tuple[StaleCandidate, Certificate]] = []
+        for candidate, certificate in zip(chosen, self._recomputation().compare(chosen, Amount()), strict=True):
+            self._checked.add(candidate.evaluation.id)
             if isinstance(certificate, str):
-                self._unchecked[doubt.evaluation.id] = certificate
-                self._add(doubt, "not checked", reason=certificate)
+                self._unchecked[candidate.evaluation.id] = certificate
+                self._add(candidate, "not checked", reason=certificate)
             else:
-                results.append((doubt, self._with_metrics(doubt, certificate)))
-                self._add(doubt, "equal" if results[-1][1].equal else "differs", results[-1][1])
-        self.store.add_certificates([(doubt.evaluation.id, certificate) for doubt, certificate in results])
-        for doubt in [doubt for doubt, certificate in results if not certificate.equal]:
-            self._suspects.add(doubt.cell.model)
-            self._suspects.update(judge.definition.name for judge in doubt.cell.judges)
+                results.append((candidate, self._with_metrics(candidate, certificate)))
+                self._add(candidate, "equal" if results[-1][1].equal else "differs", results[-1][1])
+        self.store.add_certificates([(candidate.evaluation.id, certificate) for candidate, certificate in results])
+        for candidate in [candidate for candidate, certificate in results if not certificate.equal]:
+            self._suspects.add(candidate.cell.model)
+            self._suspects.update(judge.definition.name for judge in candidate.cell.judges)
         self._note_records(results)
-        changed = [self._apply(doubt, certificate) for doubt, certificate in results]
+        changed = [self._apply(candidate, certificate) for candidate, certificate in results]
         return any(changed)
 
-    def _with_metrics(self, doubt: Doubt, certificate: Certificate) -> Certificate:
-        because = tuple(doubt.differences)
-        if self._metrics_in_doubt(doubt) and certificate.equal:
-            certificate = replace(certificate, same_metrics=self._same_metrics(doubt))
+    def _with_metrics(self, candidate: StaleCandidate, certificate: Certificate) -> Certificate:
+        because = tuple(candidate.differences)
+        if self._metrics_in_doubt(candidate) and certificate.equal:
+            certificate = replace(certificate, same_metrics=self._same_metrics(candidate))
         return replace(certificate, because=because, environment=self.environment)
 
-    def _apply(self, doubt: Doubt, certificate: Certificate) -> bool:
+    def _apply(self, candidate: StaleCandidate, certificate: Certificate) -> bool:
         """Applies the outcome of a check to the store; returns whether a new plan is needed."""
-        evaluation, because = doubt.evaluation, certificate.because
-        if certificate.differing and doubt.adopt:
+        evaluation, because = candidate.evaluation, certificate.because
+        if certificate.differing and candidate.adopt:
             pass  # it is of another definition, and stays what it is
         elif certificate.differing:
-            self._settled.update(self.store.set_aside(evaluation.id, because))
-        elif doubt.adopt:
-            self.store.adopt(evaluation.id, self.cell_record(doubt.cell), metrics=bool(certificate.same_metrics))
+            self._checked.update(self.store.set_aside(evaluation.id, because))
+        elif candidate.adopt:
+            self.store.adopt(evaluation.id, self.cell_record(candidate.cell), metrics=bool(certificate.same_metrics))
         elif certificate.same_metrics is False:
             self.store.set_aside(evaluation.id, because, outputs=False)
-        return doubt.adopt or not certificate.equal
+        return candidate.adopt or not certificate.equal
 
-    def _note_records(self, results: Sequence[tuple[Doubt, Certificate]]) -> None:
+    def _note_records(self, results: Sequence[tuple[StaleCandidate, Certificate]]) -> None:
         """Records that evaluations are valid with today's files and versions."""
         whole: dict[int, dict[str, Any]] = {}
         outputs: dict[int, dict[str, Any]] = {}
-        for doubt, certificate in results:
+        for candidate, certificate in results:
             if not certificate.differing:
-                record = self.records.valid[doubt.evaluation.id] = self.records.of(doubt.cell, doubt.record)
-                metrics = doubt.metrics and certificate.same_metrics is not False
-                (whole if metrics else outputs)[doubt.evaluation.id] = record
-                if doubt.evaluation.root != doubt.evaluation.id:
-                    outputs.setdefault(doubt.evaluation.root, record)
+                record = self.records.valid[candidate.evaluation.id] = self.records.of(candidate.cell, candidate.record)
+                metrics = candidate.metrics and certificate.same_metrics is not False
+                (whole if metrics else outputs)[candidate.evaluation.id] = record
+                if candidate.evaluation.root != candidate.evaluation.id:
+                    outputs.setdefault(candidate.evaluation.root, record)
         self.store.add_records(outputs, metrics=False)
         self.store.add_records(whole)
 
-    def _metrics_in_doubt(self, doubt: Doubt) -> bool:
+    def _metrics_in_doubt(self, candidate: StaleCandidate) -> bool:
         """Whether the metrics could differ even if the outputs are equal.
 
         testbed's own metrics depend only on the outputs as long as testbed and the libraries are the same.
         """
-        opened = doubt.cell.opened_setting
+        opened = candidate.cell.opened_setting
         assert opened is not None
-        if not doubt.metrics:
+        if not candidate.metrics:
             return False
         return (
-            doubt.adopt
-            or doubt.record is None
+            candidate.adopt
+            or candidate.record is None
             or opened.setting.metrics_fn is not None
             or is_own_class(type(get_task(opened.setting.task)))
-            or self.records.today.code_differs(doubt.record)
+            or self.records.today.code_differs(candidate.record)
         )
 
-    def _same_metrics(self, doubt: Doubt) -> bool:
+    def _same_metrics(self, candidate: StaleCandidate) -> bool:
         """Whether today's code computes the stored metrics from the stored outputs."""
         try:
-            scores, metrics = compute_scores(self.store, self.catalog, doubt.evaluation.id)
+            scores, metrics = compute_scores(self.store, self.catalog, candidate.evaluation.id)
         except Exception:  # a setting's own metrics_fn may raise anything; rescoring will report it
             return False
-        return same_scores(self.store, doubt.evaluation.id, scores, metrics)
+        return same_scores(self.store, candidate.evaluation.id, scores, metrics)
 
     def _refuse_unchecked(self, plan: Plan) -> None:
         """Marks cells whose stored evaluation could not be checked as failed; nothing is deleted."""
@@ -256,17 +256,19 @@ class Trust:
     def _recomputation(self) -> Recomputation:
         return Recomputation(self.catalog, self.store, self.options, self.progress)
 
-    def _add(self, doubt: Doubt, result: str, certificate: Certificate | None = None, reason: str = "") -> None:
-        evaluation = doubt.evaluation
-        because = tuple(doubt.differences)
+    def _add(
+        self, candidate: StaleCandidate, result: str, certificate: Certificate | None = None, reason: str = ""
+    ) -> None:
+        evaluation = candidate.evaluation
+        because = tuple(candidate.differences)
         self.checks.append(
-            Checked(doubt.cell.model, doubt.cell.setting, evaluation.id, because, result, certificate, reason)
+            Checked(candidate.cell.model, candidate.cell.setting, evaluation.id, because, result, certificate, reason)
         )
 
 
-def _has_no_record_yet(doubt: Doubt) -> bool:
+def _has_no_record_yet(candidate: StaleCandidate) -> bool:
     """Whether an evaluation is not complete and has no record, which a run that computes it will soon store."""
-    return doubt.record is None and doubt.evaluation.status == "running"
+    return candidate.record is None and candidate.evaluation.status == "running"
 
 
 def _costs_money(cell: Cell) -> bool:

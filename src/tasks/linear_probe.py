@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.entities import targets_of
 from testbed.errors import DataError, DefinitionError
-from testbed.graph.nodes import IMAGES, Built, Given, One, Op, Reads, Steps
+from testbed.graph.nodes import IMAGES, Artifact, Built, Given, Op, Reads, Steps
 from testbed.graph.ops import image_spec
 from testbed.identity.describe import digest
 from testbed.models.base.capability import EMBED_IMAGE
@@ -58,7 +58,7 @@ class ProbeLogits(Op):
 
 
 @dataclass(frozen=True)
-class FittedProbe(One):
+class FittedProbe(Artifact):
     """A probe as one table, float32 [D + 1, C]: the weights, and below them the bias.
 
     Attributes:

@@ -266,8 +266,8 @@ def _kind_of(module: Any, file: str) -> str:
     name = str(module)
     if file.startswith("<frozen importlib"):
         return _IMPORT
-    rooms = name.startswith(("testbed.models.", "testbed.eval_settings."))
-    if (name == "testbed" or name.startswith("testbed.")) and not rooms:
+    packages = name.startswith(("testbed.models.", "testbed.eval_settings."))
+    if (name == "testbed" or name.startswith("testbed.")) and not packages:
         return _TESTBED
     if file.startswith((_STANDARD, "<frozen")):
         return _OTHER
@@ -275,7 +275,7 @@ def _kind_of(module: Any, file: str) -> str:
 
     if source_code.is_own(name, file):
         return _USER
-    return _TESTBED if rooms else _OTHER
+    return _TESTBED if packages else _OTHER
 
 
 def _file_of(frame: types.FrameType) -> str:

@@ -13,7 +13,7 @@ import torch
 from testbed.db.store import Store
 from testbed.errors import StoreError
 from testbed.graph.build import Graph
-from testbed.graph.nodes import Given, One, Rows
+from testbed.graph.nodes import Artifact, Given, Rows
 from testbed.graph.passes import Job, PassCell
 from testbed.models.base.parameters import parameters_of
 from testbed.models.model_base import LoadOptions
@@ -100,7 +100,7 @@ class Context:
     def _ones(self, cell: PassCell, rows: Rows, loaded: Any, given: Given) -> dict[str, torch.Tensor]:
         return {role: self._one(cell, one, loaded, given) for role, one in rows.ones.items()}
 
-    def _one(self, cell: PassCell, one: One, loaded: Any, given: Given) -> torch.Tensor:
+    def _one(self, cell: PassCell, one: Artifact, loaded: Any, given: Given) -> torch.Tensor:
         fingerprint = one.fingerprint(given, loaded.definition)
         if not fingerprint:  # it is in files
             return one.make(loaded, given)[0]

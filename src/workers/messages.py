@@ -17,7 +17,7 @@ from testbed.process.profiling import stage
 from testbed.workers.asked_once import AskedOnce
 from testbed.workers.context import Context
 from testbed.workers.kernels.answering import Answerer, Output, answered
-from testbed.workers.kernels.kernel import Counted, Done, Event, ShardKernel, StrictError
+from testbed.workers.kernels.kernel import Event, ShardDone, ShardKernel, ShardProgress, StrictError
 from testbed.workers.kernels.perturb import perturbed
 
 READERS = 2  # threads that read for the next batch
@@ -43,7 +43,7 @@ class MessageKernel(ShardKernel):
         with ThreadPoolExecutor(READERS, "images", use_in_this_thread, (active(),)) as self._readers:
             yield from super().run(shards)
 
-    def compute(self, shard: Shard) -> Iterator[Counted | Done]:
+    def compute(self, shard: Shard) -> Iterator[ShardProgress | ShardDone]:
         """Computes the answers for a shard, or for its first samples if the run is being stopped.
 
         Samples that did not get through to the model are left out of what is stored, and so are still to be computed.
@@ -65,7 +65,7 @@ class MessageKernel(ShardKernel):
                 else:
                     values[place] = output
             self.answerer.give_up_if_hopeless(size, len(self.one_pass.positions))
-            yield Counted(size)
+            yield ShardProgress(size)
             done += size
             if self.context.stopping():
                 break
@@ -81,7 +81,7 @@ class MessageKernel(ShardKernel):
         ]
         unread = {self.cell.evaluation_id: errors} if errors else {}
         if done == shard.count or self.answerer.answered:
-            yield Done(shard, chunks, unread, whole=done == shard.count)
+            yield ShardDone(shard, chunks, unread, whole=done == shard.count)
 
     def _model(self) -> Any:
         if self._loaded is None:

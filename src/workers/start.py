@@ -68,7 +68,7 @@ def _work(channel: RemoteChannel, job: Job, device: str, opener: OpenStore) -> N
     if job.options.verbose:
         log.addHandler(_ToRun(channel))
         log.setLevel(logging.DEBUG)
-    settle(device, job.threads)
+    prepare_process(device, job.threads)
     registry.load(job.options.plugins)
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(opener(job.db_url, "write", job.options.payload_url))
@@ -89,7 +89,7 @@ class _ToRun(logging.Handler):
         self._channel.note(self.format(record))
 
 
-def settle(device: str, threads: int) -> None:
+def prepare_process(device: str, threads: int) -> None:
     """Configures torch for reproducible numbers, independent of the machine's load."""
     import torch
 

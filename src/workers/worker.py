@@ -17,7 +17,7 @@ from testbed.tracing import access_log
 from testbed.workers.channel import Channel
 from testbed.workers.context import Context
 from testbed.workers.kernels.images import ImageKernel
-from testbed.workers.kernels.kernel import Begun, Counted, Done, Kernel
+from testbed.workers.kernels.kernel import Kernel, ShardDone, ShardProgress, ShardStarted
 from testbed.workers.kernels.questions import QuestionKernel
 from testbed.workers.kernels.rows import RowKernel
 from testbed.workers.kernels.texts import TextKernel
@@ -89,14 +89,14 @@ class Worker:
             for event in events:
                 self.writer.check()
                 match event:
-                    case Begun(shard):
+                    case ShardStarted(shard):
                         share = shard.share
                         self.channel.shard_begun(shard.id)
-                    case Counted(count):
+                    case ShardProgress(count):
                         self.channel.progress(one_pass.id, count * share)
-                    case Done(whole=True):
+                    case ShardDone(whole=True):
                         self.writer.submit(event)
-                    case Done():
+                    case ShardDone():
                         self.writer.store(event)
         self.context.tell_usage()
 

@@ -13,7 +13,7 @@ from testbed.entities import Chunk
 from testbed.process.profiling import WRITER, stage
 from testbed.tracing import access_log
 from testbed.workers.channel import Channel
-from testbed.workers.kernels.kernel import Done
+from testbed.workers.kernels.kernel import ShardDone
 
 # The number of shards that may wait while another is written. More would only cost memory.
 WAITING = 1
@@ -32,12 +32,12 @@ class Writer:
         self._dtype = getattr(torch, dtype) if dtype is not None else None
         self._store = store
         self._channel = channel
-        self._queue: queue.Queue[Done | None] = queue.Queue(WAITING)
+        self._queue: queue.Queue[ShardDone | None] = queue.Queue(WAITING)
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name=WRITER, daemon=True)
         self._thread.start()
 
-    def submit(self, done: Done) -> None:
+    def submit(self, done: ShardDone) -> None:
         """Queues the values of a shard; blocks while the queue is full.
 
         Raises:
@@ -48,7 +48,7 @@ class Writer:
         with stage("store"):
             self._queue.put(done)
 
-    def store(self, done: Done) -> int:
+    def store(self, done: ShardDone) -> int:
         """Stores values immediately; returns the number of bytes of outputs."""
         with stage("store"):
             if done.items is not None:

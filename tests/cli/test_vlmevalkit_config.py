@@ -73,7 +73,7 @@ def test_the_server_is_that_of_vlmevalkits_variables(
         ({"api_base": "OFFICIAL"}, OPENAI),
         ({"api_base": "http://own/v1"}, "http://own/v1"),
     ):
-        catalog = Catalog(rooms=(), entry_points=False)
+        catalog = Catalog(packages=(), entry_points=False)
         register(Path(written(tmp_path / "run.json", {"toy": {"class": kind, **given}}, {"MMStar": {}})), catalog)
         assert catalog.get_model("toy").service.url == url
     if kind == "GPT4V" and "OPENAI_API_BASE" in variables:

@@ -11,25 +11,25 @@ from typing import Any
 
 import pytest
 
-from testbed.db.connection.whereabouts import Whereabouts, has_ended, here
+from testbed.db.connection.process_info import ProcessInfo, has_ended, this_process
 
 
 @pytest.fixture
-def another() -> Iterator[tuple[Any, Whereabouts]]:
+def another() -> Iterator[tuple[Any, ProcessInfo]]:
     """A process that runs, and what it says of itself."""
     told = "x = here(); print(x.process, x.process_start, flush=True); input()"
-    code = f"from testbed.db.connection.whereabouts import here; {told}"
+    code = f"from testbed.db.connection.process_info import here; {told}"
     process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     number, start = process.stdout.readline().split()
-    yield process, replace(here(), process=int(number), process_start=start)
+    yield process, replace(this_process(), process=int(number), process_start=start)
     process.kill()
     process.communicate()
 
 
 def test_a_process_has_ended_when_it_was_killed_even_if_nobody_asked_for_its_end(another: Any) -> None:
     process, of = another
-    assert not has_ended(here())
+    assert not has_ended(this_process())
     assert not has_ended(of)
     process.kill()
     for _ in range(100):

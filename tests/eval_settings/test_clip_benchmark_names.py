@@ -32,7 +32,7 @@ def known(request, monkeypatch):
             declared("many", "retrieval", languages=("eng_Latn", "ace_Arab")),
         ):
             benchmarks.add(each)
-    catalog = Catalog(rooms=(), entry_points=False)
+    catalog = Catalog(packages=(), entry_points=False)
     catalog.add_eval_setting_family(benchmarks)
     for module in (benchmark_base, clip_benchmark_names_base):
         monkeypatch.setattr(module, "BENCHMARKS", benchmarks)

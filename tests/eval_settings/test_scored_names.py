@@ -15,7 +15,7 @@ from testbed.registry import Catalog, registry
 
 @pytest.fixture
 def made() -> Catalog:
-    catalog = Catalog(rooms=(), entry_points=False)
+    catalog = Catalog(packages=(), entry_points=False)
     for name in ("net", "tower", "owner/net@v2", "a@b"):
         catalog.add_model(toy_encoder(name))
     catalog.add_model(toy_model("classifier"))

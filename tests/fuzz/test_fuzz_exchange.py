@@ -253,4 +253,4 @@ def test_configurations_of_vlmevalkit(content: bytes, tmp_path: Path) -> None:
     with trial(tmp_path) as folder:
         (folder / "x.json").write_bytes(content)
         vlmeval_config.read_config(folder / "x.json")
-        vlmeval_config.register(folder / "x.json", Catalog(rooms=(), entry_points=False))
+        vlmeval_config.register(folder / "x.json", Catalog(packages=(), entry_points=False))

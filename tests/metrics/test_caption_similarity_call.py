@@ -55,7 +55,7 @@ def letters():
 @pytest.fixture
 def catalog(letters, monkeypatch):
     """What is registered."""
-    known = Catalog(rooms=(), entry_points=False)
+    known = Catalog(packages=(), entry_points=False)
     known.add_model(letters)
     known.add_model(toy_model("sees"))
     monkeypatch.setattr(registry, "registry", known)

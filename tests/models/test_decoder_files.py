@@ -35,7 +35,7 @@ decoder:
 
 @pytest.fixture
 def catalog():
-    return Catalog(rooms=(), entry_points=False)
+    return Catalog(packages=(), entry_points=False)
 
 
 def write(folder, text, name="decoder.yaml"):

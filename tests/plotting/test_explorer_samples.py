@@ -211,7 +211,7 @@ def test_models_that_saw_other_samples_are_shown_where_they_did(sqlite_store):
     put(sqlite_store, "all", "photos", everything, saying([0, 1, 2, 3, 1, 2]))
     put(sqlite_store, "all too", "photos", everything, saying([3, 1, 2, 3, 1, 0]))
     put(sqlite_store, "few", "photos", [everything[5], everything[1]], saying([2, 0]))
-    part = SamplesPart(sqlite_store, Catalog(rooms=(), entry_points=False), ["photos"])
+    part = SamplesPart(sqlite_store, Catalog(packages=(), entry_points=False), ["photos"])
     chunk, head = part.document("samples/0/chunk/0"), part.document("samples/0")
     assert head["classes"] == list(NAMES)
     best = unpacked(chunk["top"]["classes"]).reshape(3, 6, -1)[:, :, 0]
@@ -271,14 +271,14 @@ def test_what_cannot_be_shown_says_why_and_names_in_a_store_are_no_paths(sqlite_
     pictures = Pictures(sqlite_store, world[1])
     assert pictures.picture(samples, 0) == "the data set has no sample ../../../etc/passwd"
     assert "no such sample" in str(pictures.picture(samples, 5))
-    unknown = Pictures(sqlite_store, Catalog(rooms=(), entry_points=False))
+    unknown = Pictures(sqlite_store, Catalog(packages=(), entry_points=False))
     assert "not registered" in str(unknown.picture(samples, 0))
 
 
 def test_thumbnails_stand_in_for_data_that_are_not_there(world, tmp_path):
     url, catalog = world
     copy = shutil.copy(Path(url), tmp_path / "copy.db")
-    elsewhere = Catalog(rooms=(), entry_points=False)
+    elsewhere = Catalog(packages=(), entry_points=False)
     with Store.open(str(copy), "write") as store:
         before = [(each.fingerprint, each.identity) for each in store.evaluations()]
         done = store_thumbnails(store, catalog, ["plain", "noisy"])

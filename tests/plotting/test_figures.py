@@ -263,13 +263,13 @@ def test_all_are_drawn_to_files_that_need_no_network(grid, tmp_path):
         assert "https://cdn" not in text
 
 
-def test_one_line_says_which_figures_are_passed_over_since_their_settings_are_not_stored(grid, tmp_path, capsys):
+def test_one_line_says_which_figures_are_skipped_since_their_settings_are_not_stored(grid, tmp_path, capsys):
     less = grid._replace(values=grid.values[["val", V2]])
     names = {path.stem for _, path in draw_all(less, tmp_path)}
     assert {"imagenetv2", "imagenetv2_bare", "effective_robustness", "appendix_grid"} <= names
     assert "objectnet" not in names
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("passed over: ")
+    assert line.startswith("skipped: ")
     assert "(unknown column '" in line
     assert line.endswith(" more")
 

@@ -18,7 +18,7 @@ from testbed.plotting.figures import KINDS, command, figures
 from testbed.plotting.own.confusion import count, most_confused
 from testbed.plotting.own.cost import pareto
 from testbed.plotting.own.reliability import reliability
-from testbed.plotting.own.source import Passed, passed_over
+from testbed.plotting.own.source import Passed, skipped
 from testbed.registry import registry
 from testbed.runner.run import run
 
@@ -66,7 +66,7 @@ def test_everything_that_is_there_is_drawn(drawn):
     curves = {f"severity--digits-c.{name}" for name in CORRUPTIONS} | {"severity-mean--digits-c"}
     assert shifts | curves | {"ranking--digits", "reliability--digits", "cost--digits"} <= set(names)
     assert {f"confusion--digits--{model}" for model in MODELS} <= set(names)
-    (line,) = [line for line in said.splitlines() if line.startswith("passed over: ")]
+    (line,) = [line for line in said.splitlines() if line.startswith("skipped: ")]
     assert "cost (the number of parameters is not known of digits-knn)" in line
     assert f"{len(names)} figures in " in said
 
@@ -178,7 +178,7 @@ def test_parameters_are_those_that_torchvision_publishes():
 # The command ------------------------------------------------------------------------------------------------------
 
 
-def test_one_model_is_drawn_and_what_needs_two_is_passed_over(digits):
+def test_one_model_is_drawn_and_what_needs_two_is_skipped(digits):
     found, passed = figures(digits, models=["digits-mlp"])
     assert "severity-mean--digits-c" in found
     assert {"ranking on digits", "cost on digits"} <= {each.what for each in passed}
@@ -211,9 +211,9 @@ def test_mistakes_are_said(digits, words, said, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_passed_over_is_one_line_by_reason():
+def test_what_is_skipped_is_one_line_by_reason():
     passed = [Passed(name, "no results") for name in "abcd"] + [Passed("e", "no browser")]
-    assert passed_over(passed) == "passed over: a, b, c and 1 more (no results); e (no browser)"
+    assert skipped(passed) == "skipped: a, b, c and 1 more (no results); e (no browser)"
 
 
 def test_every_kind_has_a_figure(drawn):

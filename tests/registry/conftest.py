@@ -1,4 +1,4 @@
-"""What the tests of the registry share: a registry of their own, plug-in files, rooms of definitions."""
+"""What the tests of the registry share: a registry of their own, plug-in files, packages of definitions."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _numbers = itertools.count()
 def make_catalog(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Catalog]:
     """Makes the catalog to which files register while the test runs, in the place of the program's own."""
 
-    def make_catalog(*rooms: str, entry_points: bool = False) -> Catalog:
-        catalog = Catalog(rooms=rooms, entry_points=entry_points)
+    def make_catalog(*packages: str, entry_points: bool = False) -> Catalog:
+        catalog = Catalog(packages=packages, entry_points=entry_points)
         monkeypatch.setattr("testbed.registry.registry", catalog)
         return catalog
 
@@ -52,21 +52,21 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
 
 
 @pytest.fixture
-def make_room(
+def make_package(
     write: Callable[[str, str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[Mapping[str, str]], str]]:
     """Makes a package of definition files and gives its name, another one each time."""
     monkeypatch.syspath_prepend(tmp_path)
     made: list[str] = []
 
-    def make_room(files: Mapping[str, str]) -> str:
-        made.append(f"room_{next(_numbers)}")
+    def make_package(files: Mapping[str, str]) -> str:
+        made.append(f"package_{next(_numbers)}")
         write(f"{made[-1]}/__init__.py", "")
         for name, text in files.items():
             write(f"{made[-1]}/{name}", text)
         return made[-1]
 
-    yield make_room
+    yield make_package
     for name in list(sys.modules):
         if name.split(".")[0] in made:
             del sys.modules[name]

@@ -1,4 +1,4 @@
-"""Finding definitions: rooms of files, ``--plugin`` files, files of ImageNet-testbed, installed packages."""
+"""Finding definitions: packages of files, ``--plugin`` files, files of ImageNet-testbed, installed packages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from testbed.errors import DefinitionError, DuplicateNameError, PluginError, Tes
 from testbed.registry import Catalog, discovery
 
 Write = Callable[[str, str], Path]
-MakeRoom = Callable[[Mapping[str, str]], str]
+MakePackage = Callable[[Mapping[str, str]], str]
 MakeCatalog = Callable[..., Catalog]
 
 PACKAGES = ("registry", "models", "eval_settings")
@@ -49,50 +49,54 @@ def line_of(path: Path, text: str) -> int:
 # Rooms ------------------------------------------------------------------------------------------------------------
 
 
-def test_every_file_of_a_room_is_found_by_itself(make_room: MakeRoom, make_catalog: MakeCatalog) -> None:
-    room = make_room({"first.py": definition("b"), "second.py": definition("a")})
-    catalog = make_catalog(room)
+def test_every_file_of_a_package_is_found_by_itself(make_package: MakePackage, make_catalog: MakeCatalog) -> None:
+    package = make_package({"first.py": definition("b"), "second.py": definition("a")})
+    catalog = make_catalog(package)
     assert catalog.model_names() == ["a", "b"]
     assert catalog.contains_model("a")
     assert not catalog.contains_model("c")
     assert catalog.get_model("a").name == "a"
 
 
-def test_private_files_and_bases_of_a_room_define_nothing(make_room: MakeRoom) -> None:
-    room = make_room({"b.py": "", "a.py": "", "_own.py": "1 / 0", "my_base.py": "1 / 0", "notes.txt": "", "c.pyi": ""})
-    assert discovery.room_modules(room) == [f"{room}.a", f"{room}.b"]
-    for module in discovery.room_modules(room):
+def test_private_files_and_bases_of_a_package_define_nothing(make_package: MakePackage) -> None:
+    package = make_package(
+        {"b.py": "", "a.py": "", "_own.py": "1 / 0", "my_base.py": "1 / 0", "notes.txt": "", "c.pyi": ""}
+    )
+    assert discovery.package_modules(package) == [f"{package}.a", f"{package}.b"]
+    for module in discovery.package_modules(package):
         discovery.import_definitions(module)
 
 
 def test_testbeds_own_rooms_hold_the_families_and_no_base() -> None:
-    modules = discovery.room_modules("testbed.models")
+    modules = discovery.package_modules("testbed.models")
     assert "testbed.models.digits" in modules
     assert "testbed.models.timm_models" in modules
     assert not [module for module in modules if module.endswith("_base") or "._" in module or "__init__" in module]
 
 
 def test_a_catalog_reads_its_rooms_once_and_when_it_is_first_asked(
-    make_room: MakeRoom, make_catalog: MakeCatalog
+    make_package: MakePackage, make_catalog: MakeCatalog
 ) -> None:
-    room = make_room({"one.py": definition("a")})
-    catalog = make_catalog(room)
-    assert f"{room}.one" not in sys.modules
+    package = make_package({"one.py": definition("a")})
+    catalog = make_catalog(package)
+    assert f"{package}.one" not in sys.modules
     assert catalog.load() is catalog
-    assert f"{room}.one" in sys.modules
+    assert f"{package}.one" in sys.modules
     assert catalog.load_full_registry() is catalog
     assert catalog.model_names() == ["a"]
 
 
-def test_the_source_of_a_definition_is_its_line_in_the_file(make_room: MakeRoom, make_catalog: MakeCatalog) -> None:
-    room = make_room({"one.py": "# a comment\n\n" + definition("a")})
-    catalog = make_catalog(room).load()
-    path = Path(sys.modules[f"{room}.one"].__file__ or "")
+def test_the_source_of_a_definition_is_its_line_in_the_file(
+    make_package: MakePackage, make_catalog: MakeCatalog
+) -> None:
+    package = make_package({"one.py": "# a comment\n\n" + definition("a")})
+    catalog = make_catalog(package).load()
+    path = Path(sys.modules[f"{package}.one"].__file__ or "")
     assert catalog.models.source("a") == f"{path}:{line_of(path, 'registry.add_model(')}"
 
 
-def test_two_files_that_define_one_name_are_both_named(make_room: MakeRoom, make_catalog: MakeCatalog) -> None:
-    catalog = make_catalog(make_room({"one.py": definition("a"), "two.py": "\n\n" + definition("a")}))
+def test_two_files_that_define_one_name_are_both_named(make_package: MakePackage, make_catalog: MakeCatalog) -> None:
+    catalog = make_catalog(make_package({"one.py": definition("a"), "two.py": "\n\n" + definition("a")}))
     with pytest.raises(DuplicateNameError, match=r"'a'.*one\.py:4.*two\.py:6"):
         catalog.load()
 
@@ -107,26 +111,26 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("text", "reason", "line"), BROKEN.values(), ids=BROKEN)
-def test_a_broken_file_of_a_room_is_named_with_its_line(
-    make_room: MakeRoom, make_catalog: MakeCatalog, tmp_path: Path, text: str, reason: str, line: int
+def test_a_broken_file_of_a_package_is_named_with_its_line(
+    make_package: MakePackage, make_catalog: MakeCatalog, tmp_path: Path, text: str, reason: str, line: int
 ) -> None:
-    room = make_room({"broken.py": text})
+    package = make_package({"broken.py": text})
     with pytest.raises(PluginError) as raised:
-        make_catalog(room).load()
+        make_catalog(package).load()
     message = str(raised.value)
-    assert f"{room}.broken" in message
+    assert f"{package}.broken" in message
     assert reason in message
-    assert f"{tmp_path / room / 'broken.py'}:{line}" in message
+    assert f"{tmp_path / package / 'broken.py'}:{line}" in message
     assert "\n" not in message
 
 
-def test_a_file_of_a_room_that_fails_inside_a_library_is_named_with_its_own_line(
-    make_room: MakeRoom, make_catalog: MakeCatalog, tmp_path: Path
+def test_a_file_of_a_package_that_fails_inside_a_library_is_named_with_its_own_line(
+    make_package: MakePackage, make_catalog: MakeCatalog, tmp_path: Path
 ) -> None:
-    room = make_room({"broken.py": "import json\n\njson.loads('{')\n"})
+    package = make_package({"broken.py": "import json\n\njson.loads('{')\n"})
     with pytest.raises(PluginError) as raised:
-        make_catalog(room).load()
-    assert f"{tmp_path / room / 'broken.py'}:3" in str(raised.value)
+        make_catalog(package).load()
+    assert f"{tmp_path / package / 'broken.py'}:3" in str(raised.value)
 
 
 WRONG_DEFINITION = """\
@@ -136,29 +140,31 @@ transform = StandardTransform(8, 8, interpolation="box")
 """
 
 
-def test_a_wrong_definition_in_a_room_is_named_with_its_line(
-    make_room: MakeRoom, make_catalog: MakeCatalog, tmp_path: Path
+def test_a_wrong_definition_in_a_package_is_named_with_its_line(
+    make_package: MakePackage, make_catalog: MakeCatalog, tmp_path: Path
 ) -> None:
-    room = make_room({"broken.py": WRONG_DEFINITION})
+    package = make_package({"broken.py": WRONG_DEFINITION})
     with pytest.raises(DefinitionError, match="interpolation") as raised:
-        make_catalog(room).load()
-    assert f"{tmp_path / room / 'broken.py'}:3" in str(raised.value)
+        make_catalog(package).load()
+    assert f"{tmp_path / package / 'broken.py'}:3" in str(raised.value)
 
 
-def test_a_room_that_failed_fails_again_rather_than_being_half_there(
-    make_room: MakeRoom, make_catalog: MakeCatalog
+def test_a_package_that_failed_fails_again_rather_than_being_half_there(
+    make_package: MakePackage, make_catalog: MakeCatalog
 ) -> None:
-    catalog = make_catalog(make_room({"a_sound.py": definition("a"), "broken.py": "1 / 0\n"}))
+    catalog = make_catalog(make_package({"a_sound.py": definition("a"), "broken.py": "1 / 0\n"}))
     for _ in range(2):
         with pytest.raises(PluginError, match="division by zero"):
             catalog.model_names()
 
 
-def test_a_file_of_a_room_may_ask_the_registry_while_it_loads(make_room: MakeRoom, make_catalog: MakeCatalog) -> None:
+def test_a_file_of_a_package_may_ask_the_registry_while_it_loads(
+    make_package: MakePackage, make_catalog: MakeCatalog
+) -> None:
     asks = "from testbed.registry import registry\n\nSEEN = registry.model_names()\n"
-    room = make_room({"a_first.py": definition("a"), "b_asks.py": asks, "c_last.py": definition("c")})
-    assert make_catalog(room).model_names() == ["a", "c"]
-    assert sys.modules[f"{room}.b_asks"].SEEN == ["a"]
+    package = make_package({"a_first.py": definition("a"), "b_asks.py": asks, "c_last.py": definition("c")})
+    assert make_catalog(package).model_names() == ["a", "c"]
+    assert sys.modules[f"{package}.b_asks"].SEEN == ["a"]
 
 
 # The catalog ------------------------------------------------------------------------------------------------------

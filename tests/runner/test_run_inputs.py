@@ -234,8 +234,8 @@ def test_threads_that_read_ahead_have_the_inputs_of_the_run(roots: list[Path], t
 
 def test_where_outputs_go_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TESTBED_PAYLOADS", f"file://{tmp_path}/payloads")
-    settled = RunOptions().settled()
-    assert settled.payload_url == f"file://{tmp_path}/payloads"
+    resolved = RunOptions().resolved()
+    assert resolved.payload_url == f"file://{tmp_path}/payloads"
     monkeypatch.delenv("TESTBED_PAYLOADS")
-    assert settled.settled() == settled
-    assert RunOptions().settled().payload_url == ""
+    assert resolved.resolved() == resolved
+    assert RunOptions().resolved().payload_url == ""

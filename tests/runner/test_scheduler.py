@@ -57,7 +57,7 @@ def test_workers_begin_different_passes_and_then_help_each_other():
     assert scheduler.next_pass(1) == 0  # the other one's pass
 
 
-def test_a_worker_rather_stays_with_the_models_it_has_loaded():
+def test_a_worker_prefers_the_models_it_has_loaded():
     passes = [make_pass(0, [1], ["a"]), make_pass(1, [2], ["b"]), make_pass(2, [3], ["a"])]
     shards = [Shard(index, index, 0, 10, (index + 1,)) for index in range(3)]
     scheduler = Scheduler(passes, shards)

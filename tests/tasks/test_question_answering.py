@@ -73,7 +73,7 @@ class Lab:
 
     def __init__(self, folder: Path) -> None:
         self.url = str(folder / "store.db")
-        self.catalog = Catalog(rooms=(), entry_points=False)
+        self.catalog = Catalog(packages=(), entry_points=False)
         self.models: dict[str, Model] = {}
 
     def model(self, name: str, says: Any, **options: Any) -> Model:

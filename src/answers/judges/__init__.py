@@ -1,1 +1,1 @@
-"""What judges are asked, how their replies are read, and the labels of people beside theirs."""
+"""What judges are asked, how their replies are read, and human labels beside theirs."""

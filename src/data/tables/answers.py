@@ -23,7 +23,7 @@ INDEX, PREDICTION = "index", "prediction"
 EXTRAS = ("thinking", "extra_records")
 FAILED = "Failed to obtain answer"  # how the text begins that VLMEvalKit writes where a service gave no answer
 _BEGINNING = 1 << 22  # bytes, which hold the first record
-_LONGEST_CELL = 32_767  # characters, in a workbook; a longer text is cut without a word
+_LONGEST_CELL = 32_767  # characters, in a workbook; a longer text is cut silently
 
 
 def is_prediction_table(path: Path) -> bool:

@@ -93,7 +93,7 @@ def _index(path: Path, kind: str, stop: Stop) -> ShardIndex:
     found = _recall(memo)
     stamp = (str(real), now.st_size, now.st_mtime_ns, now.st_ino, now.st_ctime_ns)
     if found is None or (found.path, found.size, found.mtime_ns, found.inode, found.ctime_ns) != stamp:
-        stop.heed()
+        stop.raise_if_interrupted()
         found = read_shard(real, kind, stop)
         try:
             write_atomically(memo, json.dumps({"revision": _REVISION, **asdict(found)}, ensure_ascii=False).encode())
@@ -152,7 +152,7 @@ def read_shard(path: Path, kind: str, stop: Stop | None = None) -> ShardIndex:
             _check_beginning(path, file)
             for member in _members(path, file):
                 if stop is not None:
-                    stop.heed()
+                    stop.raise_if_interrupted()
                 _take(path, file, member, kind, samples, leaving)
     except (DataError, StoppedError):
         raise

@@ -15,7 +15,7 @@ from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job
 from testbed.inputs import using
 from testbed.registry.catalog import Catalog
-from testbed.registry.plugin_pickle import Parcel
+from testbed.registry.plugin_pickle import PluginPickle
 from testbed.workers.actor import pack
 
 SHOWN = 3
@@ -29,7 +29,7 @@ def require_inputs(ray: Any, nodes: Sequence[Node], job: Job, catalog: Catalog) 
     """
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    packed = ray.put(pack(Parcel(job, job.options.plugins)))
+    packed = ray.put(pack(PluginPickle(job, job.options.plugins)))
     here = found_inputs(job, catalog)
     look = ray.remote(num_cpus=0, max_retries=2)(differing_inputs)
     asked = {

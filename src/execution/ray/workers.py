@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy.engine import make_url
 
 from testbed.db.store import Store
-from testbed.execution.pool import Ended, Told
+from testbed.execution.pool import Ended, WorkerMessage
 from testbed.execution.ray.cluster import environment
 from testbed.execution.ray.head import GIVE_UP_SECONDS, LEAVE_SECONDS, Head
 from testbed.graph.passes import Job
@@ -89,7 +89,7 @@ class RayWorkers:
         self._asked[slot] = time.monotonic()
         self._fetch(slot)
 
-    def wait(self, seconds: float | None = None) -> Iterator[Told | Ended]:
+    def wait(self, seconds: float | None = None) -> Iterator[WorkerMessage | Ended]:
         """Messages that workers have; operations of streamed stores are done here."""
         self._tell_of_room()
         self._head.look()
@@ -118,9 +118,9 @@ class RayWorkers:
                     yield self._ended(slot, *arguments)
                 elif kind == FAILED:  # for what only this node lacks, say
                     evaluation_id, reason = arguments
-                    yield Told(slot, kind, (evaluation_id, f"{reason} ({self._where.get(slot, 'a worker')})"))
+                    yield WorkerMessage(slot, kind, (evaluation_id, f"{reason} ({self._where.get(slot, 'a worker')})"))
                 else:
-                    yield Told(slot, kind, tuple(arguments))
+                    yield WorkerMessage(slot, kind, tuple(arguments))
             if self._is_present(slot, actor):  # not a successor, which has a fetch of its own
                 self._fetch(slot)
 
@@ -139,12 +139,12 @@ class RayWorkers:
         for slot in list(self._actors):
             self._ended(slot, None)
 
-    def _give_up(self) -> Iterator[Told | Ended]:
+    def _give_up(self) -> Iterator[WorkerMessage | Ended]:
         """Ends the run before Ray kills its process; workers that can still be reached store what they have."""
         if not self._given_up:
             self._given_up = True
             for slot in list(self._actors):
-                yield Told(slot, "fatal", (self._head.reason,))
+                yield WorkerMessage(slot, "fatal", (self._head.reason,))
         late = self._head.lost_for > LEAVE_SECONDS
         for slot in [each for each in self._actors if late or each not in self._where]:
             yield self._ended(slot, None)

@@ -1,4 +1,4 @@
-"""Scores of a judge, corrected with a few labels of people, with intervals that say how far to trust them.
+"""Scores of a judge, corrected with a few human labels, with intervals that say how far to trust them.
 
 N samples have a judge's verdict; people labelled some of them too. Arrays are float [N] of scores: 1 is right, 0 is
 wrong. NaN is "none": a sample without a label, or an unreadable verdict, which is left out and never counted as wrong

@@ -121,11 +121,11 @@ class Model(ModelDefinition):
             A torch module from images [B, 3, H, W] in [0, 1] to logits [B, C], restricted to the setting's classes, on
             the CPU.
         """
-        from testbed.models.base.runtime import ImageClassifier, settle
+        from testbed.models.base.runtime import ImageClassifier, prepared
         from testbed.models.loading.class_order import class_columns
 
         options = LoadOptions()
-        network = settle(self._network(options), options)
+        network = prepared(self._network(options), options)
         names = py_eval_setting.dataset.open().class_names if self.class_order is not None else None
         return ImageClassifier(
             self,

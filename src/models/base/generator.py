@@ -98,8 +98,8 @@ class LoadedGenerator:
         for method, arguments in (("eval", ()), ("to", (options.device,))):
             function = getattr(generator, method, None)
             if callable(function):
-                settled = function(*arguments)
-                generator = generator if settled is None else settled
+                made = function(*arguments)
+                generator = generator if made is None else made
         if not callable(getattr(generator, "generate", None)):
             raise DefinitionError(
                 f"model {definition.name!r}: generator_loader must return an object with generate(messages, config),"

@@ -25,7 +25,7 @@ def autocast(options: LoadOptions) -> contextlib.AbstractContextManager[Any]:
     return torch.autocast(torch.device(options.device).type, dtype=getattr(torch, options.dtype))
 
 
-def settle(network: Any, options: LoadOptions, *compiled: str) -> Any:
+def prepared(network: Any, options: LoadOptions, *compiled: str) -> Any:
     """Puts a network on its device, in evaluation mode, its weights frozen; leaves other objects alone.
 
     Args:
@@ -113,7 +113,7 @@ class LoadedClassifier:
 
     def __init__(self, definition: Model, network: Any, options: LoadOptions) -> None:
         self.definition = definition
-        self.network = settle(network, options)
+        self.network = prepared(network, options)
         self.options = options
         self.columns: Sequence[int] | None = None
 
@@ -143,7 +143,7 @@ class LoadedImageEncoder:
 
     def __init__(self, definition: ModelDefinition, network: Any, options: LoadOptions) -> None:
         self.definition = definition
-        self.network = settle(network, options)
+        self.network = prepared(network, options)
         self.options = options
 
     def embed_image(self, images: torch.Tensor) -> torch.Tensor:
@@ -159,7 +159,7 @@ class LoadedDualEncoder:
 
     def __init__(self, definition: DualEncoder, network: Any, tokenizer: Any, options: LoadOptions) -> None:
         self.definition = definition
-        self.network = settle(network, options, "encode_image", "encode_text")
+        self.network = prepared(network, options, "encode_image", "encode_text")
         self.tokenizer = tokenizer
         self.options = options
 

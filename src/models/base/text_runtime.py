@@ -12,7 +12,7 @@ from torch import nn
 
 from testbed.calls import takes
 from testbed.errors import DefinitionError, RunError
-from testbed.models.base.runtime import autocast, settle
+from testbed.models.base.runtime import autocast, prepared
 from testbed.models.networks.batch_invariant import make_batch_invariant
 from testbed.process.oom import InPieces, is_out_of_memory
 
@@ -70,7 +70,7 @@ class LoadedTextEncoder:
                 )
             encoder.max_seq_length = definition.max_length
         self.definition = definition
-        self.encoder = settle(encoder, replace(options, compile=False))
+        self.encoder = prepared(encoder, replace(options, compile=False))
         if isinstance(encoder, nn.Module):
             make_batch_invariant(encoder)
         self.options = options

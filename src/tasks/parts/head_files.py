@@ -14,7 +14,7 @@ from testbed.data.content import remembered_digest
 from testbed.entities import Evaluation
 from testbed.errors import DataError
 from testbed.eval_settings.base.parts import prompts_of
-from testbed.graph.nodes import Given, One
+from testbed.graph.nodes import Artifact, Given
 from testbed.identity.fingerprints import model_identity
 from testbed.inputs import active
 from testbed.tasks.parts.zero_shot import head_fingerprint
@@ -41,7 +41,7 @@ def head_digests() -> list[str]:
 
 
 @dataclass(frozen=True)
-class SavedHead(One):
+class SavedHead(Artifact):
     """The mean of the heads in use, float32 [D, C], not normalized again. It is in files, and not stored again."""
 
     kind = "zero-shot-head"
@@ -103,7 +103,7 @@ def save_heads(store: Store, evaluations: Sequence[Evaluation], folder: Path) ->
 
     Args:
         store: Where they are.
-        evaluations: Those that are not zero-shot are passed over.
+        evaluations: Those that are not zero-shot are skipped.
         folder: Made if need be.
     """
     import numpy as np

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from testbed.graph.nodes import Given, One
+from testbed.graph.nodes import Artifact, Given
 from testbed.graph.texts import embed_texts, text_language
 from testbed.identity.describe import digest
 
@@ -50,7 +50,7 @@ def make_head(encoder: Any, prompts: Sequence[Sequence[str]], language: str = "e
 
 
 @dataclass(frozen=True)
-class ZeroShotHead(One):
+class ZeroShotHead(Artifact):
     """The class embeddings of a setting's prompts, float32 [D, C]."""
 
     kind = "zero-shot-head"

@@ -26,10 +26,10 @@ from testbed.inputs import active, using
 from testbed.process import profiling
 from testbed.process.oom import InPieces
 from testbed.process.processes import begin, process_context
-from testbed.registry.plugin_pickle import Parcel
+from testbed.registry.plugin_pickle import PluginPickle
 from testbed.tracing import access_log
 from testbed.workers.context import Context
-from testbed.workers.kernels.kernel import Begun, Counted, Done, Event, Kernel, StrictError
+from testbed.workers.kernels.kernel import Event, Kernel, ShardDone, ShardProgress, ShardStarted, StrictError
 from testbed.workers.kernels.variants import ReadyCell, Variants
 
 log = logging.getLogger("testbed")
@@ -65,7 +65,7 @@ class ImageKernel(Kernel):
                 yield from self._compute(variants, batch)
                 yield from self._copies()
                 if self.context.stopping():
-                    yield from (Done(each.shard, *self._outputs(each), whole=False) for each in self._begun())
+                    yield from (ShardDone(each.shard, *self._outputs(each), whole=False) for each in self._begun())
                     return
             yield from self._copies()
         except StrictError:
@@ -79,12 +79,12 @@ class ImageKernel(Kernel):
         finally:
             self.ready.clear()  # frees the networks before the next ones are loaded
         taken = [each.shard for each in (*self._copied, *self.buffers.values())]
-        yield from (Done(shard) for shard in (*taken, *self._shards))
+        yield from (ShardDone(shard) for shard in (*taken, *self._shards))
 
     def _copies(self) -> Iterator[Event]:
         while self._copied:
             buffer = self._copied.pop()
-            yield Done(buffer.shard, *self._outputs(buffer))
+            yield ShardDone(buffer.shard, *self._outputs(buffer))
 
     def _begun(self) -> list[ShardBuffer]:
         return [each for each in self.buffers.values() if each.read]
@@ -147,7 +147,7 @@ class ImageKernel(Kernel):
             return
         workers = self.context.job.data_workers
         loader: Any = torch.utils.data.DataLoader(
-            Travelling(self._reader(), self.options.plugins),
+            PicklableDataset(self._reader(), self.options.plugins),
             batch_sampler=self._sampler(),
             num_workers=workers,
             collate_fn=collate,
@@ -198,7 +198,7 @@ class ImageKernel(Kernel):
             if evaluation_id in self.ready and evaluation_id not in self.failed
         ]
         if buffer.read == 0:
-            yield Begun(buffer.shard)
+            yield ShardStarted(buffer.shard)
         if batch.good:
             variants.compute(
                 cells,
@@ -207,10 +207,10 @@ class ImageKernel(Kernel):
                 fail=lambda cell, reason: self._fail(cell.cell.evaluation_id, reason),
             )
         buffer.note_read(batch)
-        yield Counted(len(batch.indices))
+        yield ShardProgress(len(batch.indices))
         if buffer.complete:
             del self.buffers[batch.shard]
-            yield Done(buffer.shard, *self._outputs(buffer))
+            yield ShardDone(buffer.shard, *self._outputs(buffer))
 
     def _outputs(self, buffer: ShardBuffer) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
         alive = [evaluation_id for evaluation_id in buffer.shard.cells if evaluation_id in self.ready]
@@ -293,7 +293,7 @@ class ShardBuffer:
         return chunks, {evaluation_id: dict(self.errors) for evaluation_id in kinds} if self.errors else {}
 
 
-class Travelling(torch.utils.data.Dataset[Item]):
+class PicklableDataset(torch.utils.data.Dataset[Item]):
     """A reader as a data set of torch's; unpacked in a data worker after the plug-ins have been loaded there.
 
     It reads with the inputs that are active where it is made.
@@ -310,7 +310,7 @@ class Travelling(torch.utils.data.Dataset[Item]):
             return self.reader[key]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"reader": Parcel(self.reader, self.plugins), "plugins": self.plugins, "inputs": self.inputs}
+        return {"reader": PluginPickle(self.reader, self.plugins), "plugins": self.plugins, "inputs": self.inputs}
 
 
 def _begin_data_worker(environment: Mapping[str, str], profile: bool, number: int) -> None:

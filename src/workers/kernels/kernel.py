@@ -23,14 +23,14 @@ class StrictError(RunError):
 
 
 @dataclass(frozen=True)
-class Begun:
+class ShardStarted:
     """A shard is being computed, not only prefetched."""
 
     shard: Shard
 
 
 @dataclass(frozen=True)
-class Counted:
+class ShardProgress:
     """More samples or texts were computed."""
 
     count: int
@@ -54,7 +54,7 @@ class ItemValues:
 
 
 @dataclass(frozen=True)
-class Done:
+class ShardDone:
     """The results for a shard.
 
     Attributes:
@@ -71,7 +71,7 @@ class Done:
     whole: bool = True
 
 
-Event = Begun | Counted | Done
+Event = ShardStarted | ShardProgress | ShardDone
 
 
 class Kernel(ABC):
@@ -90,8 +90,8 @@ class Kernel(ABC):
     def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
         """Computes shards until none is left or the run is being stopped.
 
-        A kernel may prefetch shards. Each shard ends with one `Done`, even if its cells have failed. Errors of users'
-        code fail the cells they belong to, not the run.
+        A kernel may prefetch shards. Each shard ends with one `ShardDone`, even if its cells have failed. Errors of
+        users' code fail the cells they belong to, not the run.
 
         Raises:
             StoreError: If the store cannot be read.
@@ -107,7 +107,7 @@ class ShardKernel(Kernel):
         """See `Kernel.run`; the other shards of cells that have failed are only passed on."""
         failed: set[int] = set()
         for shard in shards:
-            yield Begun(shard)
+            yield ShardStarted(shard)
             if not failed.issuperset(shard.cells):
                 try:
                     yield from self.compute(shard)
@@ -121,11 +121,11 @@ class ShardKernel(Kernel):
                         self.context.fail(evaluation_id, self.reason(error))
                     if is_device_error(error):
                         raise DeviceError(str(error)) from error
-            yield Done(shard)
+            yield ShardDone(shard)
 
     @abstractmethod
-    def compute(self, shard: Shard) -> Iterator[Counted | Done]:
-        """Computes a shard; the last event is its `Done`."""
+    def compute(self, shard: Shard) -> Iterator[ShardProgress | ShardDone]:
+        """Computes a shard; the last event is its `ShardDone`."""
 
     def reason(self, error: Exception) -> str:
         """Why the cells of a shard have failed."""

@@ -14,7 +14,7 @@ from testbed.graph.requests import message_of
 from testbed.models.base.capability import FAILED, NETWORK, is_answer
 from testbed.workers.context import Context
 from testbed.workers.kernels.answering import HOPELESS, Answerer, Output, answered
-from testbed.workers.kernels.kernel import Counted, Done, Event, ShardKernel
+from testbed.workers.kernels.kernel import Event, ShardDone, ShardKernel, ShardProgress
 
 
 class QuestionKernel(ShardKernel):
@@ -41,11 +41,11 @@ class QuestionKernel(ShardKernel):
         """Names the model, which may be a judge of the cell."""
         return f"{self.model} failed to answer: {reason_of(error)}"
 
-    def compute(self, shard: Shard) -> Iterator[Counted | Done]:
+    def compute(self, shard: Shard) -> Iterator[ShardProgress | ShardDone]:
         """The answers to the messages of a shard; to its first ones if the run is being stopped."""
         loaded = self.context.load_one(self.model)
         requests = self._lacking(shard.requests)
-        yield Counted(len(shard.requests) - len(requests))
+        yield ShardProgress(len(shard.requests) - len(requests))
         refused: dict[str, dict[str, Any]] = {}
         done = 0
         while done < len(requests) and not (done and self.context.stopping()):
@@ -56,12 +56,12 @@ class QuestionKernel(ShardKernel):
             refused |= {request: each for request, each in said if isinstance(each, dict) and not is_answer(each)}
             self._tell_unreached(shard, done, outputs)
             done += len(part)
-            yield Counted(len(part))
+            yield ShardProgress(len(part))
         if refused:  # the latest reasons count
             node = refusals_of(self.one_pass.node)
             self.context.store.put_texts(node, list(refused), list(refused.values()), replace=True)
         self._refused.update(each["finish_reason"].removeprefix(FAILED).lstrip(": ") for each in refused.values())
-        yield Done(shard, whole=done == len(requests))
+        yield ShardDone(shard, whole=done == len(requests))
 
     def _lacking(self, requests: Sequence[str]) -> Sequence[str]:
         """Those of a shard's requests that are not answered: a worker may have died after it had answers to some."""

@@ -13,7 +13,7 @@ from testbed.graph.values import RowValues
 from testbed.process.profiling import stage
 from testbed.tasks.image_embedding import KIND
 from testbed.workers.context import Context
-from testbed.workers.kernels.kernel import Counted, Done, ShardKernel
+from testbed.workers.kernels.kernel import ShardDone, ShardKernel, ShardProgress
 
 
 class RowKernel(ShardKernel):
@@ -26,7 +26,7 @@ class RowKernel(ShardKernel):
         self._steps: Steps | None = None
         self._kind = ""
 
-    def compute(self, shard: Shard) -> Iterator[Counted | Done]:
+    def compute(self, shard: Shard) -> Iterator[ShardProgress | ShardDone]:
         """The outputs of a range of embeddings."""
         steps = self._load()
         images = self._rows(IMAGES)
@@ -35,7 +35,7 @@ class RowKernel(ShardKernel):
             outputs = steps.outputs(features).to("cpu")
         errors = {position: why for position, why in images.errors.items() if shard.start <= position < shard.stop}
         chunk = Chunk(self.cell.evaluation_id, self._kind, shard.start, outputs)
-        yield Done(shard, [chunk], {self.cell.evaluation_id: errors} if errors else {})
+        yield ShardDone(shard, [chunk], {self.cell.evaluation_id: errors} if errors else {})
 
     def _load(self) -> Steps:
         if self._steps is None:

@@ -15,7 +15,7 @@ from testbed.metrics.scorers.cut_texts import CutTexts, cut_texts
 from testbed.process.profiling import stage
 from testbed.tracing import access_log
 from testbed.workers.context import Context
-from testbed.workers.kernels.kernel import Counted, Done, Event, ItemValues, ShardKernel
+from testbed.workers.kernels.kernel import Event, ItemValues, ShardDone, ShardKernel, ShardProgress
 
 PIECE = 64  # texts, at least, between two looks at whether the run is being stopped
 
@@ -43,7 +43,7 @@ class TextKernel(ShardKernel):
         """Names the model, which may be a judge of the cell."""
         return f"{self.model} failed to embed texts: {reason_of(error)}"
 
-    def compute(self, shard: Shard) -> Iterator[Counted | Done]:
+    def compute(self, shard: Shard) -> Iterator[ShardProgress | ShardDone]:
         """The embeddings of the texts of a shard; of its first ones if the run is being stopped."""
         loaded = self._load()
         texts = list(shard.requests)
@@ -59,11 +59,11 @@ class TextKernel(ShardKernel):
             parts.append(values)
             self._count_cut(loaded, piece)
             done += len(piece)
-            yield Counted(len(piece))
+            yield ShardProgress(len(piece))
         anew = self.model in self.context.job.anew
         items = ItemValues(self.one_pass.node, texts[:done], torch.cat(parts), replace=anew)
         self._clear(done)
-        yield Done(shard, items=items, whole=done == len(texts))
+        yield ShardDone(shard, items=items, whole=done == len(texts))
 
     def _load(self) -> Any:
         if self._loaded is None:

@@ -13,7 +13,7 @@ from testbed.identity.describe import digest
 
 
 @dataclass(frozen=True)
-class Whereabouts:
+class ProcessInfo:
     """Of a process.
 
     Attributes:
@@ -29,12 +29,12 @@ class Whereabouts:
     process_start: str
 
 
-def here() -> Whereabouts:
+def this_process() -> ProcessInfo:
     """Of this process."""
-    return Whereabouts(platform.node(), _place(), os.getpid(), _start_of(os.getpid()) or "")
+    return ProcessInfo(platform.node(), _place(), os.getpid(), _start_of(os.getpid()) or "")
 
 
-def has_ended(process: Whereabouts) -> bool:
+def has_ended(process: ProcessInfo) -> bool:
     """Whether a process has ended; False where this cannot be seen from here."""
     if process.place != _place():
         return False

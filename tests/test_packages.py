@@ -1,4 +1,4 @@
-"""Which room may import which: from the imports in the files, without running them."""
+"""Which package may import which: from the imports in the files, without running them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = {"src": "testbed", "db": "testbed.db", "plotting": "testbed.plotting"}
 
-# From the ground up. A room is the first part of a module's name after testbed; it imports from the rooms before it.
-ROOMS = """
+# From the ground up. A package is the first part of a module's name after testbed; it imports from those before it.
+PACKAGES = """
     redaction errors process calls visible jsontext spreadsheet entities metric_specs identity plugins inputs
     paths tracing registry corruptions data models metrics answers vlmevalkit db eval_settings imagenet_testbed
     provenance graph tasks planning scoring workers execution runner analyses exchange console api plotting cli
@@ -35,8 +35,8 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
-def room(module: str) -> str:
-    """The room of a module; empty for testbed itself."""
+def package_of(module: str) -> str:
+    """The package of a module; empty for testbed itself."""
     return module.removeprefix("testbed").removeprefix(".").partition(".")[0]
 
 
@@ -76,18 +76,18 @@ def circles(graph: dict[str, set[str]]) -> list[set[str]]:
     return sorted((set(group) for group in groups if group), key=min)
 
 
-def test_every_room_has_its_place() -> None:
-    assert {room(name) for name in MODULES} - {""} == set(ROOMS)
-    assert len(ROOMS) == len(set(ROOMS))
+def test_every_package_has_its_place() -> None:
+    assert {package_of(name) for name in MODULES} - {""} == set(PACKAGES)
+    assert len(PACKAGES) == len(set(PACKAGES))
 
 
-def test_a_room_imports_only_from_those_below() -> None:
-    height = {name: place for place, name in enumerate(["", *ROOMS])}
+def test_a_package_imports_only_from_those_below() -> None:
+    height = {name: place for place, name in enumerate(["", *PACKAGES])}
     upward = [
         f"{name} imports {other}"
         for name, path in MODULES.items()
         for other in sorted(imported(name, path, within_functions=True))
-        if height[room(other)] > height[room(name)]
+        if height[package_of(other)] > height[package_of(name)]
     ]
     assert upward == []
 
