@@ -35,13 +35,13 @@ class Plan:
     Attributes:
         cells: What was asked for.
         others: The other cells of the graph: those whose outputs these take.
-        doubts: Stored evaluations that it builds on and that a run checks first (of a dry run alone).
+        stale_candidates: Stored evaluations that it builds on and that a run checks first (of a dry run alone).
         passes: What a run reads, pass by pass (of a dry run alone).
     """
 
     cells: list[Cell] = field(default_factory=list)
     others: list[Cell] = field(default_factory=list)
-    doubts: list[Any] = field(default_factory=list)
+    stale_candidates: list[Any] = field(default_factory=list)
     passes: list[Any] = field(default_factory=list)
 
     def of(self, *actions: Action) -> list[Cell]:

@@ -59,7 +59,7 @@ def _make_plan(catalog: Catalog, options: RunOptions, models: Sequence[str], set
     with store:
         plan = Planner(catalog, store, options, fetch=False).plan_pairs(pairs)
         if not options.trust:
-            plan.candidates = find_stale_candidates(plan, store, Today(catalog.plugins), frozenset(), {}, {})
+            plan.stale_candidates = find_stale_candidates(plan, store, Today(catalog.plugins), frozenset(), {}, {})
         plan.passes = planned_passes(plan, store, options)
         return plan
 

@@ -569,8 +569,8 @@ def test_a_dry_run_names_what_would_be_looked_at(lab: Any, number: Number, work:
     number.write(2)
     work.clear()
     plan = make_plan(catalog, RunOptions(db_url=lab.url, executor="inline"), ["toy"], ["toy-all"])
-    (doubt,) = plan.doubts
-    assert doubt.differences == [f"{number.path} changed"]
+    (candidate,) = plan.stale_candidates
+    assert candidate.differences == [f"{number.path} changed"]
     assert work["images through networks"] == 0
 
 

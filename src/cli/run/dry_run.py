@@ -30,7 +30,7 @@ def dry_run(
     from testbed.runner.dry_run import make_plan
 
     plan = make_plan(catalog, options, models, settings)
-    doubts = {each.cell.name: list(each.differences) for each in plan.doubts}
+    doubts = {each.cell.name: list(each.differences) for each in plan.stale_candidates}
     if as_json:
         print_json(
             {
@@ -63,11 +63,11 @@ def dry_run(
         click.echo(as_called(_describe_plan(plan)))
         for each in plan.passes:
             click.echo(_describe_pass(each))
-        if plan.doubts:
-            differences = [difference for each in plan.doubts for difference in each.differences]
+        if plan.stale_candidates:
+            differences = [difference for each in plan.stale_candidates for difference in each.differences]
+            number = count(len(plan.stale_candidates), "stored evaluation")
             click.echo(
-                f"  {count(len(plan.doubts), 'stored evaluation')} may be outdated; a run checks a few samples of"
-                f" them first: {described(differences)}"
+                f"  {number} may be outdated; a run checks a few samples of them first: {described(differences)}"
             )
     return EXIT_ERROR if plan.of(Action.FAILED) else 0
 

@@ -17,8 +17,8 @@ from testbed.db.connection.process_info import ProcessInfo, has_ended, this_proc
 @pytest.fixture
 def another() -> Iterator[tuple[Any, ProcessInfo]]:
     """A process that runs, and what it says of itself."""
-    told = "x = here(); print(x.process, x.process_start, flush=True); input()"
-    code = f"from testbed.db.connection.process_info import here; {told}"
+    told = "x = this_process(); print(x.process, x.process_start, flush=True); input()"
+    code = f"from testbed.db.connection.process_info import this_process; {told}"
     process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     number, start = process.stdout.readline().split()
