@@ -1,4 +1,4 @@
-"""Query and edit the results store; the same program as the command ``testbed-db``."""
+"""Query and edit the results store; the same program as the command ``testbed db``."""
 
 from testbed.cli.db import main
 

@@ -1,4 +1,4 @@
-"""Run models on eval settings; the same program as the command ``testbed-eval``."""
+"""Run models on eval settings; the same program as the command ``testbed eval``."""
 
 from testbed.cli.eval import main
 

@@ -15,20 +15,20 @@ from testbed.plotting.picture import picture_command
 WIDTH = "110"
 PROGRAMS = (
     ("testbed", __main__.command, "All programs under one name; `python -m testbed` is the same."),
-    ("python eval.py", eval.command, "Also installed as `testbed-eval`."),
-    ("python db.py", db.command, "Also installed as `testbed-db`."),
+    ("python eval.py", eval.command, "Also installed as `testbed eval`."),
+    ("python db.py", db.command, "Also installed as `testbed db`."),
     (
-        "testbed-corrupt",
+        "testbed corrupt",
         corrupt.command,
         "Corrupted copies of a folder of images; see [corruptions.md](corruptions.md).",
     ),
     (
-        "testbed-export-wds",
+        "testbed export-wds",
         export_wds.command,
         "A data set in CLIP benchmark's webdataset format; see [webdatasets.md](webdatasets.md).",
     ),
-    ("testbed-site", site.command, "The same as `python plotting/site.py`; see [figures.md](figures.md)."),
-    ("testbed-figures", figures.command, "The same as `python plotting/figures.py`; see [figures.md](figures.md)."),
+    ("testbed site", site.command, "The same as `python plotting/site.py`; see [figures.md](figures.md)."),
+    ("testbed figures", figures.command, "The same as `python plotting/figures.py`; see [figures.md](figures.md)."),
     (
         "python plotting/ranking.py",
         picture_command(ranking.PICTURE),

@@ -1,4 +1,4 @@
-"""``testbed-corrupt``: writes corrupted copies of a folder of images, in the layout of the published ImageNet-C."""
+"""``testbed corrupt``: writes corrupted copies of a folder of images, in the layout of the published ImageNet-C."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def command(
 
     \b
     Example:
-      testbed-corrupt photos/ photos-c/ --corruptions fog snow --severities 1 3 5
+      testbed corrupt photos/ photos-c/ --corruptions fog snow --severities 1 3 5
     """
     use(Inputs.from_environment().but(data_root=data_root))
     set_up_logging(verbose, lambda line: click.echo(line, err=True))

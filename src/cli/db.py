@@ -1,4 +1,4 @@
-"""``db.py`` / ``testbed-db``: queries and edits the results store, without importing torch or a model library."""
+"""``db.py`` / ``testbed db``: queries and edits the results store, without importing torch or a model library."""
 
 from __future__ import annotations
 

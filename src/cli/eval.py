@@ -1,4 +1,4 @@
-"""``eval.py`` / ``testbed-eval``: runs models on eval settings."""
+"""``eval.py`` / ``testbed eval``: runs models on eval settings."""
 
 from __future__ import annotations
 

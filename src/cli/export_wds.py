@@ -1,4 +1,4 @@
-"""``testbed-export-wds``: writes a data set in CLIP benchmark's webdataset format."""
+"""``testbed export-wds``: writes a data set in CLIP benchmark's webdataset format."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def command(
 
     \b
     Example:
-      testbed-export-wds -d digits -s test -o data/wds_digits
+      testbed export-wds -d digits -s test -o data/wds_digits
     """
     from testbed.data.webdataset.export import export
 

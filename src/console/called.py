@@ -1,4 +1,4 @@
-"""Naming the programs as the user calls them: ``python eval.py``, ``testbed-eval`` or ``testbed eval``."""
+"""Naming the programs as the user calls them: ``python eval.py`` or ``testbed eval``."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ def as_called(text: str, program: str | None = None) -> str:
         program: The running program's path. Default: ``sys.argv[0]``.
 
     Examples:
-        >>> as_called("the store is empty; run: python eval.py --models MODEL", "/usr/bin/testbed-db")
-        'the store is empty; run: testbed-eval --models MODEL'
+        >>> as_called("the store is empty; run: python eval.py --models MODEL", "/usr/bin/testbed")
+        'the store is empty; run: testbed eval --models MODEL'
         >>> as_called("db.py --grid prints it", "/usr/bin/testbed")
         'testbed db --grid prints it'
     """
     name = Path(program or sys.argv[0]).name.removesuffix(".exe")
     if name == "testbed":
         form = "testbed {}"
-    elif name.startswith("testbed-"):
-        form = "testbed-{}"
     elif name == "__main__.py":  # of python -m testbed
         form = "python -m testbed {}"
     else:

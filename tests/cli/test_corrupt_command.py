@@ -1,4 +1,4 @@
-"""``testbed-corrupt``: the files that it writes, that it goes on where it stopped, and its clear errors."""
+"""``testbed corrupt``: the files that it writes, that it goes on where it stopped, and its clear errors."""
 
 from __future__ import annotations
 

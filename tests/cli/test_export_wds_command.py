@@ -1,4 +1,4 @@
-"""``testbed-export-wds``: what it writes of which eval setting, and its clear errors."""
+"""``testbed export-wds``: what it writes of which eval setting, and its clear errors."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_an_unknown_program_is_a_clear_mistake():
 
 @pytest.mark.parametrize(
     ("called", "shown"),
-    [("testbed-eval", "testbed-eval"), ("testbed", "testbed eval"), ("eval.py", "python eval.py")],
+    [("testbed", "testbed eval"), ("eval.py", "python eval.py")],
 )
 def test_messages_and_help_name_the_programs_as_they_were_called(called, shown, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", [f"/usr/bin/{called}"])

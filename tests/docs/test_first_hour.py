@@ -129,10 +129,9 @@ def test_the_manifests_among_the_examples_run_a_command_that_is_understood(root)
     yaml = pytest.importorskip("yaml")
     manifests = {path.stem: yaml.safe_load(path.read_text()) for path in (root / "examples/kubernetes").iterdir()}
     (container,) = manifests["job"]["spec"]["template"]["spec"]["containers"]
-    program, *words = [*container["command"], *container["args"]]
-    assert program == "testbed-eval"
-    commands = [words, manifests["rayjob"]["spec"]["entrypoint"].split()[1:]]
-    for words in commands:
+    commands = [[*container["command"], *container["args"]], manifests["rayjob"]["spec"]["entrypoint"].split()]
+    for testbed, program, *words in commands:
+        assert (testbed, program) == ("testbed", "eval")
         given = COMMANDS["eval"].make_context("eval.py", words).params
         assert given["models"] == ("resnet50", "densenet121")
         assert given["executor"] in executor_names()

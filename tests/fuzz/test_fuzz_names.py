@@ -187,7 +187,7 @@ def test_words(words: list[str], tmp_path: Path) -> None:
         out = spread([with_dashes(_with_full_path(word), {"--models", "--batch-size"}) for word in words], {"--models"})
         assert len(out) >= len(words)
         for word in words:
-            as_called(word, "/usr/bin/testbed-db")
+            as_called(word, "/usr/bin/testbed")
 
 
 @fuzzed()
