@@ -153,7 +153,7 @@ def new_round(folder: Path, server: str | None, ray: bool) -> Iterator[Round]:
         url = stack.enter_context(database(server, folder))
         cluster = None
         if ray:
-            sys.path.insert(0, str(ROOT / "tests"))
+            sys.path.insert(0, str(ROOT / "tests" / "support"))
             from ray_nodes import ray_nodes
 
             cluster = stack.enter_context(ray_nodes(1, 1, **variables(folder)))

@@ -30,7 +30,7 @@ GIVEN = os.environ.get("TESTBED_FUZZ_EXAMPLES")
 EXAMPLES = 30
 HANGS = 30  # seconds after which a parser counts as hanging; the examples take milliseconds
 LONGEST_MESSAGE = 1_000_000  # characters; the inputs have up to some hundred thousand
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 settings.register_profile(
     "ci",

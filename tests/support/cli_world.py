@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-WORLD = str(Path(__file__).parent / "plugins" / "world.py")
+WORLD = str(Path(__file__).parent.parent / "plugins" / "world.py")
 WORLD_CELLS = ("--plugin", WORLD, "--models", "world-plain", "--eval-settings", "world", "world-dark")
 LOGREG = ("--models", "digits-logreg", "--eval-settings", "digits")
 
