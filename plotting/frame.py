@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from testbed.compat.importing import METRIC_SUFFIXES
 from testbed.db.store import Store
 from testbed.entities import OVERALL
 from testbed.errors import StoreError
-from testbed.exchange.importing import METRIC_SUFFIXES
 from testbed.metric_specs import DECLARED, MetricSpec, agreed, main_metric
 
 METRICS = ("top1", *METRIC_SUFFIXES)

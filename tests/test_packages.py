@@ -14,11 +14,12 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = {"src": "testbed", "db": "testbed.db", "plotting": "testbed.plotting"}
 
 # From the ground up. A package is the first part of a module's name after testbed; it imports from those before it.
+# What files of other tools import lies lower than what reads and writes their results.
 PACKAGES = """
     redaction errors process calls visible jsontext spreadsheet entities metric_specs identity plugins inputs
-    paths tracing registry corruptions data models metrics answers vlmevalkit db eval_settings imagenet_testbed
-    provenance graph tasks planning scoring workers execution runner analyses exchange console api plotting cli
-    __main__
+    paths tracing registry corruptions data models metrics answers compat.vlmevalkit.standin db eval_settings
+    compat.imagenet_testbed provenance graph tasks planning scoring workers execution runner analyses exchange
+    compat console api plotting cli __main__
 """.split()
 
 
@@ -37,7 +38,10 @@ MODULES = modules()
 
 def package_of(module: str) -> str:
     """The package of a module; empty for testbed itself."""
-    return module.removeprefix("testbed").removeprefix(".").partition(".")[0]
+    name = module.removeprefix("testbed").removeprefix(".")
+    return next(
+        (each for each in PACKAGES if f"{name}.".startswith(f"{each}.") and "." in each), name.partition(".")[0]
+    )
 
 
 def imported(name: str, path: Path, within_functions: bool) -> set[str]:

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stored_cells import put, samples_of, saying
 
+from testbed.compat.clip_benchmark import clip_benchmark_files
+from testbed.compat.importing import export_csv, import_results
 from testbed.db.store import Store
-from testbed.exchange import clip_benchmark
 from testbed.exchange.export import save_logits
-from testbed.exchange.importing import export_csv, import_results
 from testbed.spreadsheet import as_csv, cell, plain
 
 STARTS = "=+-@\t\r\n＝＋－＠"
@@ -90,9 +90,9 @@ def test_no_export_has_a_formula(tmp_path: Path) -> None:
         save_logits(store, "shown", tmp_path / "logits", form="csv")
         for path in (tmp_path / "logits").glob("*.csv"):
             assert all(_is_number(each) for each in cells(path) if each.startswith(tuple(STARTS)))
-        records = [{**dict.fromkeys(clip_benchmark.COLUMNS), "model": name, "pretrained": "", "dataset": name,
+        records = [{**dict.fromkeys(clip_benchmark_files.COLUMNS), "model": name, "pretrained": "", "dataset": name,
                     "language": "en", "metrics": {}} for name in names]  # fmt: skip
-        clip_benchmark.write_csv(records, tmp_path / "clip.csv")
+        clip_benchmark_files.write_csv(records, tmp_path / "clip.csv")
         assert not [each for each in cells(tmp_path / "clip.csv") if each.startswith(tuple(STARTS))]
 
 

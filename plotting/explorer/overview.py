@@ -11,9 +11,9 @@ from typing import Any
 
 import pandas as pd
 
+from testbed.compat.importing import METRIC_SUFFIXES
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, ModelFacts
-from testbed.exchange.importing import METRIC_SUFFIXES
 from testbed.metric_specs import MetricSpec, agreed, main_metric
 from testbed.plotting.explorer.documents import number_in
 from testbed.plotting.frame import filled, load_grid, with_averages

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.compat.vlmevalkit.standin.smp.file import dump, typed
 from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.vlmeval import VLMEvalBenchmark
@@ -22,7 +23,6 @@ from testbed.models.base.capability import GenerationConfig
 from testbed.tasks.captioning import require_some
 from testbed.tasks.parts.generation import TextTask, texts_and_status
 from testbed.tasks.task_base import options_as
-from testbed.vlmevalkit.smp.file import dump, typed
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting

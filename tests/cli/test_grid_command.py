@@ -8,8 +8,8 @@ import json
 import pytest
 
 from testbed.cli.analyses.grid import as_text, latex
+from testbed.compat.importing import import_results
 from testbed.db.store import Store
-from testbed.exchange.importing import import_results
 
 
 @pytest.fixture

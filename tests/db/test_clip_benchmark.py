@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from testbed.compat.clip_benchmark import clip_benchmark_files
+from testbed.compat.clip_benchmark.clip_benchmark_files import COLUMNS, file_name, records_of, write_csv, write_json
+from testbed.compat.importing import import_results
 from testbed.db.store import Store
 from testbed.entities import Metric, Result
 from testbed.errors import StoreError
 from testbed.eval_settings.benchmark_families.clip_benchmark_names import place_of
-from testbed.exchange import clip_benchmark
-from testbed.exchange.clip_benchmark import COLUMNS, file_name, records_of, write_csv, write_json
-from testbed.exchange.importing import import_results
 
 TOP = {"top1": 0.25, "top5": 0.75, "mean_per_class_recall": 0.125}
 MODEL = "ViT-B-32,openai"
@@ -311,7 +311,7 @@ def test_a_large_store_is_exported_cell_by_cell(tmp_path: Path, monkeypatch: pyt
         asked.append(given)
         return place_of(*given)
 
-    monkeypatch.setattr(clip_benchmark, "place_of", place)
+    monkeypatch.setattr(clip_benchmark_files, "place_of", place)
     fields: dict[str, Any] = dict.fromkeys(each.name for each in dataclasses.fields(Result))
     fields.update(eval_setting="mnist", slice="overall", unit="fraction", origin="run")
 
@@ -321,7 +321,7 @@ def test_a_large_store_is_exported_cell_by_cell(tmp_path: Path, monkeypatch: pyt
                 yield Result(**{**fields, "model": f"net{number:02d}", "metric": metric, "value": number / 50})
             assert len(list(tmp_path.iterdir())) >= number  # the cells before are written
 
-    records = (record for _, record in clip_benchmark.records_by_cell(results()))
+    records = (record for _, record in clip_benchmark_files.records_by_cell(results()))
     assert write_json(records, tmp_path) == 50
     assert len(asked) == 1  # the setting is looked up once, not for each model
     assert json.loads((tmp_path / "mnist__net07.json").read_text())["metrics"]["acc1"] == 0.14

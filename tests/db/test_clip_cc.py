@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scored_captions import EMPTY, ERROR, MISSING, NAMES, put_scored, row
 
+from testbed.compat.clip_cc_bench.clip_cc_files import export_clip_cc, short_name
 from testbed.db.store import Store
 from testbed.errors import StoreError, UnknownNameError
-from testbed.exchange.clip_cc import export_clip_cc, short_name
 
 HEADER = "video_id,coarse_similarity,fine_precision,fine_recall,fine_f1,hm_cf"
 ROWS: dict[str, Any] = {

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from testbed.compat.importing import as_percent, export_csv, import_results, split_column
 from testbed.db.store import Store
 from testbed.entities import Chunk, Metric, Score
 from testbed.errors import StoreError
-from testbed.exchange.importing import as_percent, export_csv, import_results, split_column
 
 Write = Callable[..., Path]
 

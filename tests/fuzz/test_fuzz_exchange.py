@@ -10,12 +10,12 @@ from fuzzing import damaged_file, damaged_json, damaged_table, fuzzed, mangled, 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from testbed.compat.clip_benchmark import clip_benchmark_files
+from testbed.compat.importing import as_percent, export_csv, import_results, split_column
 from testbed.data.sets import clip_cc_config
 from testbed.db.store import Store
 from testbed.entities import Metric
-from testbed.exchange import clip_benchmark
 from testbed.exchange.imported import metric_in
-from testbed.exchange.importing import as_percent, export_csv, import_results, split_column
 from testbed.metric_specs import MetricSpec
 from testbed.metrics.scorers.classification import NLL, top
 from testbed.models.loading import vlmeval_config
@@ -130,9 +130,9 @@ def test_exports_are_imported_as_they_were(
         )
         wanted = {(each.model, each.eval_setting): each.value for each in store.results()}
         export_csv(store.results(), folder / "table.csv")
-        records = clip_benchmark.records_of(store.results())
-        clip_benchmark.write_json(records, folder / "records")
-        clip_benchmark.write_csv(records, folder / "records.csv")
+        records = clip_benchmark_files.records_of(store.results())
+        clip_benchmark_files.write_json(records, folder / "records")
+        clip_benchmark_files.write_csv(records, folder / "records.csv")
         for number, name in enumerate(("table.csv", "records", "records.csv")):
             (folder / f"{number}").mkdir()
             with store_in(folder / f"{number}", sqlite_template) as other:

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from testbed.compat.importing import import_results
 from testbed.corruptions import IMAGENET_C
 from testbed.db.store import Store
-from testbed.exchange.importing import import_results
 
 SHIFTS = (
     "imagenetv2-matched-frequency-format-val",

@@ -10,10 +10,10 @@ import pytest
 from stored_cells import declared
 from toy import toy_catalog, toy_model, toy_setting
 
+from testbed.compat.importing import import_results
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Metric
 from testbed.errors import StoreError, UnknownNameError
-from testbed.exchange.importing import import_results
 from testbed.graph.options import RunOptions
 from testbed.plotting.frame import (
     filled,

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from testbed.compat.vlmevalkit.standin.vlm.base import BaseModel
 from testbed.identity import import_names
 from testbed.identity.describe import digest
 from testbed.models.model_base import VLMEvalModel
 from testbed.plugins.plugin_imports import run_plugin
-from testbed.vlmevalkit.vlm.base import BaseModel
 
 TREE = {
     "vlmeval/__init__.py": "raise ImportError('nothing runs the packages of the tree')",

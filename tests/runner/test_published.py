@@ -9,8 +9,8 @@ import pytest
 import torch
 from toy import ToyNetwork, toy_catalog, toy_model, toy_setting
 
+from testbed.compat.importing import import_results
 from testbed.db.store import Store
-from testbed.exchange.importing import import_results
 from testbed.models.base.published import Published
 
 

@@ -10,15 +10,15 @@ import click
 from testbed.console.output import count, print_json, table
 
 if TYPE_CHECKING:
-    from testbed.exchange.recorded import Compared, Number, Ours, Row
+    from testbed.compat.vlmevalkit.recorded_scores import Compared, Number, Ours, Row
 
 _WIDEST = 40  # characters of an answer
 
 
 def run_compare_recorded(given: dict[str, Any]) -> int:
     """``--compare-recorded MODEL SETTING``."""
+    from testbed.compat.vlmevalkit.recorded_scores import compare_recorded
     from testbed.db.store import Store
-    from testbed.exchange.recorded import compare_recorded
 
     model, setting = given["compare_recorded"]
     with Store.open(given["db_url"]) as store:
@@ -43,7 +43,7 @@ def _numbers(found: Compared) -> str:
 
 
 def _number(each: Number) -> list[str]:
-    from testbed.exchange.recorded import DEFAULT, PUBLISHED
+    from testbed.compat.vlmevalkit.recorded_scores import DEFAULT, PUBLISHED
 
     where = [each.file, each.row, each.column, f"{each.recorded:.6g}"]
     if each.metric is None:
@@ -62,7 +62,7 @@ def _signed(each: Number, rules: str) -> tuple[str, str]:
 
 def _tell_rows(file: str, rows: list[Row], limit: int) -> None:
     """How many answers are scored as recorded, and those that are not."""
-    from testbed.exchange.recorded import DEFAULT, PUBLISHED
+    from testbed.compat.vlmevalkit.recorded_scores import DEFAULT, PUBLISHED
 
     same = [sum(not each.differs(rules) for each in rows) for rules in (PUBLISHED, DEFAULT)]
     click.echo(
@@ -98,7 +98,7 @@ def _short(text: str) -> str:
 
 def _as_object(found: Compared, model: str, setting: str) -> dict[str, Any]:
     """All numbers, and the rows that differ."""
-    from testbed.exchange.recorded import DEFAULT, PUBLISHED
+    from testbed.compat.vlmevalkit.recorded_scores import DEFAULT, PUBLISHED
 
     rules = (PUBLISHED, DEFAULT)
     return {

@@ -63,15 +63,15 @@ class ClipCcRun:
 
     @property
     def form(self) -> str:
-        """Which form its result files have, see `testbed.exchange.clip_cc_forms.FORMS`."""
-        from testbed.exchange.clip_cc_forms import FIRST, TODAY
+        """Which form its result files have, see `testbed.compat.clip_cc_bench.clip_cc_forms.FORMS`."""
+        from testbed.compat.clip_cc_bench.clip_cc_forms import FIRST, TODAY
 
         return TODAY if self.config.section == "embedding_model" else FIRST
 
     @property
     def scale(self) -> str:
         """The scale of its result files: CLIP-CC-Bench's code of today leaves cosines unchanged."""
-        from testbed.exchange.clip_cc_forms import TODAY
+        from testbed.compat.clip_cc_bench.clip_cc_forms import TODAY
 
         return "raw" if self.form == TODAY else "unit"
 
@@ -202,13 +202,13 @@ def export(
     first: Collection[int] = (),
     form: str = "decoders",
 ) -> None:
-    """Writes CLIP-CC-Bench's files and says what was written; see `testbed.exchange.clip_cc.export_clip_cc`.
+    """Writes CLIP-CC-Bench's files and says what was written; see `clip_cc_files.export_clip_cc`.
 
     Raises:
         StoreError: If there is nothing to write, or it cannot be written.
     """
     from testbed.cli.options.analyses import note
-    from testbed.exchange.clip_cc import export_clip_cc
+    from testbed.compat.clip_cc_bench.clip_cc_files import export_clip_cc
 
     written = export_clip_cc(store, folder, models, settings, scale, note, first, form)
     click.echo(
@@ -230,7 +230,7 @@ def export_run(
 
     Not of a partial run, since its files would look like those of all samples and stand in their place.
     """
-    from testbed.exchange.clip_cc import MARK, settings_beside
+    from testbed.compat.clip_cc_bench.clip_cc_files import MARK, settings_beside
 
     if partial:
         click.echo(

@@ -70,8 +70,8 @@ def log_outcomes(report: Report, results: Sequence[Any]) -> None:
 
 
 def _handler(run: ClipCcRun) -> logging.Handler:
-    from testbed.exchange.clip_cc import short_name
-    from testbed.exchange.clip_cc_forms import FORMS
+    from testbed.compat.clip_cc_bench.clip_cc_files import short_name
+    from testbed.compat.clip_cc_bench.clip_cc_forms import FORMS
 
     name, said = run.config.decoder.name, run.config.logging
     prefix = said.prefix or f"{re.sub(r'[^0-9a-z]+', '_', name.lower()).strip('_')}_evaluation"

@@ -68,8 +68,8 @@ def save_texts(given: dict[str, Any]) -> int:
 
 def import_table(given: dict[str, Any]) -> int:
     """Imports a published table."""
+    from testbed.compat.importing import import_results
     from testbed.db.store import Store
-    from testbed.exchange.importing import import_results
     from testbed.registry import registry
 
     if "://" not in given["import_results"] and not Path(given["import_results"]).exists():
@@ -92,8 +92,8 @@ def import_table(given: dict[str, Any]) -> int:
 
 def export_csv(given: dict[str, Any]) -> int:
     """Writes ImageNet-testbed's table."""
+    from testbed.compat import importing
     from testbed.db.store import Store
-    from testbed.exchange import importing
 
     with Store.open(given["db_url"]) as store:
         results = store.results(metrics=["top1", *importing.METRIC_SUFFIXES], slices=["overall"])
@@ -104,12 +104,14 @@ def export_csv(given: dict[str, Any]) -> int:
 
 def export_vlmevalkit(given: dict[str, Any]) -> int:
     """Writes answers and scores in VLMEvalKit's format."""
+    from testbed.compat.vlmevalkit import vlmevalkit_files
     from testbed.db.store import Store
-    from testbed.exchange import vlmevalkit
 
     folder: Path = given["export_vlmevalkit"]
     with Store.open(given["db_url"]) as store:
-        files = vlmevalkit.export_vlmevalkit(store, folder, given["models"] or None, given["eval_settings"] or None)
+        files = vlmevalkit_files.export_vlmevalkit(
+            store, folder, given["models"] or None, given["eval_settings"] or None
+        )
     if given["as_json"]:
         print_json([str(file) for file in files])
     else:
@@ -147,8 +149,8 @@ def suggest_labels(given: dict[str, Any]) -> int:
 def export_clip_benchmark(given: dict[str, Any]) -> int:
     """Writes results in CLIP benchmark's formats."""
     from testbed.analyses import labels
+    from testbed.compat.clip_benchmark import clip_benchmark_files
     from testbed.db.store import Store
-    from testbed.exchange import clip_benchmark
 
     path: Path = given["export_clip_benchmark"]
     dumped = [key for key in ("classnames", "templates") if given[f"dump_{key}"]]
@@ -171,13 +173,13 @@ def export_clip_benchmark(given: dict[str, Any]) -> int:
         texts = {}
         if dumped:
             results = list(results)
-            texts = clip_benchmark.dumped_texts(store, results, dumped)
-        records = clip_benchmark.records_by_cell(noted(results), others, texts)
+            texts = clip_benchmark_files.dumped_texts(store, results, dumped)
+        records = clip_benchmark_files.records_by_cell(noted(results), others, texts)
         if as_csv:
-            rows = clip_benchmark.write_csv([record for _, record in sorted(records, key=itemgetter(0))], path)
+            rows = clip_benchmark_files.write_csv([record for _, record in sorted(records, key=itemgetter(0))], path)
             click.echo(f"{count(rows, 'row')} written to {path}")
         else:
-            files = clip_benchmark.write_json((record for _, record in records), path)
+            files = clip_benchmark_files.write_json((record for _, record in records), path)
             click.echo(f"{count(files, 'JSON file')} written to {path}")
     if partial:
         note = f"note: {count(len(partial), 'stored cell')} used part of the samples or random weights"

@@ -171,6 +171,7 @@ class _Asked:
 
 
 _ASKS = ("generate_inner", "generate")
+_THEIRS = ("vlmeval", "testbed.compat.vlmevalkit.standin")  # modules with VLMEvalKit's classes, or in their place
 
 
 def line_of(row: Row) -> Any:
@@ -188,10 +189,7 @@ def line_of(row: Row) -> Any:
 
 def _derives(cls: type, *names: str) -> bool:
     """Whether a class derives from one of VLMEvalKit's, the installed ones or testbed's in their place."""
-    return any(
-        base.__name__ in names and base.__module__.removeprefix("testbed.").startswith("vlmeval")
-        for base in cls.__mro__
-    )
+    return any(base.__name__ in names and base.__module__.startswith(_THEIRS) for base in cls.__mro__)
 
 
 def _whose(model: Any) -> str:

@@ -1,0 +1,1 @@
+"""CLIP benchmark's result files, read and written."""

@@ -1,0 +1,1 @@
+"""CLIP-CC-Bench's result files and published results."""
