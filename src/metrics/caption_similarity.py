@@ -164,7 +164,7 @@ def unit(values: Array) -> Array:
 
 
 def harmonic(one: Array, other: Array) -> Array:
-    """The harmonic means of values of any equal shape, 0 unless both are positive; NaN where one is NaN."""
+    """The harmonic means of float arrays [...] of one shape, 0 unless both are positive; NaN where one is NaN."""
     one, other = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
     both = (one > 0) & (other > 0)
     known = np.where(np.isnan(one) | np.isnan(other), np.nan, 0.0)
@@ -173,7 +173,7 @@ def harmonic(one: Array, other: Array) -> Array:
 
 
 def combined(coarse: Array, fine_f1: Array, combine: str = "harmonic") -> Array:
-    """The coarse similarity and F1 in one value: their harmonic mean, or their ``"mean"``."""
+    """The coarse similarity and F1, float arrays [n], in one value each: their harmonic mean, or their ``"mean"``."""
     return harmonic(coarse, fine_f1) if combine == "harmonic" else (np.asarray(coarse) + np.asarray(fine_f1)) / 2
 
 
@@ -318,7 +318,7 @@ class _Texts:
         return self._sentences[text]
 
     def counts(self, captions: Sequence[str | None]) -> dict[str, Array]:
-        """How many sentences the captions that are present have, and all references of their samples."""
+        """How many sentences each caption has, and all references of its sample: float64 [n], NaN without a caption."""
         own = [np.nan if text is None else len(self.sentences(text)) for text in captions]
         others = [
             np.nan if text is None else sum(len(self.sentences(each)) for each in several)

@@ -119,7 +119,7 @@ class _Side:
         return np.where(sums[self.pair] > 0, given, 1.0)
 
     def means(self) -> Array:
-        """The weighted mean of the best matches of each pair, added up in their order; 0 for an empty one."""
+        """The weighted mean of the best matches of each pair, added up in their order: float64 [pairs]; 0 if empty."""
         pairs = len(self.counts)
         with np.errstate(invalid="ignore"):  # what an empty other side leaves at −inf
             sums = np.bincount(self.pair, weights=self.weights * self.best, minlength=pairs)

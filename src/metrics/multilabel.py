@@ -70,7 +70,11 @@ def average_precisions(scores: Array, labels: Array) -> Array:
 
 
 def map_over_all(precisions: Array) -> float | None:
-    """Mean average precision as CLIP benchmark has it: classes without samples count as 0; None without classes."""
+    """Mean average precision as CLIP benchmark has it: classes without samples count as 0; None without classes.
+
+    Args:
+        precisions: Float array [C], as `average_precisions` gives them.
+    """
     return float(np.mean(precisions)) if len(precisions) else None
 
 

@@ -213,14 +213,14 @@ class ProcessorEncoder:
         self.network = self.network.to(device)
 
     def images(self, images: Sequence[torch.Tensor]) -> torch.Tensor:
-        """As the processor makes them, resized and normalized."""
+        """Images [C, H, W] as the processor makes them, resized and normalized, to embeddings [n, D]."""
         given = [in_colour(image) for image in images]
         pixels = self.processor(images=given, return_tensors="pt", padding=True)["pixel_values"]
         with _evaluating(self.network):
             return _tensor(self.network.get_image_features(pixels.to(self.device)))
 
     def texts(self, texts: Sequence[str]) -> torch.Tensor:
-        """As the processor makes them, cut to what the network takes."""
+        """Texts as the processor makes them, cut to what the network takes, to embeddings [n, D]."""
         tokens = dict(self.processor(text=list(texts), return_tensors="pt", padding=True))
         tokens.setdefault("attention_mask", torch.ones_like(tokens["input_ids"]))
         config = getattr(getattr(self.network, "config", None), "text_config", None)
@@ -267,7 +267,7 @@ class LoadedEncoder:
             self.loaded.options = replace(self.loaded.options, device=str(device))
 
     def images(self, images: Sequence[torch.Tensor]) -> torch.Tensor:
-        """By the definition's transform and normalization."""
+        """Images [C, H, W] to embeddings [n, D], by the definition's transform and normalization."""
         transform = getattr(getattr(self.loaded, "definition", None), "transform", None)
         if transform is None or not hasattr(self.loaded, "embed_image"):
             raise UnsupportedError(f"{self._name} embeds no images, only texts")
@@ -276,7 +276,7 @@ class LoadedEncoder:
         return embedded
 
     def texts(self, texts: Sequence[str]) -> torch.Tensor:
-        """By the definition's tokenizer."""
+        """Texts to embeddings [n, D], by the definition's tokenizer."""
         embedded: torch.Tensor = self.loaded.embed_text(texts)
         long = self._ruler.too_long(texts)
         if long:

@@ -136,7 +136,7 @@ def _checked(name: str, position: int, image: torch.Tensor, data_range: float) -
 
 
 def to_8_bits(image: torch.Tensor) -> torch.Tensor:
-    """Values from 0 to 255, rounded to uint8."""
+    """An image [...] with values from 0 to 255, rounded to uint8."""
     return image if image.dtype == torch.uint8 else image.double().round().clamp(0, 255).to(torch.uint8)
 
 

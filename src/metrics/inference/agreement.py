@@ -49,13 +49,22 @@ def agreement(first: Array, second: Array) -> Agreement:
 
 
 def same_predictions(first: Array, second: Array) -> float | None:
-    """The share of samples that two models take for the same class, right or wrong, of those that both could read."""
+    """The share of samples that two models take for the same class, right or wrong, of those that both could read.
+
+    Args:
+        first: Integer array [n]: the classes that the first model predicts; negative where it could not read a sample.
+        second: Those of the second, [n].
+    """
     read = (first >= 0) & (second >= 0)
     return float((first == second)[read].mean()) if read.any() else None
 
 
 def right_counts(scores: Array) -> Array:
-    """How many samples exactly k models get right, for k = 0 … models: integer array [models + 1]."""
+    """How many samples exactly k models get right, for k = 0 … models: integer array [models + 1].
+
+    Args:
+        scores: Array [n, models] of 0 and 1.
+    """
     return np.bincount(scores.sum(axis=1).astype(np.int64), minlength=scores.shape[1] + 1)
 
 

@@ -57,7 +57,7 @@ def borda(values: Array, larger_is_better: bool = True, names: Sequence[str] | N
     """Ranks candidates by the sum of their points; of equal ones the better mean over voters is first.
 
     Args:
-        values: As `borda_points` takes them.
+        values: As `borda_points` takes them: float array [voters, candidates].
         larger_is_better: Whether the largest value is best.
         names: Of the candidates: the order of those that share a rank.
 

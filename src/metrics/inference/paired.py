@@ -60,8 +60,8 @@ def compare(first: Array, second: Array, seed: int = 0) -> Comparison:
     """Compares two models.
 
     Args:
-        first: Scores of the first model.
-        second: Scores of the second.
+        first: Scores of the first model, float array [n].
+        second: Scores of the second on the same samples, [n].
         seed: Of the resampling.
 
     Raises:
@@ -101,8 +101,11 @@ def mcnemar_p_values(only_first: Any, only_second: Any) -> Array:
     """`mcnemar` of many pairs of models: the two tails of a binomial distribution with chance 1/2.
 
     Args:
-        only_first: Integer array: samples that only the first model of each pair gets right.
-        only_second: Likewise for the second.
+        only_first: Integer array [pairs]: samples that only the first model of each pair gets right.
+        only_second: Likewise for the second, [pairs].
+
+    Returns:
+        Float array [pairs].
     """
     from scipy.stats import binom
 
@@ -120,19 +123,23 @@ def error_consistency(first: Array, second: Array) -> float | None:
     """Error consistency (Geirhos, Meding & Wichmann 2020): how far two models are right and wrong on the same samples.
 
     Cohen's κ: (observed agreement − agreement by chance) / (1 − agreement by chance). None where chance agrees always.
+
+    Args:
+        first: Scores of 0 and 1 of the first model, [n].
+        second: Those of the second on the same samples, [n].
     """
     observed, expected = float((first == second).mean()), expected_agreement(first, second)
     return None if expected >= 1 else (observed - expected) / (1 - expected)
 
 
 def expected_agreement(first: Array, second: Array) -> float:
-    """How often two models that are right as often, and independently, would be right or wrong together."""
+    """How often two models that are right as often (scores [n]), and independently, would be right or wrong together."""
     right, other = float(first.mean()), float(second.mean())
     return right * other + (1 - right) * (1 - other)
 
 
 def error_overlap(first: Array, second: Array) -> float | None:
-    """Of the samples that at least one model gets wrong, the share that both get wrong; None where none is."""
+    """Of the samples that at least one model gets wrong (scores [n]), the share that both do; None where none is."""
     either = ((first == 0) | (second == 0)).sum()
     return float(((first == 0) & (second == 0)).sum() / either) if either else None
 
@@ -185,8 +192,8 @@ def sign_flip_bound(observed: Any, squares: Any) -> Array:
     is adjusted. The bound can, and never understates the exact p-value.
 
     Args:
-        observed: Absolute sums of differences.
-        squares: Sums of the squared differences; where they are 0 the bound is 1.
+        observed: Absolute sums of differences, float array [...].
+        squares: Sums of the squared differences, [...]; where they are 0 the bound is 1.
     """
     squares = np.asarray(squares, dtype=np.float64)
     exponent = np.divide(np.square(observed), 2 * squares, out=np.zeros_like(squares), where=squares > 0)

@@ -171,7 +171,7 @@ def pair_p_values(
     """Two-sided p-values of no difference for all pairs of models, in the order of `itertools.combinations`.
 
     Args:
-        strata: As for `rank_models`.
+        strata: As for `rank_models`: float arrays [n, models].
         rng: Where random numbers come from.
         progress: Told how far it is.
         only_ties: Whether they are only for `tied_models`. Those of tied models may then be too large, which saves

@@ -122,7 +122,7 @@ def wilson(value: Any, n: Any, confidence: float = 0.95) -> tuple[Array, Array]:
     """Wilson's interval of a rate (1927): of all rates those that a score test would not reject.
 
     Args:
-        value: Rates, fractions of any shape; value · n need not be whole (published rates are rounded).
+        value: Rates, fractions [...] of any shape; value · n need not be whole (published rates are rounded).
         n: Of how many times, at least one each, of that shape; NaN where unknown.
         confidence: Of each interval.
 
