@@ -133,7 +133,7 @@ def error_consistency(first: Array, second: Array) -> float | None:
 
 
 def expected_agreement(first: Array, second: Array) -> float:
-    """How often two models that are right as often (scores [n]), and independently, would be right or wrong together."""
+    """How often two models (scores [n]) that are independently right as often would be right or wrong together."""
     right, other = float(first.mean()), float(second.mean())
     return right * other + (1 - right) * (1 - other)
 
