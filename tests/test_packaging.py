@@ -157,14 +157,13 @@ def test_the_constraints_have_a_version_of_everything_that_is_required(setup_cfg
 
 
 @pytest.mark.parametrize("script", ["eval.py", "db.py"])
-def test_the_scripts_call_main_and_hold_no_logic(script: str, setup_cfg: configparser.ConfigParser) -> None:
+def test_the_scripts_call_main_and_hold_no_logic(script: str) -> None:
     tree = ast.parse((ROOT / script).read_text(encoding="utf-8"))
     docstring, imported, guarded = tree.body
     module = f"testbed.cli.{script.removesuffix('.py')}"
     assert isinstance(docstring, ast.Expr)
     assert ast.unparse(imported) == f"from {module} import main"
     assert ast.unparse(guarded) == "if __name__ == '__main__':\n    main()"
-    assert f"= {module}:main" in setup_cfg["options.entry_points"]["console_scripts"]
     assert len((ROOT / script).read_text(encoding="utf-8").splitlines()) <= 8
 
 

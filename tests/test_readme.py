@@ -127,7 +127,7 @@ def check_original(results: list[dict], logits: np.ndarray) -> None:
     assert logits.shape == (LIMIT, 500)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_originals_examples_run_verbatim_as_plugins(tmp_path, torch_home, data_root):
     (tmp_path / "model.py").write_text(ORIGINAL_MODEL)
     (tmp_path / "setting.py").write_text(ORIGINAL_SETTING)

@@ -233,6 +233,7 @@ def small_digits(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_a_run_says_that_a_checkpoint_does_far_better_at_another_size(program, small_digits):
     words = ("--models", "resnet18,small.pth", "--eval-settings", "small", "--executor", "inline")
     line = line_of(program("eval.py", *words), "Another image size? ")

@@ -111,7 +111,7 @@ def test_what_a_captioner_sees_depends_on_sample_and_seed_alone(world, tmp_path,
     assert not set(other) & set(first)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_processes_change_nothing(world, tmp_path):
     plugin = tmp_path / "noisy.py"
     plugin.write_text(

@@ -180,7 +180,7 @@ def set_pace(folder: Path, seconds: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("executor", ["inline", "processes"])
+@pytest.mark.parametrize("executor", [pytest.param("inline", marks=pytest.mark.long), "processes"])
 def test_ctrl_c_says_that_all_is_stored_only_if_it_is(
     tmp_path: Path, interrupted: Callable[..., subprocess.CompletedProcess[str]], executor: str
 ) -> None:
@@ -197,7 +197,7 @@ def test_ctrl_c_says_that_all_is_stored_only_if_it_is(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("executor", ["inline", "processes"])
+@pytest.mark.parametrize("executor", [pytest.param("inline", marks=pytest.mark.long), "processes"])
 def test_ctrl_c_says_what_is_not_stored_and_why(
     tmp_path: Path, interrupted: Callable[..., subprocess.CompletedProcess[str]], executor: str
 ) -> None:

@@ -31,7 +31,7 @@ SIZES = {
     "val-on-openimages-classes": 4,
 }
 PLUGIN = f"""
-from testbed.eval_settings.base import imagenet as imagenet_base
+from testbed.eval_settings.benchmark_families import imagenet as imagenet_base
 imagenet_base.SIZES.update({{name: (size,) for name, size in {SIZES!r}.items()}})
 imagenet_base.tenth = lambda size: size  # a tenth of a class of one is that one
 from testbed.models.model_base import Model, StandardTransform
