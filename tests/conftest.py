@@ -104,8 +104,29 @@ def pytest_collection_finish() -> None:
     access_log._own.clear()
 
 
+# What `pytest -m fast` runs of: folders and files below this one.
+FAST = ("answers", "registry", "test_identity.py", "test_packages.py", "test_inputs.py", "test_redaction.py")
+FAST += ("runner/test_plan.py", "runner/test_scheduler.py", "runner/test_passes.py", "metrics/test_paired.py")
+FAST += ("metrics/test_retrieval.py", "metrics/test_multilabel.py", "metrics/test_ranks.py", "metrics/test_judges.py")
+
+
+def _is_fast(path: Path) -> bool:
+    place = path.relative_to(Path(__file__).parent).as_posix()
+    return any(place == each or place.startswith(f"{each}/") for each in FAST)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With ``-m fast``, the other files of tests are not even imported, which takes longer than the fast ones."""
+    others = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if config.option.markexpr == "fast" and others and not _is_fast(collection_path) else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before the tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests go first, so that no process is left with one when the others are done."""
+    for item in items:
+        if _is_fast(item.path) and not any(map(item.get_closest_marker, ("slow", "long"))):
+            item.add_marker("fast")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 
