@@ -60,7 +60,7 @@ def write_images(figures: list[Any], paths: list[Path]) -> None:
                 raise TestbedError(f"the browser could not draw {paths[0]}: {error}, {TRIES} times") from None
             log.warning("%s; it was stopped, starting another", error)
         except Exception as error:
-            reason = first_line(str(error.args[0]) if error.args else "") or type(error).__name__
+            reason = first_line(str(error.args[0]) if error.args else type(error).__name__)
             raise TestbedError(f"the browser could not draw {paths[0]}: {reason}") from error
         else:
             return

@@ -8,9 +8,9 @@ from typing import Any
 
 
 def first_line(error: BaseException | str) -> str:
-    """The first line of a message; of an error that has none, its type."""
+    """The first line of a message; where it has none, of an error its type, else that no reason was given."""
     lines = str(error).strip().splitlines()
-    return lines[0] if lines else "" if isinstance(error, str) else type(error).__name__
+    return lines[0] if lines else "no reason given" if isinstance(error, str) else type(error).__name__
 
 
 def reason_of(error: BaseException) -> str:

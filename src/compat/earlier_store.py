@@ -34,7 +34,7 @@ def is_store(source: str) -> bool:
     return False
 
 
-def cells_of(source: str, report: ImportReport) -> tuple[list[ImportedCell], str]:
+def cells_of(source: str, report: ImportReport) -> tuple[list[ImportedCell], str, dict[str, str]]:
     """The reported results of all samples of a store, those that were run before those that were imported.
 
     Args:
@@ -42,7 +42,7 @@ def cells_of(source: str, report: ImportReport) -> tuple[list[ImportedCell], str
         report: Is told what is left out.
 
     Returns:
-        The cells, and the name of the store without its place and password.
+        The cells, the name of the store without its place and password, and the types of models that it has.
 
     Raises:
         StoreError: If it is another database, or has this testbed's schema.
@@ -64,7 +64,8 @@ def cells_of(source: str, report: ImportReport) -> tuple[list[ImportedCell], str
     if left := len(rows) - len(kept):
         number = "1 value" if left == 1 else f"{left:,} values"
         report.notes.append(f"{number} of --limit or of random weights {'is' if left == 1 else 'are'} left out")
-    return _cells(kept), Path(url.database or "").name
+    types = {row["model"]: row["model_type"] for row in kept if row["model_type"]}
+    return _cells(kept), Path(url.database or "").name, types
 
 
 def _cells(rows: list[Any]) -> list[ImportedCell]:

@@ -45,10 +45,10 @@ def import_results(
         StoreError: If the file is neither, has a column that is not known, or a value is out of range; nothing is
             imported then.
     """
-    path, name = Path(source), Path(source).name
+    path, name, types = Path(source), Path(source).name, dict[str, str]()
     if earlier_store.is_store(str(source)):
         report = ImportReport(earlier_store.FORM)
-        cells, name = earlier_store.cells_of(str(source), report)
+        cells, name, types = earlier_store.cells_of(str(source), report)
     elif (summaries := clip_cc_results.summaries_in(path)) is not None:
         report = ImportReport(clip_cc_results.FORM)
         cells = clip_cc_results.cells_of(summaries)
@@ -74,7 +74,8 @@ def import_results(
                 f" CLIP-CC-Bench's begins with a column {clip_cc_results.NAME!r};"
                 f" this one begins with {', '.join(header[:4]) or 'nothing'}"
             )
-    types = _read_types(model_types, report) if model_types else {}
+    if model_types:
+        types |= _read_types(model_types, report)
     report.cells = len(cells)
     report.values = sum(len(cell.metrics) for cell in cells)
     before = _reported(store)

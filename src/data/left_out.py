@@ -1,4 +1,4 @@
-"""What is left out while the samples of a data set are listed: counted by reason, named, and never skipped."""
+"""What is left out while the samples of a data set are listed: counted by reason, named, and never ignored."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Results and outputs as files: testbed's own tables, and the formats of CLIP benchmark and CLIP-CC-Bench."""
+"""Results, outputs, texts and verdicts as files of testbed's own forms."""

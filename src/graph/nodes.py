@@ -99,7 +99,7 @@ class Op(ABC):
 
 @dataclass(frozen=True)
 class Given:
-    """What is known when a `Artifact` is made.
+    """What is known when an `Artifact` is made.
 
     Attributes:
         model_identity: The digest of model, weights and precision.

@@ -337,7 +337,7 @@ def _globals(function: types.FunctionType) -> dict[str, Any]:
 
 
 def _is_part(module: types.ModuleType, package: dict[str, Any]) -> bool:
-    """Whether a module belongs to user code."""
+    """Whether a module belongs to user code, and lies in the package that has some variables."""
     return module.__name__.startswith(f"{package.get('__name__')}.") and source_code.is_own_module(module)
 
 

@@ -1,1 +1,1 @@
-"""What a run has to do: definitions opened, cells identified, looked up in the store, put into passes."""
+"""What a run has to do: definitions are opened, cells identified and looked up in the store."""

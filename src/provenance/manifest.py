@@ -34,14 +34,8 @@ _OURS = "testbed:"  # begins the names of testbed's own files, which are relativ
 # those cells alone that use it.
 _WITHOUT_NUMBERS = (
     *("cli/", "console/", "exchange/", "analyses/", "registry/", "plugins/"),
-    *(
-        "compat/clip_benchmark/",
-        "compat/clip_cc_bench/",
-        "compat/vlmevalkit/vlmevalkit_",
-        "compat/vlmevalkit/recorded",
-        "compat/importing.py",
-    ),
-    "compat/earlier_store.py",
+    *("compat/clip_benchmark/", "compat/clip_cc_bench/", "compat/importing.py", "compat/earlier_store.py"),
+    *("compat/vlmevalkit/vlmevalkit_", "compat/vlmevalkit/recorded"),
 )
 _DEFINITIONS = ("models", "eval_settings")
 _SHOWN = 3

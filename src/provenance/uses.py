@@ -21,7 +21,7 @@ class Uses:
     def __init__(self, plugins: Sequence[str], declared: bool = False) -> None:
         self._plugins = frozenset(plugins)
         self._declared = declared
-        self._reads = (-1, -1)  # `reading.counted` when what follows was sorted
+        self._reads = (-1, -1)  # `access_log.counted` when what follows was sorted
         self._owned: dict[str, set[Use]] = {}
         self._shared: set[Use] = set()
 

@@ -62,6 +62,7 @@ def test_its_results_are_kept_once_and_it_stays_as_it_is(old: Path, store: Store
     assert results(store) == RESULTS
     assert {each.origin for each in store.evaluations()} == {"imported"}
     assert {each.source for each in store.evaluations()} == {"old.db"}
+    assert {each.name: each.model_type for each in store.list_names("model")} == {"net": "Standard training"}
     (top1,) = [each for each in store.results() if each.metric == "top1" and each.n == 4]
     assert (top1.stderr, top1.unit, top1.scorer) == (0.25, "fraction", "classification@1")
     assert import_results(store, form.format(old)).new == 0

@@ -120,6 +120,29 @@ class TestPredictionPowered:
         assert found.high == 1
 
 
+class TestDifferencesOfTwoModels:
+    """As docs/judges.md has it: differences of labels and of verdicts, from -1 to 1."""
+
+    def test_as_ppi_python(self):
+        rng = np.random.default_rng(11)
+        truth = rng.random(500)
+        rng.normal(0, 0.2, 500)
+        first, second = rng.random(500) < 0.7, rng.random(500) < 0.6
+        judged_first = np.where(rng.random(500) < 0.85, first, ~first)
+        judged_second = np.where(rng.random(500) < 0.85, second, ~second)
+        labels = [np.where(np.arange(len(truth)) < 60, each, NAN) for each in (first, second)]
+        verdicts = judged_first.astype(float) - judged_second
+        found = prediction_powered(labels[0] - labels[1], verdicts, bounds=(-1, 1))
+        assert digits(found, 8) == (0.04780101, -0.05128717, 0.14688919)
+
+    def test_the_interval_may_be_negative_and_ends_at_its_bounds(self):
+        first, second = np.array([0.0, 0, 0, 1, NAN]), np.array([1.0, 1, 1, 1, NAN])
+        verdicts = np.append(first[:4], 0) - np.append(second[:4], 1)
+        found = prediction_powered(first - second, verdicts, bounds=(-1, 1))
+        assert found.value < -0.7
+        assert found.low >= -1
+
+
 class TestRoganGladen:
     @pytest.mark.parametrize(
         ("given", "expected"),

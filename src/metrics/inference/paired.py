@@ -133,7 +133,12 @@ def error_consistency(first: Array, second: Array) -> float | None:
 
 
 def expected_agreement(first: Array, second: Array) -> float:
-    """How often two models (scores [n]) that are independently right as often would be right or wrong together."""
+    """How often two models would be right or wrong together if they were right as often as these, and independently.
+
+    Args:
+        first: Scores of 0 and 1 of the first model, [n].
+        second: Those of the second, [n].
+    """
     right, other = float(first.mean()), float(second.mean())
     return right * other + (1 - right) * (1 - other)
 

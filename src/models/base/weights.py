@@ -166,7 +166,7 @@ def plain(error: BaseException) -> str:
     if _is_of_weights_only(error):
         return "it is not a file that torch.save writes, or it is damaged"
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip()
-    return first_line(text) or "no reason given"
+    return first_line(text)
 
 
 def object_refused(error: BaseException) -> str | None:
