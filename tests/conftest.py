@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -98,7 +99,12 @@ def warm_python() -> Iterator[WarmPython]:
 
 
 def pytest_collection_finish() -> None:
-    """Takes what all tests import and read out of records: it would be looked at for each cell of each test."""
+    """Takes what all tests import and read out of records: it would be looked at for each cell of each test.
+
+    And out of the garbage collector, which would look through it, and so copy it in each forked process.
+    """
+    gc.collect()
+    gc.freeze()
     for noted in (access_log._noted, access_log._fresh):
         noted -= {each for each in access_log.noted(declared=True) if each[1] != access_log.LIBRARY}
     access_log._own.clear()

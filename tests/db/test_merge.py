@@ -29,6 +29,10 @@ def whole(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of small cells of all kinds, with embeddings, heads, answers, certificates and records."""
     path = tmp_path_factory.mktemp("whole") / "store.db"
     shutil.copy(root / "tests" / "assets" / "golden_store.db", path)
+    with Store.open(str(path), "write") as store:
+        for name in ("digested", "letters", "normal", "own"):
+            store.hide("model", name)
+        store.purge_hidden()
     return path
 
 

@@ -100,8 +100,9 @@ def test_no_samples_give_no_ranks():
 
 
 @pytest.mark.parametrize("offset", [-1, 0, 1, 700])
-def test_float16_and_more_rows_than_a_block(offset):
-    n = 2 * classification._BLOCK + offset
+def test_float16_and_more_rows_than_a_block(offset, monkeypatch):
+    monkeypatch.setattr(classification, "_BLOCK", 9 * 1000)  # logits
+    n = 2 * 1000 + offset
     rng = np.random.default_rng(abs(offset))
     # Multiples of 1/8 in float16 are exact, and tie often.
     logits = (rng.integers(-40, 40, size=(n, 9)) / 8).astype(np.float16)

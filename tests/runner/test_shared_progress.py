@@ -63,7 +63,9 @@ def start(made: Catalog, url: str, models: Sequence[str], settings: Sequence[str
 
 
 @pytest.mark.parametrize(
-    "others", [["dim"], ["dim", "plain"], ["plain", "other", "dim"]], ids=lambda others: f"{len(others)} settings"
+    "others",
+    [pytest.param(["dim"], marks=pytest.mark.long), ["plain", "other", "dim"]],
+    ids=["1 setting", "3 settings"],
 )
 def test_runs_that_share_some_cells_count_each_image_once(store_url: str, tmp_path: Path, others: list[str]) -> None:
     made = toy_catalog(

@@ -6,11 +6,15 @@ process: a request a line, an answer a line, as JSON.
 
 from __future__ import annotations
 
+import ast
 import gc
 import importlib.util
 import json
+import multiprocessing.forkserver
+import multiprocessing.util
 import os
 import runpy
+import socket
 import subprocess
 import sys
 import traceback
@@ -96,6 +100,7 @@ def become(argv: list[str], folder: str, environment: dict[str, str], anew: bool
         os.environ.clear()
         os.environ.update(environment)
         sys.argv, sys.path[0] = argv, os.path.dirname(argv[0])
+        fork_the_fork_server()
         runpy.run_path(argv[0], run_name="__main__")
         code = 0
     except SystemExit as ended:
@@ -106,6 +111,32 @@ def become(argv: list[str], folder: str, environment: dict[str, str], anew: bool
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code if isinstance(code, int) else 0 if code is None else 1)
+
+
+def fork_the_fork_server() -> None:
+    """Has the server from which the program's workers are forked be forked from here, too, with torch imported."""
+    ours, theirs = socket.socketpair()
+    waiting = os.fork()
+    if waiting == 0:
+        ours.close()
+        given, descriptors, *_ = socket.recv_fds(theirs, 1 << 16, 2)
+        if given:
+            preload, more = ast.literal_eval(given.decode())
+            multiprocessing.forkserver.main(*descriptors, preload, **more)
+        os._exit(0)
+    theirs.close()
+    spawn = multiprocessing.util.spawnv_passfds
+
+    def start(path: bytes, words: Sequence[str], descriptors: Sequence[int]) -> int:
+        if "forkserver import main" not in words[-1]:
+            return spawn(path, words, descriptors)
+        multiprocessing.util.spawnv_passfds = spawn  # another one starts anew
+        call = ast.parse(words[-1]).body[1].value
+        more = [each.value for each in call.keywords]
+        socket.send_fds(ours, [f"({ast.unparse(call.args[2])}, {ast.unparse(more[0])})".encode()], descriptors)
+        return waiting
+
+    multiprocessing.util.spawnv_passfds = start
 
 
 if __name__ == "__main__":
