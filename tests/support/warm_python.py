@@ -35,7 +35,7 @@ HEAVY = (
     "testbed.tasks.judged_answers",
 )
 
-EXTRAS = ("transformers", "sentence_transformers")
+EXTRAS = ("transformers", "sentence_transformers", "timm", "open_clip", "openai", "openpyxl")
 
 
 class WarmPython:
