@@ -93,7 +93,12 @@ FILES = {  # what was saved besides the state dict -> the order in which timm's 
 }
 
 
-@pytest.mark.parametrize("case", FILES)
+OTHER_WORDS = ("its arguments as a dictionary", "idx_to_class", "Lightning", "a number of classes")  # for the same
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.long] if case in OTHER_WORDS else []) for case in FILES]
+)
 def test_the_order_is_the_one_that_the_file_says(program: Any, mine: Path, network: Any, case: str) -> None:
     entries, names, words = FILES[case]
     torch.save({"state_dict": network.state_dict(), **entries}, mine / "w.pth")

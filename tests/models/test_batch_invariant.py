@@ -105,10 +105,10 @@ def same_in_any_batch(model, threads) -> None:
     whole = loaded.embed_text(texts)
     for number in (1, 2):
         threads(number)
-        for size in (1, 5, len(texts)):
+        for size in (1, 5) if number == 1 else (5, len(texts)):
             parts = [loaded.embed_text(texts[start : start + size]) for start in range(0, len(texts), size)]
             assert torch.equal(torch.cat(parts), whole)
-        assert torch.equal(loaded.embed_text(texts[::-1]), whole.flip(0))
+    assert torch.equal(loaded.embed_text(texts[::-1]), whole.flip(0))
 
 
 @pytest.mark.parametrize("kind", ["gte", "nemotron", "qwen3"])

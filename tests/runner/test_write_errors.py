@@ -88,8 +88,14 @@ def nobody_waits_for(url: str) -> bool:
         return all(each.outcome == "failed" for each in store.runs())
 
 
-@pytest.mark.parametrize("executor", ["inline", pytest.param("processes", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("reads", MODELS)
+@pytest.mark.parametrize(
+    ("reads", "executor"),
+    [
+        *((reads, "inline") for reads in MODELS),
+        pytest.param("images", "processes", marks=pytest.mark.slow),
+        *(pytest.param(reads, "processes", marks=pytest.mark.long) for reads in MODELS if reads != "images"),
+    ],
+)
 def test_a_full_disk_ends_the_run_and_the_next_one_completes_it(store_url: str, reads: str, executor: str) -> None:
     fill_the_disk(store_url, reads)
     with pytest.raises(TestbedError, match="no space left for the store"):
