@@ -34,14 +34,14 @@ class Member:
         evaluation_id: Its evaluation.
         inputs: As `PassCell` has them.
         given: As `PassCell` has them.
-        lacks_ones: Whether a head or a probe must be made for it.
+        lacks_artifacts: Whether a head or a probe must be made for it.
     """
 
     cell: Cell
     evaluation_id: int
     inputs: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     given: Mapping[int, tuple[int, int]] = field(default_factory=dict)
-    lacks_ones: bool = False
+    lacks_artifacts: bool = False
 
     @property
     def rows(self) -> Rows:
@@ -164,7 +164,7 @@ def _image_pass(number: int, members: Sequence[Member], batch_size: int, cached:
         targets=opened.dataset.targets,
         batch_size=batch_size,
         chunk=chunk_size(batch_size, MIN_CHUNK),
-        alone=any(each.lacks_ones for each in members),
+        alone=any(each.lacks_artifacts for each in members),
         pixels=pixels or "",
         digests=[sample.digest for sample in opened.dataset.samples] if pixels else (),
     )
@@ -186,7 +186,7 @@ def embedded_pass(number: int, member: Member) -> Pass:
         batch_size=EMBEDDED_CHUNK,
         chunk=EMBEDDED_CHUNK,
         reads=Reads.ROWS,
-        alone=member.lacks_ones,
+        alone=member.lacks_artifacts,
     )
 
 

@@ -17,9 +17,9 @@ from testbed.entities import Certificate, DatasetInfo, Evaluation
 from testbed.errors import RunError, TestbedError
 from testbed.eval_settings.base.image_embeddings import SUFFIX
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.execution.computation import Computation
 from testbed.execution.items import requests_from, requests_of
 from testbed.execution.progress import Progress
-from testbed.execution.timed import TimedComputation
 from testbed.graph.cells import Cell, ItemNode
 from testbed.graph.nodes import Reads
 from testbed.graph.options import RunOptions
@@ -89,7 +89,7 @@ class Recomputation:
         store: Has the evaluations.
         options: The run's.
         progress: Told how far it is.
-        over: Says that no further cells are to begin; see `TimedComputation`.
+        over: Says that no further cells are to begin; see `Computation`.
         first: Evaluation id → the place, in the order by which samples are chosen, of the first one.
 
     Attributes:
@@ -229,7 +229,7 @@ class Recomputation:
             if candidate.cell.opened_model is not None
         }
         check = Check(self.store.full_url, CLASSES)
-        computation = TimedComputation(self.catalog, options, scratch, self.progress, check, self._over)
+        computation = Computation(self.catalog, options, scratch, self.progress, check, self._over)
         computation.executor.start_ahead()  # while the plan is made
         opener = Opener(self.catalog, options, choose=partial(_chosen_positions, chosen), models=models)
         plan = Planner(self.catalog, None, options, opener=opener).plan_pairs(list(pairs))

@@ -92,8 +92,8 @@ def _where_known(
 def _run(computation: Computation, models: Sequence[str], settings: Sequence[str]) -> Report:
     """Plans, checks what the plan builds on where that may be outdated, and computes the rest."""
     catalog, options, store = computation.catalog, computation.options, computation.store
-    progress, records, report = computation.progress, computation.records, computation.report
-    checker = StalenessChecker(catalog, store, options, records, progress, computation.record, computation.environment)
+    progress, report, state = computation.progress, computation.report, computation.state
+    checker = StalenessChecker(catalog, store, options, state.records, progress, state.record, state.environment)
     report.checks = checker.checks
     planner = Planner(catalog, store, options)
     pairs = pairs_of(catalog, models, settings)
@@ -108,6 +108,6 @@ def _run(computation: Computation, models: Sequence[str], settings: Sequence[str
         plan = planner.plan_pairs(pairs)
         report.interrupted = True
     computation.compute(plan, checker.suspects)
-    for name in records.mark_changed():
+    for name in state.records.mark_changed():
         progress.note(f"{name} changed while it was read; the next run checks what was computed from it")
     return report

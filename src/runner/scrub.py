@@ -19,7 +19,7 @@ from testbed.errors import RunError
 from testbed.execution.executors import make_executor
 from testbed.execution.presence import Presence
 from testbed.execution.progress import Progress, SilentProgress
-from testbed.execution.timed import NO_TIME
+from testbed.execution.worker_events import NO_TIME
 from testbed.graph.cells import Action, Cell
 from testbed.graph.options import RunOptions
 from testbed.inputs import active, using

@@ -17,7 +17,7 @@ from toy_towers import ASKED, Targets, ToyTower, everything, tokenize, toy_encod
 from testbed.db.store import Store
 from testbed.entities import OVERALL
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.execution.computation import Computation
+from testbed.execution.worker_events import WorkerEvents
 from testbed.graph.options import RunOptions
 from testbed.models.base.capability import Generation
 from testbed.models.base.generator import Generator
@@ -490,13 +490,13 @@ def test_what_draws_for_whole_batches_is_compared_in_the_same_batches(lab: Any, 
 def interrupt(lab: Any, catalog: Any, monkeypatch: pytest.MonkeyPatch, after: int = 300) -> None:
     """Runs, and is stopped by Ctrl-C when so many samples are stored."""
     with monkeypatch.context() as patch:
-        begin = Computation.shard_done
+        begin = WorkerEvents.shard_done
 
         def shard_done(self: Any, shard_id: int, stored_bytes: int) -> None:
             begin(self, shard_id, stored_bytes)
             raise KeyboardInterrupt
 
-        patch.setattr(Computation, "shard_done", shard_done)
+        patch.setattr(WorkerEvents, "shard_done", shard_done)
         assert lab.run(catalog).interrupted
 
 
