@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import DefinitionError, DuplicateNameError
 from testbed.paths import expanded
 from testbed.registry import discovery
+from testbed.registry.references import Settings
 from testbed.registry.table import Family, Registry, check_name
 
 if TYPE_CHECKING:
@@ -64,11 +65,7 @@ class Catalog:
 
     def __init__(self, packages: Sequence[str] | None = None, entry_points: bool = True) -> None:
         self.models: Registry[ModelDefinition] = Registry("model", "python db.py --list-models-registry")
-        self.eval_settings: Registry[EvalSetting] = Registry(
-            "eval setting", "python db.py --list-eval-settings-registry"
-        )
-        for family in discovery.FAMILIES:
-            self.add_eval_setting_family(discovery.named(family)(self))
+        self.eval_settings = Settings(self.models)
         self.model_collections = Collections("model")
         self.eval_setting_collections = Collections("eval setting")
         self.plugins: list[Path] = []
