@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session, aliased
 
 from testbed.db.base import check_text, in_parts, insert_new
 from testbed.db.leases import Leases, is_shared
-from testbed.db.names import TABLES, Kind, check_name, ensure_row
+from testbed.db.names import NAMES, TABLES, Kind, check_name, ensure_row, key_of
 from testbed.db.outputs import Outputs, evaluation_row
 from testbed.db.payloads.deletion import File
 from testbed.db.rows import columns, entity, metric_row, normalized, sample_row, score_row, with_names
@@ -276,7 +276,7 @@ class Evaluations(Outputs, Leases):
         if models is not None:
             statement = statement.where(ModelRow.name.in_(list(models)))
         if eval_settings is not None:
-            statement = statement.where(EvalSettingRow.name.in_(list(eval_settings)))
+            statement = statement.where(EvalSettingRow.full_name.in_(list(eval_settings)))
         with self.reading() as session:
             return [entity(*row) for row in session.execute(statement)]
 
@@ -403,14 +403,14 @@ def _ids_of(session: Session, kind: Kind, names: Iterable[str]) -> dict[str, int
     wanted = sorted(set(names))
     for name in wanted:
         check_name(kind, name)
-    insert_new(session, table, [{"name": name, "created_at": now()} for name in wanted])
+    insert_new(session, table, [{**key_of(kind, name), "created_at": now()} for name in wanted])
     ids: dict[str, int] = {}
     for part in in_parts(wanted):
         session.execute(
-            sa.update(table).where(table.name.in_(part), table.hidden_at.is_not(None)).values(hidden_at=None)
+            sa.update(table).where(NAMES[kind].in_(part), table.hidden_at.is_not(None)).values(hidden_at=None)
         )
-        found = session.execute(sa.select(table.name, table.id).where(table.name.in_(part)))
-        ids.update({each.name: each.id for each in found})
+        found = session.execute(sa.select(NAMES[kind], table.id).where(NAMES[kind].in_(part)))
+        ids.update((each[0], each[1]) for each in found)
     return ids
 
 

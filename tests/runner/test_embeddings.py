@@ -12,6 +12,7 @@ import toy
 from toy import CLASSES, SIZE, ToyImages, toy_catalog, toy_model
 from toy_towers import ASKED, Targets, ToyTower, everything, tokenize, toy_encoder, zero_shot
 
+from testbed.db.connection.lookup import names
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs
@@ -346,17 +347,24 @@ def test_who_cannot_embed_is_told_so(lab: Any) -> None:
     assert [(each.model, each.setting) for each in report.of("complete")] == [("backbone", "probe"), ("toy", "shown")]
 
 
-def test_an_image_embedding_setting_can_be_asked_for(lab: Any, work: Any) -> None:
+def test_image_embeddings_can_be_asked_for_and_are_not_among_the_results(lab: Any, work: Any) -> None:
     catalog = toy_catalog(toy_encoder(), *everything())
     report = lab.run(catalog, settings=["captions.image_embeddings"])
     assert report.ok
-    assert lab.metrics("tower", "captions.image_embeddings")["embedding_norm"].value == pytest.approx(
-        float(plain_embeddings().norm(dim=1).mean()), rel=1e-5
-    )
+    with lab.open() as store:
+        (evaluation,) = store.evaluations(["tower"], ["captions.image_embeddings"])
+        (norm,) = store.metrics(evaluation.id)
+        assert (norm.name, norm.value) == (
+            "embedding_norm", pytest.approx(float(plain_embeddings().norm(dim=1).mean()), rel=1e-5)
+        )  # fmt: skip
+        assert store.results() == []
+        assert store.list_names("eval setting") == names(lab.url, "eval setting") == []
     work.clear()
     assert lab.run(catalog, settings=["captions", "choices"]).ok
     assert work["images embedded"] == 0
     assert "captions.image_embeddings.image_embeddings" not in catalog.eval_settings
+    with lab.open() as store:
+        assert [each.name for each in store.list_names("eval setting")] == ["captions", "choices"]
 
 
 @pytest.mark.parametrize(
