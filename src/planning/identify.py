@@ -50,7 +50,7 @@ class Identifier:
         try:
             model, setting = self.catalog.get_model(cell.model), self.catalog.get_eval_setting(cell.setting)
             task = get_task(setting.task)
-            check_options(task, setting)
+            check_options(setting)
             task.route(model, setting)
             setting.perturbation.require()
             cell.built = task.build(Graph(model, setting))

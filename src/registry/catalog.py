@@ -92,9 +92,12 @@ class Catalog:
         """Registers an eval setting under its name, and in the given collections.
 
         Raises:
+            DefinitionError: If its task does not know one of its task options.
             DuplicateNameError: If another definition has this name; the message names both places.
         """
         _expect(eval_setting, "dataset", "add_eval_setting", "an EvalSetting")
+        if eval_setting.task_options:
+            discovery.named(discovery.CHECK)(eval_setting)
         self.eval_settings.add(eval_setting.name, eval_setting)
         for collection in collections:
             self.eval_setting_collections.add(collection, [eval_setting.name])

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # What the packages give to every catalog, by name: nothing here imports from them.
 PACKAGES = ("testbed.models", "testbed.eval_settings")
 MADE = "testbed.eval_settings.base.made:made"  # makes settings of others, see `testbed.registry.references`
+CHECK = "testbed.tasks.task_base:check_options"  # of what a setting says of its task
 ENTRY_POINT_GROUP = "testbed.plugins"
 ENV_NO_PLUGINS = "TESTBED_NO_PLUGINS"
 # The plug-in files that are not Python's: suffix → a function that registers what the file of a path defines.
