@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session, aliased
 
 from testbed.db.base import check_text, in_parts, insert_new
 from testbed.db.leases import Leases, is_shared
-from testbed.db.names import NAMES, TABLES, Kind, check_name, ensure_row, key_of
+from testbed.db.names import ensure_row, ids_of
 from testbed.db.outputs import Outputs, evaluation_row
 from testbed.db.payloads.deletion import File
 from testbed.db.rows import columns, entity, metric_row, normalized, sample_row, score_row, with_names
@@ -175,8 +175,8 @@ class Evaluations(Outputs, Leases):
         with self.writing() as session:
             known = _imported(session)
             fresh = sorted((cell for cell in cells if cell[2] not in known), key=lambda cell: cell[2])
-            models = _ids_of(session, "model", (cell[0] for cell in fresh))
-            settings = _ids_of(session, "eval setting", (cell[1] for cell in fresh))
+            models = ids_of(session, "model", (cell[0] for cell in fresh))
+            settings = ids_of(session, "eval setting", (cell[1] for cell in fresh))
             for model, model_type in sorted(model_types.items()):
                 check_text(ModelRow, "model_type", model_type)
                 session.execute(sa.update(ModelRow).where(ModelRow.name == model).values(model_type=model_type))
@@ -392,26 +392,6 @@ def _require_distinct(what: str, keys: Sequence[tuple[str, ...]]) -> None:
     twice = [key for key, times in Counter(keys).items() if times > 1]
     if twice:
         raise StoreError(f"an evaluation has two {what}s {' / '.join(filter(None, twice[0]))}")
-
-
-def _ids_of(session: Session, kind: Kind, names: Iterable[str]) -> dict[str, int]:
-    """The ids of names; creates missing names and restores hidden ones.
-
-    Rows are locked in the order of their names, as by every writer, to prevent deadlocks.
-    """
-    table = TABLES[kind]
-    wanted = sorted(set(names))
-    for name in wanted:
-        check_name(kind, name)
-    insert_new(session, table, [{**key_of(kind, name), "created_at": now()} for name in wanted])
-    ids: dict[str, int] = {}
-    for part in in_parts(wanted):
-        session.execute(
-            sa.update(table).where(NAMES[kind].in_(part), table.hidden_at.is_not(None)).values(hidden_at=None)
-        )
-        found = session.execute(sa.select(NAMES[kind], table.id).where(NAMES[kind].in_(part)))
-        ids.update((each[0], each[1]) for each in found)
-    return ids
 
 
 def _imported(session: Session) -> dict[str, int]:

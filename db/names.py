@@ -80,6 +80,26 @@ def ensure_row(session: Session, kind: Kind, name: str, **fields: Any) -> Any:
     return row
 
 
+def ids_of(session: Session, kind: Kind, names: Iterable[str]) -> dict[str, int]:
+    """The ids of names; creates missing names and restores hidden ones.
+
+    Rows are locked in the order of their names, as by every writer, to prevent deadlocks.
+    """
+    table = TABLES[kind]
+    wanted = sorted(set(names))
+    for name in wanted:
+        check_name(kind, name)
+    insert_new(session, table, [{**key_of(kind, name), "created_at": now()} for name in wanted])
+    ids: dict[str, int] = {}
+    for part in in_parts(wanted):
+        session.execute(
+            sa.update(table).where(NAMES[kind].in_(part), table.hidden_at.is_not(None)).values(hidden_at=None)
+        )
+        found = session.execute(sa.select(NAMES[kind], table.id).where(NAMES[kind].in_(part)))
+        ids.update((each[0], each[1]) for each in found)
+    return ids
+
+
 def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str]) -> set[str]:
     """Selects names of models (or settings) with outputs.
 

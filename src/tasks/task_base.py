@@ -6,8 +6,8 @@ import importlib
 import importlib.util
 import pkgutil
 from abc import ABC, abstractmethod
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from testbed.errors import DefinitionError, UnsupportedError
 from testbed.tasks.parts.options import NoOptions, as_options
@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 _NO_TASKS = ("task_base",)  # modules of `testbed.tasks` that are no tasks
 _added: dict[str, Task] = {}
+_made: WeakKeyDictionary[EvalSetting, dict[type[Any], Any]] = WeakKeyDictionary()  # options of settings
 
 
 class Task(ABC):
@@ -121,7 +122,7 @@ def check_options(setting: EvalSetting) -> None:
     Raises:
         DefinitionError: If there is no such task, or an option is unknown, lacks, or is of another type.
     """
-    _options(setting, get_task(setting.task).options)
+    options_of(setting, get_task(setting.task).options)
 
 
 def options_of(setting: EvalSetting, kind: type[T]) -> T:
@@ -130,15 +131,13 @@ def options_of(setting: EvalSetting, kind: type[T]) -> T:
     Raises:
         DefinitionError: As `check_options`.
     """
-    return cast(T, _options(setting, kind))
-
-
-@lru_cache(maxsize=1024)
-def _options(setting: EvalSetting, kind: type[Any]) -> Any:
-    try:
-        return as_options(kind, setting.task_options, f"the task {setting.task}")
-    except DefinitionError as error:
-        raise DefinitionError(f"{setting.name}: {error}") from None
+    made = _made.setdefault(setting, {})
+    if kind not in made:
+        try:
+            made[kind] = as_options(kind, setting.task_options, f"the task {setting.task}")
+        except DefinitionError as error:
+            raise DefinitionError(f"{setting.name}: {error}") from None
+    return cast(T, made[kind])
 
 
 def _listed(capabilities: set[str] | frozenset[str]) -> str:

@@ -13,7 +13,6 @@ from testbed.eval_settings.base.setting import EvalSetting
 from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
 from testbed.eval_settings.benchmark_families.benchmark_names import (
     CAPTIONING,
-    CLIP_SCORE,
     LINEAR_PROBE,
     OTHER_TASKS,
     PHOTO_DEPICTS,
@@ -24,6 +23,7 @@ from testbed.eval_settings.benchmark_families.benchmark_names import (
 )
 from testbed.inputs import Inputs, active
 from testbed.registry import registry
+from testbed.registry.references import CLIP_SCORE
 
 _WITH_LANGUAGE = re.compile(r"(?P<dataset>[^,]+),(?P<language>[a-z]{2,3}(_[A-Z][a-z]{3})?)")
 _SPLIT = re.compile(r"\w[\w-]*")
