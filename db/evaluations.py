@@ -43,21 +43,13 @@ class Evaluations(Outputs, Leases):
     def ensure_dataset(self, dataset: DatasetInfo) -> int:
         """Stores a data set's list of samples if it is new; returns its id."""
         with self.writing() as session:
-            row_id = session.scalar(sa.select(DatasetRow.id).where(DatasetRow.fingerprint == dataset.fingerprint))
-            if row_id is not None:
-                return row_id
-            row = {
-                "fingerprint": dataset.fingerprint,
-                "name": dataset.name,
-                "size": len(dataset.samples),
-                "class_names": list(dataset.class_names) if dataset.class_names is not None else None,
-                "created_at": now(),
-            }
-            insert_new(session, DatasetRow, [row])
-            row_id = session.scalars(
-                sa.select(DatasetRow.id).where(DatasetRow.fingerprint == dataset.fingerprint)
-            ).one()
-            _add_samples(session, row_id, dataset)
+            known = sa.select(DatasetRow.id).where(DatasetRow.fingerprint == dataset.fingerprint)
+            row_id = session.scalar(known)
+            if row_id is None:
+                row = {"fingerprint": dataset.fingerprint, **_about(dataset), "created_at": now()}
+                insert_new(session, DatasetRow, [row])
+                row_id = session.scalars(known).one()
+                _add_samples(session, row_id, dataset)
             return row_id
 
     def restore_samples(self, datasets: Mapping[str, DatasetInfo]) -> bool:
@@ -75,9 +67,7 @@ class Evaluations(Outputs, Leases):
         self.kept_samples.clear()
         with self.writing() as session:
             for row_id, dataset in found.items():
-                names = list(dataset.class_names) if dataset.class_names is not None else None
-                known = {"name": dataset.name, "size": len(dataset.samples), "class_names": names}
-                session.execute(sa.update(DatasetRow).where(DatasetRow.id == row_id).values(known))
+                session.execute(sa.update(DatasetRow).where(DatasetRow.id == row_id).values(_about(dataset)))
                 _add_samples(session, row_id, dataset)
         return True
 
@@ -380,6 +370,11 @@ def _samples(session: Session, dataset_id: int) -> SampleColumns:
     of_one = sa.select(*columns).where(SampleRow.dataset_id == dataset_id)
     rows = session.execute(of_one.order_by(SampleRow.position), execution_options={"yield_per": 2000})
     return SampleColumns.of(SampleInfo(*row) for row in rows)
+
+
+def _about(dataset: DatasetInfo) -> dict[str, Any]:
+    names = list(dataset.class_names) if dataset.class_names is not None else None
+    return {"name": dataset.name, "size": len(dataset.samples), "class_names": names}
 
 
 def _add_samples(session: Session, dataset_id: int, dataset: DatasetInfo) -> None:

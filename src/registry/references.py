@@ -20,7 +20,6 @@ from testbed.registry.table import Registry, Source
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
-    from testbed.inputs import Inputs
     from testbed.models.model_base import ModelDefinition
 
 RULES, PLUS, JUDGED, AND = ".vlmevalkit", "+", "@", "&"
@@ -86,8 +85,8 @@ class SettingReference:
 
         Where a name has a mark of the grammar in a place of its own, only `Settings.reference` is sure to know.
         """
-        node = next((each for each in NODES if name.endswith(f".{each}")), "")
-        name = name.removesuffix(f".{node}")
+        if node := next((each for each in NODES if name.endswith(f".{each}")), ""):
+            name = name.removesuffix(f".{node}")
         path = _FILE.match(name)
         start = path.end() if path else 0
         before, _, judge = name[start:].partition(JUDGED)
@@ -111,7 +110,6 @@ class Settings(Registry["EvalSetting"]):
     def __init__(self, models: Registry[ModelDefinition]) -> None:
         super().__init__("eval setting", "python db.py --list-eval-settings-registry")
         self._models = models
-        self._made: dict[tuple[str, Inputs], EvalSetting] = {}
 
     def _add(self, name: str, item: Callable[[], EvalSetting], source: Source) -> None:
         if isinstance(name, str) and (node := SettingReference.parse(name).node):
@@ -147,9 +145,9 @@ class Settings(Registry["EvalSetting"]):
         if reference == SettingReference(reference.name):
             return super().get(reference.name)
         key = (str(reference), active())
-        if key not in self._made:
-            self._made[key] = discovery.named(discovery.MADE)(reference, self)
-        return self._made[key]
+        if key not in self._built:
+            self._built[key] = discovery.named(discovery.MADE)(reference, self)
+        return self._built[key]
 
     def corruption(self, name: str) -> str | None:
         """The setting that the name of a corruption means."""
@@ -166,11 +164,6 @@ class Settings(Registry["EvalSetting"]):
             known = self._models.names()
             return str(unknown_name("model", judge, known, "the registry", self._models.listing))
         return super().explain(name)
-
-    def restore(self, snapshot: object) -> None:
-        """Forgets what was registered since a snapshot."""
-        super().restore(snapshot)  # type: ignore[arg-type]
-        self._made.clear()
 
     # The grammar, from the last part to the first; what is registered as a whole is not taken apart ------------------
 
