@@ -14,6 +14,8 @@ from testbed.registry.references import Settings
 from testbed.registry.table import Family, Registry, check_name
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.models.model_base import ModelDefinition
 
@@ -71,7 +73,7 @@ class Catalog:
         self.plugins: list[Path] = []
         self._packages = discovery.PACKAGES if packages is None else tuple(packages)
         self._entry_points = entry_points
-        self._entered: list[Any] = []
+        self._entered: list[EntryPoint] = []
         self._state = "empty"
 
     # Adding -------------------------------------------------------------------------------------------------------
@@ -212,7 +214,7 @@ class Catalog:
         return self.load()
 
 
-def _expect(item: Any, attribute: str, method: str, what: str) -> None:
+def _expect(item: object, attribute: str, method: str, what: str) -> None:
     if not hasattr(item, attribute) or not hasattr(item, "name"):
         raise DefinitionError(f"registry.{method} takes {what}, not {type(item).__name__}")
 
