@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session, aliased
 
 from testbed.db.base import check_text, in_parts, insert_new
 from testbed.db.leases import Leases, is_shared
-from testbed.db.names import TABLES, Kind, check_name, ensure_row
+from testbed.db.names import ensure_row, ids_of
 from testbed.db.outputs import Outputs, evaluation_row
 from testbed.db.payloads.deletion import File
 from testbed.db.rows import columns, entity, metric_row, normalized, sample_row, score_row, with_names
@@ -43,21 +43,13 @@ class Evaluations(Outputs, Leases):
     def ensure_dataset(self, dataset: DatasetInfo) -> int:
         """Stores a data set's list of samples if it is new; returns its id."""
         with self.writing() as session:
-            row_id = session.scalar(sa.select(DatasetRow.id).where(DatasetRow.fingerprint == dataset.fingerprint))
-            if row_id is not None:
-                return row_id
-            row = {
-                "fingerprint": dataset.fingerprint,
-                "name": dataset.name,
-                "size": len(dataset.samples),
-                "class_names": list(dataset.class_names) if dataset.class_names is not None else None,
-                "created_at": now(),
-            }
-            insert_new(session, DatasetRow, [row])
-            row_id = session.scalars(
-                sa.select(DatasetRow.id).where(DatasetRow.fingerprint == dataset.fingerprint)
-            ).one()
-            _add_samples(session, row_id, dataset)
+            known = sa.select(DatasetRow.id).where(DatasetRow.fingerprint == dataset.fingerprint)
+            row_id = session.scalar(known)
+            if row_id is None:
+                row = {"fingerprint": dataset.fingerprint, **_about(dataset), "created_at": now()}
+                insert_new(session, DatasetRow, [row])
+                row_id = session.scalars(known).one()
+                _add_samples(session, row_id, dataset)
             return row_id
 
     def restore_samples(self, datasets: Mapping[str, DatasetInfo]) -> bool:
@@ -75,9 +67,7 @@ class Evaluations(Outputs, Leases):
         self.kept_samples.clear()
         with self.writing() as session:
             for row_id, dataset in found.items():
-                names = list(dataset.class_names) if dataset.class_names is not None else None
-                known = {"name": dataset.name, "size": len(dataset.samples), "class_names": names}
-                session.execute(sa.update(DatasetRow).where(DatasetRow.id == row_id).values(known))
+                session.execute(sa.update(DatasetRow).where(DatasetRow.id == row_id).values(_about(dataset)))
                 _add_samples(session, row_id, dataset)
         return True
 
@@ -175,8 +165,8 @@ class Evaluations(Outputs, Leases):
         with self.writing() as session:
             known = _imported(session)
             fresh = sorted((cell for cell in cells if cell[2] not in known), key=lambda cell: cell[2])
-            models = _ids_of(session, "model", (cell[0] for cell in fresh))
-            settings = _ids_of(session, "eval setting", (cell[1] for cell in fresh))
+            models = ids_of(session, "model", (cell[0] for cell in fresh))
+            settings = ids_of(session, "eval setting", (cell[1] for cell in fresh))
             for model, model_type in sorted(model_types.items()):
                 check_text(ModelRow, "model_type", model_type)
                 session.execute(sa.update(ModelRow).where(ModelRow.name == model).values(model_type=model_type))
@@ -276,7 +266,7 @@ class Evaluations(Outputs, Leases):
         if models is not None:
             statement = statement.where(ModelRow.name.in_(list(models)))
         if eval_settings is not None:
-            statement = statement.where(EvalSettingRow.name.in_(list(eval_settings)))
+            statement = statement.where(EvalSettingRow.full_name.in_(list(eval_settings)))
         with self.reading() as session:
             return [entity(*row) for row in session.execute(statement)]
 
@@ -382,6 +372,11 @@ def _samples(session: Session, dataset_id: int) -> SampleColumns:
     return SampleColumns.of(SampleInfo(*row) for row in rows)
 
 
+def _about(dataset: DatasetInfo) -> dict[str, Any]:
+    names = list(dataset.class_names) if dataset.class_names is not None else None
+    return {"name": dataset.name, "size": len(dataset.samples), "class_names": names}
+
+
 def _add_samples(session: Session, dataset_id: int, dataset: DatasetInfo) -> None:
     for positions in in_parts(range(len(dataset.samples))):
         rows = [sample_row(dataset_id, position, dataset.samples[position]) for position in positions]
@@ -392,26 +387,6 @@ def _require_distinct(what: str, keys: Sequence[tuple[str, ...]]) -> None:
     twice = [key for key, times in Counter(keys).items() if times > 1]
     if twice:
         raise StoreError(f"an evaluation has two {what}s {' / '.join(filter(None, twice[0]))}")
-
-
-def _ids_of(session: Session, kind: Kind, names: Iterable[str]) -> dict[str, int]:
-    """The ids of names; creates missing names and restores hidden ones.
-
-    Rows are locked in the order of their names, as by every writer, to prevent deadlocks.
-    """
-    table = TABLES[kind]
-    wanted = sorted(set(names))
-    for name in wanted:
-        check_name(kind, name)
-    insert_new(session, table, [{"name": name, "created_at": now()} for name in wanted])
-    ids: dict[str, int] = {}
-    for part in in_parts(wanted):
-        session.execute(
-            sa.update(table).where(table.name.in_(part), table.hidden_at.is_not(None)).values(hidden_at=None)
-        )
-        found = session.execute(sa.select(table.name, table.id).where(table.name.in_(part)))
-        ids.update({each.name: each.id for each in found})
-    return ids
 
 
 def _imported(session: Session) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
@@ -13,13 +13,23 @@ from testbed.db.base import StoreBase, in_parts, insert_new
 from testbed.db.tables import EvalSettingRow, EvaluationRow, ModelRow, now
 from testbed.entities import Named
 from testbed.errors import DuplicateNameError, StoreError, UnknownNameError, shortened, unknown_name
+from testbed.registry.references import SettingReference
 
 Kind = Literal["model", "eval setting"]
 
 TABLES: dict[str, Any] = {"model": ModelRow, "eval setting": EvalSettingRow}
+NAMES: dict[str, Any] = {"model": ModelRow.name, "eval setting": EvalSettingRow.full_name}
 _LONGEST = 512  # the limit of the tables; Postgres enforces it, SQLite does not
 _LONGEST_PATTERN = 4096  # characters; fnmatch takes the square of them
 _LISTING = {"model": "python db.py --list-models-db", "eval setting": "python db.py --list-eval-settings-db"}
+
+
+def key_of(kind: Kind, name: str) -> dict[str, str]:
+    """The columns by which the row of a name is found."""
+    if kind == "model":
+        return {"name": name}
+    reference = SettingReference.parse(name)
+    return {"name": str(reference.setting), "node": reference.node}
 
 
 def row_of(session: Session, kind: Kind, name: str, hidden: bool | None = False) -> Any:
@@ -29,11 +39,11 @@ def row_of(session: Session, kind: Kind, name: str, hidden: bool | None = False)
         UnknownNameError: If there is none; suggests the nearest names.
     """
     table = TABLES[kind]
-    row = session.scalar(sa.select(table).where(table.name == name))
+    row = session.scalar(sa.select(table).filter_by(**key_of(kind, name)))
     if row is not None and (hidden is None or (row.hidden_at is not None) == hidden):
         return row
     wanted = sa.true() if hidden is None else table.hidden_at.is_not(None) if hidden else table.hidden_at.is_(None)
-    known = list(session.scalars(sa.select(table.name).where(wanted).order_by(table.name)))
+    known = list(session.scalars(sa.select(NAMES[kind]).where(wanted).order_by(table.name)))
     where = "the store's removed ones" if hidden else "the store"
     raise unknown_name(kind, name, known, where, _LISTING[kind])
 
@@ -60,13 +70,34 @@ def ensure_row(session: Session, kind: Kind, name: str, **fields: Any) -> Any:
     """The row of a name, created or restored if necessary, with its fields updated."""
     check_name(kind, name)
     table = TABLES[kind]
-    insert_new(session, table, [{"name": name, "created_at": now(), **fields}])
-    row = session.scalars(sa.select(table).where(table.name == name)).one()
+    key = key_of(kind, name)
+    insert_new(session, table, [{**key, "created_at": now(), **fields}])
+    row = session.scalars(sa.select(table).filter_by(**key)).one()
     row.hidden_at = None
     for field, value in fields.items():
         if value is not None and getattr(row, field) != value:
             setattr(row, field, value)
     return row
+
+
+def ids_of(session: Session, kind: Kind, names: Iterable[str]) -> dict[str, int]:
+    """The ids of names; creates missing names and restores hidden ones.
+
+    Rows are locked in the order of their names, as by every writer, to prevent deadlocks.
+    """
+    table = TABLES[kind]
+    wanted = sorted(set(names))
+    for name in wanted:
+        check_name(kind, name)
+    insert_new(session, table, [{**key_of(kind, name), "created_at": now()} for name in wanted])
+    ids: dict[str, int] = {}
+    for part in in_parts(wanted):
+        session.execute(
+            sa.update(table).where(NAMES[kind].in_(part), table.hidden_at.is_not(None)).values(hidden_at=None)
+        )
+        found = session.execute(sa.select(NAMES[kind], table.id).where(NAMES[kind].in_(part)))
+        ids.update((each[0], each[1]) for each in found)
+    return ids
 
 
 def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str]) -> set[str]:
@@ -108,7 +139,7 @@ class Names(StoreBase):
         statement = (
             sa.select(table, sa.func.coalesce(counts.c.evaluations, 0))
             .outerjoin(counts, counts.c.id == table.id)
-            .where(table.hidden_at.is_(None))
+            .where(table.hidden_at.is_(None), NAMES[kind] == table.name)  # no nodes
             .order_by(table.name)
         )
         with self.reading() as session:
@@ -119,39 +150,53 @@ class Names(StoreBase):
         check_name(kind, name)
         table = TABLES[kind]
         with self.writing() as session:
-            row = session.scalar(sa.select(table).where(table.name == name))
+            row = session.scalar(sa.select(table).filter_by(**key_of(kind, name)))
             fresh = row is None or row.hidden_at is not None
             ensure_row(session, kind, name, **fields)
             return fresh
 
     def rename(self, kind: Kind, old: str, new: str) -> None:
-        """Renames a stored model or eval setting.
+        """Renames a stored model, or an eval setting with its nodes.
 
         Raises:
             UnknownNameError: If there is no such name.
             DuplicateNameError: If the new name is taken, even by a removed one.
+            StoreError: If a name is that of a node.
         """
         check_name(kind, new)
         table = TABLES[kind]
+        for name in (old, new) if kind == "eval setting" else ():
+            if node := SettingReference.parse(name).node:
+                raise StoreError(f"{name} is a node of {name.removesuffix(f'.{node}')}; rename that setting")
         with self.writing() as session:
-            row = row_of(session, kind, old)
+            row_of(session, kind, old)
             taken = session.scalar(sa.select(table).where(table.name == new))
             if taken is not None:
                 removed = " (removed, not purged)" if taken.hidden_at else ""
                 raise DuplicateNameError(f"the store already has a {kind} {new!r}{removed}; choose another name")
-            row.name = new
+            session.execute(sa.update(table).where(table.name == old).values(name=new))
             if kind == "eval setting":
                 session.execute(sa.update(EvalSettingRow).where(EvalSettingRow.parent == old).values(parent=new))
 
     def hide(self, kind: Kind, name: str) -> int:
-        """Hides a name and its evaluations; returns the number of evaluations hidden."""
+        """Hides a name and its evaluations, those of nodes included; returns the number of evaluations hidden.
+
+        Nodes whose outputs the results of other settings take stay.
+        """
         with self.writing() as session:
             row = row_of(session, kind, name)
-            row.hidden_at = now()
+            own, other = sa.orm.aliased(EvaluationRow), sa.orm.aliased(EvaluationRow)
+            taken = sa.select(own.eval_setting_id).where(
+                other.derived_from_id == own.id, other.eval_setting_id != row.id, other.hidden_at.is_(None)
+            )
+            rows = [row, *(session.scalars(_nodes_of(row).where(EvalSettingRow.id.not_in(taken))))]
+            moment = now()
+            for each in rows:
+                each.hidden_at = moment
             hidden = session.execute(
                 sa.update(EvaluationRow)
-                .where(_of(kind, row.id), EvaluationRow.hidden_at.is_(None))
-                .values(hidden_at=row.hidden_at)
+                .where(_of(kind, rows), EvaluationRow.hidden_at.is_(None))
+                .values(hidden_at=moment)
             )
             return int(hidden.rowcount)  # type: ignore[attr-defined]
 
@@ -165,15 +210,16 @@ class Names(StoreBase):
             StoreError: If nothing of that name is hidden.
         """
         with self.writing() as session:
-            table = TABLES[kind]
-            row = session.scalar(sa.select(table).where(table.name == name)) or row_of(session, kind, name, hidden=True)
-            of_it = sa.select(sa.func.max(EvaluationRow.hidden_at)).where(_of(kind, row.id))
+            found = session.scalar(sa.select(TABLES[kind]).filter_by(**key_of(kind, name)))
+            row = found or row_of(session, kind, name, hidden=True)
+            rows = [row, *session.scalars(_nodes_of(row))]
+            of_it = sa.select(sa.func.max(EvaluationRow.hidden_at)).where(_of(kind, rows))
             last = row.hidden_at or session.scalar(of_it)
             if last is None:
                 raise StoreError(f"the {kind} {name} has nothing to restore")
             own, other = sa.orm.aliased(EvaluationRow), sa.orm.aliased(EvaluationRow)
             back = sa.select(own.id).where(
-                (own.model_id if kind == "model" else own.eval_setting_id) == row.id,
+                _of(kind, rows, own),
                 own.hidden_at == last,
                 ~sa.exists().where(
                     other.model_id == own.model_id,
@@ -185,7 +231,8 @@ class Names(StoreBase):
             ids = list(session.scalars(back))
             for part in in_parts(ids):
                 session.execute(sa.update(EvaluationRow).where(EvaluationRow.id.in_(part)).values(hidden_at=None))
-            row.hidden_at = None
+            for each in rows:
+                each.hidden_at = None
             return len(ids)
 
     def set_parameters(self, model: str, count: int) -> None:
@@ -207,8 +254,17 @@ class Names(StoreBase):
             row_of(session, kind, name)
 
 
-def _of(kind: Kind, row_id: int) -> sa.ColumnElement[bool]:
-    return (EvaluationRow.model_id if kind == "model" else EvaluationRow.eval_setting_id) == row_id
+def _of(kind: Kind, rows: Iterable[Any], table: Any = EvaluationRow) -> sa.ColumnElement[bool]:
+    link = table.model_id if kind == "model" else table.eval_setting_id
+    return cast("sa.ColumnElement[bool]", link.in_([row.id for row in rows]))
+
+
+def _nodes_of(row: Any) -> Any:
+    """Selects the nodes of a setting; none of anything else."""
+    is_setting = getattr(row, "node", None) == ""
+    return sa.select(EvalSettingRow).where(
+        EvalSettingRow.name == row.name, EvalSettingRow.node != "", sa.true() if is_setting else sa.false()
+    )
 
 
 def _named(row: Any, count: int) -> Named:

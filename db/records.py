@@ -150,7 +150,7 @@ class Records(StoreBase):
         """The complete evaluations of a cell that had a fingerprint until they were set aside, the latest first."""
         statement = with_names().where(
             ModelRow.name == model,
-            EvalSettingRow.name == eval_setting,
+            EvalSettingRow.full_name == eval_setting,
             EvaluationRow.status == "complete",
             EvaluationRow.hidden_at.is_(None),
         )

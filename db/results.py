@@ -138,7 +138,7 @@ class Results(StoreBase):
         with self.reading() as session:
             for part in in_parts(evaluation_ids):
                 statement = (
-                    sa.select(MetricRow, EvaluationRow, ModelRow, EvalSettingRow.name)
+                    sa.select(MetricRow, EvaluationRow, ModelRow, EvalSettingRow.full_name)
                     .join(EvaluationRow, EvaluationRow.id == MetricRow.evaluation_id)
                     .join(ModelRow, ModelRow.id == EvaluationRow.model_id)
                     .join(EvalSettingRow, EvalSettingRow.id == EvaluationRow.eval_setting_id)

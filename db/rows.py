@@ -46,7 +46,7 @@ def normalized(identity: dict[str, Any] | None) -> tuple[dict[str, Any] | None, 
 def with_names() -> Any:
     """Selects evaluations with the names of their model and their setting."""
     return (
-        sa.select(EvaluationRow, ModelRow.name, EvalSettingRow.name)
+        sa.select(EvaluationRow, ModelRow.name, EvalSettingRow.full_name)
         .join(ModelRow, ModelRow.id == EvaluationRow.model_id)
         .join(EvalSettingRow, EvalSettingRow.id == EvaluationRow.eval_setting_id)
     )

@@ -89,7 +89,7 @@ class SampleRows(StoreBase):
     def tasks(self) -> dict[str, tuple[str | None, str | None]]:
         """Eval setting → its task and its parent, where they are known."""
         with self.reading() as session:
-            rows = session.execute(sa.select(EvalSettingRow.name, EvalSettingRow.task, EvalSettingRow.parent))
+            rows = session.execute(sa.select(EvalSettingRow.full_name, EvalSettingRow.task, EvalSettingRow.parent))
             return {name: (task, parent) for name, task, parent in rows}
 
     def definitions(self, digests: Iterable[str]) -> dict[str, Any]:

@@ -22,10 +22,12 @@ from sqlalchemy import (
     String,
     Text,
     TypeDecorator,
+    UniqueConstraint,
+    case,
     false,
     text,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, column_property, mapped_column
 
 from testbed.redaction import redacted
 
@@ -100,16 +102,20 @@ class ModelRow(Base):
 
 
 class EvalSettingRow(Base):
-    """An eval setting, by name."""
+    """An eval setting, by name, or a node of its graph that has outputs of its own."""
 
     __tablename__ = "eval_settings"
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    name: Mapped[str] = mapped_column(String(512), unique=True)
+    name: Mapped[str] = mapped_column(String(512))
+    node: Mapped[str] = mapped_column(String(32), default="")  # such as image_embeddings; empty for the setting itself
     parent: Mapped[str | None] = mapped_column(String(512))
     task: Mapped[str | None] = mapped_column(String(64))
     created_at: Mapped[datetime] = mapped_column(default=now)
     hidden_at: Mapped[datetime | None]
+    full_name: Mapped[str] = column_property(case((node == "", name), else_=name + "." + node))
+
+    __table_args__ = (UniqueConstraint("name", "node"),)
 
 
 class DatasetRow(Base):

@@ -382,12 +382,7 @@ def current(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
 
 
 def _precedence(evaluation: Evaluation) -> tuple[Any, ...]:
-    return (
-        not evaluation.random_weights,
-        evaluation.sample_limit is None,
-        evaluation.current_at,
-        evaluation.id,
-    )
+    return (not evaluation.random_weights, evaluation.sample_limit is None, evaluation.current_at, evaluation.id)
 
 
 @dataclass(frozen=True)

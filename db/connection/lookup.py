@@ -44,7 +44,7 @@ _EVALUATIONS = """
            e.dataset_id, e.derived_from_id AS derived_from, e.size, e.sample_limit, e.dtype, e.random_weights, e.error,
            e.source, e.created_at, e.completed_at, e.current_at, e.environment, e.identity
     FROM evaluations e JOIN models m ON m.id = e.model_id JOIN eval_settings s ON s.id = e.eval_setting_id
-    WHERE m.name = ? AND s.name = ? AND e.status = 'complete' AND e.hidden_at IS NULL
+    WHERE m.name = ? AND s.name = ? AND s.node = '' AND e.status = 'complete' AND e.hidden_at IS NULL
     ORDER BY e.id
 """
 _METRICS = """
@@ -59,11 +59,11 @@ _NAMES = """
         SELECT {link} AS named, count(*) AS evaluations FROM evaluations
         WHERE status = 'complete' AND hidden_at IS NULL GROUP BY {link}
     ) counted ON counted.named = id
-    WHERE hidden_at IS NULL ORDER BY name
+    WHERE hidden_at IS NULL{only} ORDER BY name
 """
 _NAMES_OF = {
-    "model": _NAMES.format(table="models", link="model_id", extra="model_type"),
-    "eval setting": _NAMES.format(table="eval_settings", link="eval_setting_id", extra="parent"),
+    "model": _NAMES.format(table="models", link="model_id", extra="model_type", only=""),
+    "eval setting": _NAMES.format(table="eval_settings", link="eval_setting_id", extra="parent", only=" AND node = ''"),
 }
 _CERTIFICATES = """
     SELECT samples, differing, flips, largest_difference, tolerance, same_metrics, because, environment, created_at

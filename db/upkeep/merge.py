@@ -289,7 +289,7 @@ def _wanted() -> Any:
     about = (
         ModelRow.name.label("model_name"), ModelRow.model_type, ModelRow.parameters,
         ModelRow.created_at.label("model_since"),
-        EvalSettingRow.name.label("setting_name"), EvalSettingRow.parent, EvalSettingRow.task,
+        EvalSettingRow.full_name.label("setting_name"), EvalSettingRow.parent, EvalSettingRow.task,
         EvalSettingRow.created_at.label("setting_since"),
     )  # fmt: skip
     joined = sa.select(table, *about).join(ModelRow, ModelRow.id == table.c.model_id)

@@ -13,12 +13,12 @@ from testbed.metrics.scorers.retrieval import flat_captions
 from testbed.plotting.explorer.evaluated import SettingSamples, Shown
 from testbed.tasks.caption_clip_score import CaptionClipScore
 from testbed.tasks.caption_similarity import CaptionSimilarity
-from testbed.tasks.clip_score import prefix
+from testbed.tasks.captioning import CaptioningOptions
 from testbed.tasks.judged_answers import JudgedAnswers
 from testbed.tasks.parts.generation import texts_and_status
 from testbed.tasks.retrieval import Retrieval
 from testbed.tasks.selection import CaptionSelection
-from testbed.tasks.task_base import get_task
+from testbed.tasks.task_base import get_task, options_of
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
@@ -168,7 +168,8 @@ def _references(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> 
     """The cosine of a caption and each of its references, as the judge embeds them."""
     values = samples.values_of(shown, setting)
     captions, _ = texts_and_status(values.outputs)
-    before = prefix(setting) if isinstance(get_task(setting.task), CaptionClipScore) else ""
+    scored_by_images = isinstance(get_task(setting.task), CaptionClipScore)
+    before = options_of(setting, CaptioningOptions).prefix if scored_by_images else ""
 
     def tell(position: int) -> list[dict[str, Any]]:
         caption, references = captions[position], values.samples[position].target

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from testbed.plotting.explorer.details import Details, retrieved_in
 from testbed.plotting.explorer.documents import number_in
 from testbed.plotting.explorer.evaluated import LOGITS, TEXT, SettingSamples, Shown
 from testbed.plotting.explorer.packing import packed, packed_counts, packed_scores, packed_shares
+from testbed.registry.references import SettingReference
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
@@ -196,7 +198,7 @@ class SamplesPart:
         """The setting with the same images as they are, among those that are stored; None if there is none."""
         if parent is not None:
             return parent
-        bases = (name.rpartition("+")[0], re.split(r"-c\.", name)[0])
+        bases = (str(replace(SettingReference.parse(name), corruption="")), re.split(r"-c\.", name)[0])
         return next((base for base in bases if base in self._number and base != name), None)
 
     def _ids(self, number: int, block: int) -> list[str]:

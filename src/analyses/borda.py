@@ -10,7 +10,6 @@ import numpy as np
 
 from testbed.analyses.main_scores import larger_is_better
 from testbed.analyses.side_by_side import (
-    SCORER_MARK,
     Chosen,
     Tell,
     evaluations_on,
@@ -24,6 +23,7 @@ from testbed.entities import OVERALL, Better, Result
 from testbed.errors import StoreError
 from testbed.metric_specs import agreed, spec_of
 from testbed.metrics.inference.borda import BordaPlace, borda
+from testbed.registry.references import JUDGED, SettingReference
 
 HM_CF, HM_CF_RAW = "hm_cf", "hm_cf_raw"
 
@@ -117,17 +117,18 @@ def _scored(store: Store, metric: str) -> list[str]:
         StoreError: If there is none, or they judge different captions.
     """
     rows = store.result_rows(["eval_setting"], metrics=[metric], slices=[OVERALL])
-    names = sorted({row[0] for row in rows if SCORER_MARK in row[0]})
+    references = {row[0]: SettingReference.parse(row[0]) for row in rows}
+    names = sorted(name for name, reference in references.items() if reference.judge)
     if not names:
         raise StoreError(
-            f"the store has no setting with a judge (SETTING{SCORER_MARK}JUDGE) and the metric {metric}; name"
+            f"the store has no setting with a judge (SETTING{JUDGED}JUDGE) and the metric {metric}; name"
             " settings, or run one with eval.py --scorers"
         )
-    about = sorted({name.rpartition(SCORER_MARK)[0] for name in names})
+    about = sorted({references[name].question for name in names})
     if len(about) > 1:
         raise StoreError(
             f"the store has {metric} of {len(about)} settings ({', '.join(about[:6])}), which are not ranked together"
-            f" by default; choose one, for example --borda '{about[0]}{SCORER_MARK}*'"
+            f" by default; choose one, for example --borda '{about[0]}{JUDGED}*'"
         )
     return names
 

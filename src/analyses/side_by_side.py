@@ -17,13 +17,13 @@ from testbed.db.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import DatasetInfo, Evaluation, current
 from testbed.errors import StoreError
+from testbed.registry.references import SettingReference
 
 Array = np.ndarray[Any, Any]
 Key = tuple[str, str]  # a sample's id and the digest of its content
 Tell = Callable[[str], None]
 Chosen = dict[str, dict[str, Evaluation]]  # setting → model → evaluation, the models in the order of their names
 
-SCORER_MARK = "@"  # in the name of a setting, before the model that scores it
 _NAMED = 5  # models that a note names
 _READ_AT_ONCE = 100  # evaluations whose scores are in memory beside the table that is made of them
 
@@ -191,7 +191,7 @@ def choose(
 def tell_of_other_scorers(chosen: Chosen, tell: Tell) -> None:
     """Notes models whose captions were judged in a different way than most, such as by another version of the judge."""
     for setting, on in chosen.items():
-        if SCORER_MARK in setting:
+        if SettingReference.parse(setting).judge:
             odd = odd_ones({model: (each.identity or {}).get("view") for model, each in on.items()})
             if odd:
                 tell(
@@ -250,7 +250,8 @@ def matching_settings(store: Store, words: Iterable[str], imported: bool = False
     for word in words:
         if any(character in "*?[" for character in word):
             if known is None:
-                known = {each.eval_setting for each in _own(store.evaluations(), imported)}
+                names = {each.eval_setting for each in _own(store.evaluations(), imported)}
+                known = {name for name in names if not SettingReference.parse(name).node}
             chosen.update(dict.fromkeys(sorted(matching_names("eval setting", [word], known))))
         else:
             chosen.setdefault(word)

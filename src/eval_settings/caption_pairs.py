@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.data.formats.caption_pairs import SUFFIXES
 from testbed.errors import DataError
-from testbed.eval_settings.benchmark_families.benchmark_names import CAPTIONING, CLIP_SCORE, PHOTO_DEPICTS
-from testbed.eval_settings.benchmark_families.benchmark_names import PREFIX as PREFIXED
+from testbed.eval_settings.benchmark_families.benchmark_names import CAPTIONING, PHOTO_DEPICTS
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.paths import expanded
 from testbed.registry import registry
+from testbed.registry.references import CLIP_SCORE, PREFIX
 
 if TYPE_CHECKING:
     from testbed.data.source import ImageSource
 
 FAMILY = "pairs:"
 WORDS = {
-    f".{CLIP_SCORE}.{PREFIXED}": PREFIXED,
+    f".{CLIP_SCORE}.{PREFIX}": PREFIX,
     f".{CLIP_SCORE}": "",
-    f".{PREFIXED}": PREFIXED,
+    f".{PREFIX}": PREFIX,
     f".{CAPTIONING}": CAPTIONING,
 }
 
@@ -89,7 +89,7 @@ class PairsFiles:
             task=CAPTIONING if captioning else CLIP_SCORE,
             image_set=FAMILY + path,
             keep_embeddings=True,
-            task_options={"prefix": PHOTO_DEPICTS} if word == PREFIXED else {},
+            task_options={"prefix": PHOTO_DEPICTS} if word == PREFIX else {},
             description=f"{'the images' if captioning else 'images and captions'} of {path}",
         )
 

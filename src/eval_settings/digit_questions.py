@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from testbed.data.sets.digit_questions import Kind
 
 NAME = "digits-vqa"
-PUBLISHED_RULES = ".vlmevalkit"
 
 
 class DigitQuestionsTable:
@@ -39,17 +38,17 @@ class DigitQuestionsTable:
 
 
 def _add(kind: Kind, size: int, options: dict[str, Any], description: str) -> None:
-    for suffix, rules in (("", "default"), (PUBLISHED_RULES, "vlmevalkit")):
-        registry.add_eval_setting(
-            EvalSetting(
-                name=f"{NAME}.{kind}{suffix}",
-                dataset=DigitQuestionsTable(kind),
-                size=size,
-                task="question_answering",
-                task_options={**options, "data_set": f"{NAME}.{kind}", "rules": rules},
-                description=description,
-            )
+    name = f"{NAME}.{kind}"
+    registry.add_eval_setting(
+        EvalSetting(
+            name=name,
+            dataset=DigitQuestionsTable(kind),
+            size=size,
+            task="question_answering",
+            task_options={**options, "data_set": name, "rules": "default"},
+            description=description,
         )
+    )
 
 
 _add("choice", SIZE, {"prompt": prompts.multiple_choice}, "which digit it is, of four")

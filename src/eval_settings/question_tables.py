@@ -21,7 +21,7 @@ from testbed.registry import registry
 
 FAMILY = "tsv:"
 SUFFIX = ".tsv"
-PUBLISHED_RULES, AS_PANDAS = ".vlmevalkit", ".as_pandas"
+AS_PANDAS = ".as_pandas"
 
 
 class QuestionTables:
@@ -35,12 +35,10 @@ class QuestionTables:
 
     def canonical(self, name: str) -> str | None:
         """The name; a path is made absolute."""
-        base, words = _parts(name)
-        if words == PUBLISHED_RULES and registry.eval_settings.defines(base):
-            return None  # that one's questions are meant, not those of a table of its name
+        base = name.removesuffix(AS_PANDAS)
         if base.startswith(FAMILY):
             path = base.removeprefix(FAMILY)
-            return f"{FAMILY}{expanded(path).absolute()}{words}" if path.endswith(SUFFIX) else None
+            return f"{FAMILY}{expanded(path).absolute()}{name.removeprefix(base)}" if path.endswith(SUFFIX) else None
         return name if base in BENCHMARKS or base in known_tables() or has_table(base) else None
 
     def build(self, name: str) -> EvalSetting:
@@ -49,7 +47,7 @@ class QuestionTables:
         Raises:
             DataError: If the table of an unknown name cannot be read.
         """
-        base, words = _parts(name)
+        base = name.removesuffix(AS_PANDAS)
         path = base.removeprefix(FAMILY) if base.startswith(FAMILY) else ""
         questions = _of_file(Path(path)) if path else _of_name(base)
         data_set = Path(path).stem if path else base
@@ -57,9 +55,7 @@ class QuestionTables:
         options |= {"scoring": questions.scoring, "report": questions.report}
         if questions.lacks:
             options["lacks"] = questions.lacks
-        if PUBLISHED_RULES in words:
-            options["rules"] = AS_VLMEVALKIT
-        reading = AS_VLMEVALKIT if AS_PANDAS in words else AS_TEXT
+        reading = AS_TEXT if base == name else AS_VLMEVALKIT
         return EvalSetting(
             name=name,
             dataset=_table(path or base, reading, questions, "" if path else questions.table),
@@ -76,17 +72,6 @@ def _table(name: str, reading: str, questions: Questions, shared: str) -> Questi
     return VideoTable(
         shared or name, questions.frames, questions.subtitles, reading, questions.required, origin=questions.origin
     )
-
-
-def _parts(name: str) -> tuple[str, str]:
-    """The name of the table, and the words after it, in their order."""
-    base, words = name, ""
-    while base.endswith((PUBLISHED_RULES, AS_PANDAS)):
-        word = PUBLISHED_RULES if base.endswith(PUBLISHED_RULES) else AS_PANDAS
-        if word in words:
-            break
-        base, words = base.removesuffix(word), word + words
-    return base, words
 
 
 def _of_file(path: Path) -> Questions:

@@ -129,5 +129,5 @@ def _owners(cell: Cell) -> set[str]:
     owners = {access_log.model(cell.model), access_log.setting(cell.setting)}
     owners.update(access_log.model(judge.definition.name) for judge in cell.judges)
     if cell.built is not None and isinstance(cell.built.outputs, OutputsOf):
-        owners.add(access_log.setting(cell.built.outputs.samples))
+        owners.add(access_log.setting(cell.built.outputs.setting))
     return owners

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DefinitionError
-from testbed.eval_settings.base.image_embeddings import SUFFIX
 from testbed.graph.message_ops import Generations, Prompt, RowAnswers
 from testbed.graph.nodes import Artifact, Items, Op, OutputsOf, Rows
 from testbed.graph.ops import Answers, TextEmbeddings
 from testbed.models.base.capability import GenerationConfig, Message
+from testbed.registry.references import IMAGE_EMBEDDINGS
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -80,7 +80,7 @@ class Graph:
 
     def outputs_of(self, setting: str) -> OutputsOf:
         """What the model under test said, or computed, on another setting, which must have these samples."""
-        return OutputsOf(setting, setting)
+        return OutputsOf(setting)
 
     def image_embeddings(self, of: str = "", by: str = "") -> OutputsOf:
         """Embeddings of images, stored once for each different image.
@@ -89,8 +89,7 @@ class Graph:
             of: The setting with the images; default this one.
             by: The model; default the one under test.
         """
-        setting = of or self.setting.name
-        return OutputsOf(setting + SUFFIX, setting, by)
+        return OutputsOf(of or self.setting.name, IMAGE_EMBEDDINGS, by)
 
     # One value for each request -----------------------------------------------------------------------------------
 

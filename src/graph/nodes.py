@@ -17,6 +17,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from testbed.models.base.capability import Message
+from testbed.registry.references import SettingReference
 
 if TYPE_CHECKING:
     import torch
@@ -142,14 +143,19 @@ class OutputsOf:
     """The rows of another cell.
 
     Attributes:
-        setting: Its setting.
-        samples: The setting whose samples are taken from it.
-        by: Its model; empty for the model under test.
+        setting: The setting whose samples they are of.
+        node: What they are: its outputs (empty), or its ``"image_embeddings"``.
+        by: The model of the cell; empty for the model under test.
     """
 
     setting: str
-    samples: str
+    node: str = ""
     by: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of the cell's setting, or node."""
+        return str(SettingReference(self.setting, node=self.node))
 
 
 @dataclass(frozen=True)

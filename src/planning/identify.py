@@ -50,7 +50,7 @@ class Identifier:
         try:
             model, setting = self.catalog.get_model(cell.model), self.catalog.get_eval_setting(cell.setting)
             task = get_task(setting.task)
-            check_options(task, setting)
+            check_options(setting)
             task.route(model, setting)
             setting.perturbation.require()
             cell.built = task.build(Graph(model, setting))
@@ -131,7 +131,7 @@ class Identifier:
         """The rows that are the outputs of a cell, and the setting that they are computed for, maybe another one."""
         outputs = built.outputs
         while isinstance(outputs, OutputsOf):
-            definition = self.catalog.get_eval_setting(outputs.setting)
+            definition = self.catalog.get_eval_setting(outputs.name)
             outputs = get_task(definition.task).build(Graph(model.definition, definition)).outputs
         return definition, outputs
 
@@ -149,7 +149,7 @@ class Identifier:
 
     def _embedded(self, images: OutputsOf, dataset: DatasetInfo, model: OpenedModel) -> list[str]:
         """What determines the embeddings of other images than the cell's own, targets included."""
-        setting = self.catalog.get_eval_setting(images.samples)
+        setting = self.catalog.get_eval_setting(images.setting)
         return [dataset.fingerprint, image_fingerprint(model.definition, setting, self.options.seed)]
 
     # What outputs are scored with ---------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class Identifier:
         }
         for role, each in cell.built.inputs.items():
             if isinstance(each, OutputsOf) and each.by and first.identity is not None:
-                described[role] = self._images_of(each.by, each.samples).forward
+                described[role] = self._images_of(each.by, each.setting).forward
         judged = [each for each in cell.items if each.items.by]
         return {SCORED_BY: {**described, **as_recorded(judged, texts="encoder")}}
 

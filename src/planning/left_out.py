@@ -7,8 +7,8 @@ from typing import Any
 
 from testbed.data.class_lists import differences
 from testbed.data.left_out import merged
-from testbed.eval_settings.base.image_embeddings import SUFFIX
 from testbed.graph.cells import Cell, LeftOuts, OpenedSetting
+from testbed.registry.references import SettingReference
 
 KEY = "left_out"  # of the environment of an evaluation
 
@@ -37,4 +37,4 @@ def as_object(found: LeftOuts) -> dict[str, list[dict[str, Any]]]:
 
 
 def _named(opened: OpenedSetting) -> str:
-    return opened.setting.image_set.removesuffix(SUFFIX)
+    return str(SettingReference.parse(opened.setting.image_set).setting)

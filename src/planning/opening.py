@@ -90,7 +90,7 @@ class Opener:
     def _opened(self, others: Mapping[str, OutputsOf]) -> dict[str, OpenedSetting]:
         found = {}
         for role, each in others.items():
-            opened = self.setting(each.samples)
+            opened = self.setting(each.setting)
             if isinstance(opened, str):
                 raise DataError(opened)
             found[role] = opened
@@ -160,18 +160,15 @@ def _origin(registry: Registry[Any], name: str) -> set[str]:
 
 
 def _only_images(opened: OpenedSetting) -> OpenedSetting:
-    """A setting of image embeddings: its samples are the images alone, without targets.
+    """A setting of image embeddings: its samples are the images alone, without targets, each different one once.
 
-    Unless they are perturbed with random numbers made from their names, images are named by their content, and each
-    different one is there once: whatever has the same images, in whatever language, finds its embeddings here.
+    Unless they are perturbed with random numbers made from their names, images are named by their content: whatever has
+    the same images, in whatever language, finds its embeddings here.
     """
-    dataset, positions = opened.dataset, opened.positions
-    if opened.setting.perturbation:
-        samples = [SampleInfo(sample.id, sample.digest, None) for sample in dataset.samples]
-    else:
-        first: dict[str, int] = {}
-        for place, sample in enumerate(dataset.samples):
-            first.setdefault(sample.digest, place)
-        positions = [positions[place] for place in first.values()]
-        samples = [SampleInfo(content, content, None) for content in first]
-    return replace(opened, positions=positions, dataset=dataset_of(f"images of {dataset.name}", samples))
+    named = bool(opened.setting.perturbation)
+    first: dict[tuple[str, str], int] = {}
+    for place, sample in enumerate(opened.dataset.samples):
+        first.setdefault((sample.id if named else sample.digest, sample.digest), place)
+    positions = [opened.positions[place] for place in first.values()]
+    samples = [SampleInfo(name, content, None) for name, content in first]
+    return replace(opened, positions=positions, dataset=dataset_of(f"images of {opened.dataset.name}", samples))

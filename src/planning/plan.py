@@ -11,8 +11,6 @@ from typing import Any
 from testbed.db.records import SET_ASIDE
 from testbed.db.store import Store
 from testbed.entities import DatasetInfo, Evaluation, current
-from testbed.eval_settings.base.distinct import SUFFIX as DISTINCT
-from testbed.eval_settings.base.image_embeddings import SUFFIX
 from testbed.graph.cells import Action, Cell, Edge
 from testbed.graph.nodes import OutputsOf
 from testbed.graph.options import RunOptions
@@ -21,6 +19,7 @@ from testbed.identity.alike import Comparison
 from testbed.planning.identify import Identifier, image_fingerprint, others
 from testbed.planning.opening import Opener
 from testbed.registry.catalog import Catalog
+from testbed.registry.references import DISTINCT, IMAGE_EMBEDDINGS, SettingReference
 from testbed.tasks import image_embedding
 from testbed.tracing import access_log
 
@@ -132,8 +131,9 @@ class Planner:
 
     # The graph ----------------------------------------------------------------------------------------------------
 
-    def _cell(self, model: str, setting: str) -> Cell:
-        """The cell of a model on a setting: always the same object."""
+    def _cell(self, model: str, setting: str, node: str = "") -> Cell:
+        """The cell of a model on a setting, or on one of its nodes: always the same object."""
+        setting = str(SettingReference(setting, node=node))
         key = (model, setting)
         if key not in self._cells:
             cell = self._cells[key] = Cell(model, setting)
@@ -142,18 +142,20 @@ class Planner:
                 self._identifier.identify(cell)
             cell.owned = _embeds(cell)
             if cell.computed and _repeats(cell):
-                self._cell(model, setting + DISTINCT)
+                self._cell(model, setting, DISTINCT)
         return self._cells[key]
 
     def _images_of(self, model: str, setting: str) -> Cell:
         """The cell in which a model embeds a setting's images: that of its image set, if it has the same images."""
         shared = self.catalog.get_eval_setting(setting).image_set
-        if shared == setting or not self._same_images(model, setting + SUFFIX, shared + SUFFIX):
-            return self._cell(model, setting + SUFFIX)
-        return self._cell(model, shared + SUFFIX)
+        alike = shared != setting and self._same_images(model, setting, shared)
+        return self._cell(model, shared if alike else setting, IMAGE_EMBEDDINGS)
 
     def _same_images(self, model: str, setting: str, shared: str) -> bool:
-        own, other, opened = self.opener.setting(setting), self.opener.setting(shared), self.opener.model(model)
+        opened = self.opener.model(model)
+        own, other = (
+            self.opener.setting(str(SettingReference(each, node=IMAGE_EMBEDDINGS))) for each in (setting, shared)
+        )
         if isinstance(own, str) or isinstance(other, str) or isinstance(opened, str) or own.setting.perturbation:
             return False
         prints = [image_fingerprint(opened.definition, each.setting, self.options.seed) for each in (own, other)]
@@ -167,7 +169,7 @@ class Planner:
             known.update(id(cell) for cell in fresh)
             self._find_stored([cell for cell in fresh if cell.action is Action.RUN])
             for cell in fresh:
-                if (outputs := _taken(cell)) is not None and not outputs.setting.endswith(SUFFIX):
+                if (outputs := _taken(cell)) is not None and not outputs.node:
                     cell.source = self._cell(cell.model, outputs.setting)
         plain = [cell for cell in self._cells.values() if not _embeds(cell)]
         self._find_sources([cell for cell in plain if cell.computed])
@@ -181,8 +183,8 @@ class Planner:
         """Notes which embeddings of images a cell takes, is computed from, or is scored with."""
         if cell.built is None or cell.action not in (Action.RUN, Action.DERIVE):
             return
-        if (outputs := _taken(cell)) is not None and outputs.setting.endswith(SUFFIX):
-            cell.source = self._images_of(cell.model, outputs.samples)
+        if (outputs := _taken(cell)) is not None and outputs.node:
+            cell.source = self._images_of(cell.model, outputs.setting)
         inputs = {role: each for role, each in cell.built.inputs.items() if isinstance(each, OutputsOf)}
         if cell.computed and cell.rows is not None:
             inputs |= cell.rows.inputs
@@ -190,10 +192,10 @@ class Planner:
         if cell.computed and cell.rows is not None and cell.opened_setting is not None:
             datasets = self.opener.fitted_on(cell.opened_setting, others(cell.rows))
         for role, each in inputs.items():
-            opened = self.opener.setting(each.samples)
+            opened = self.opener.setting(each.setting)
             assert not isinstance(opened, str)  # it was opened when the cell was identified
             dataset = datasets.get(role, opened.dataset)
-            cell.inputs[role] = Edge(self._images_of(each.by or cell.model, each.samples), dataset)
+            cell.inputs[role] = Edge(self._images_of(each.by or cell.model, each.setting), dataset)
 
     def _decide(self, cell: Cell) -> None:
         """Decides about a cell that takes from others, when it is known what is stored of them."""
@@ -205,7 +207,7 @@ class Planner:
                 return
         if cell.rows is None and isinstance(cell.source, Cell):
             if cell.source.action in UNUSABLE:
-                images = cell.source.setting.endswith(SUFFIX)
+                images = _embeds(cell.source)
                 what = "its images cannot be embedded" if images else "its captions are not available"
                 cell.action = Action.FAILED if images else cell.source.action
                 cell.reason = f"{what}: {cell.source.reason}"
@@ -296,7 +298,7 @@ class Planner:
         """The setting that must be asked for, too, to compute a cell's outputs again; empty if it is asked for."""
         assert cell.built is not None
         outputs = cell.built.outputs
-        if isinstance(outputs, OutputsOf) and not outputs.setting.endswith(SUFFIX):
+        if isinstance(outputs, OutputsOf) and not outputs.node:
             return outputs.setting
         return "" if cell.owned else cell.setting
 

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import DefinitionError, DuplicateNameError
 from testbed.paths import expanded
 from testbed.registry import discovery
+from testbed.registry.references import Settings
 from testbed.registry.table import Family, Registry, check_name
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.models.model_base import ModelDefinition
 
@@ -64,17 +67,13 @@ class Catalog:
 
     def __init__(self, packages: Sequence[str] | None = None, entry_points: bool = True) -> None:
         self.models: Registry[ModelDefinition] = Registry("model", "python db.py --list-models-registry")
-        self.eval_settings: Registry[EvalSetting] = Registry(
-            "eval setting", "python db.py --list-eval-settings-registry"
-        )
-        for family in discovery.FAMILIES:
-            self.add_eval_setting_family(discovery.named(family)(self))
+        self.eval_settings = Settings(self.models)
         self.model_collections = Collections("model")
         self.eval_setting_collections = Collections("eval setting")
         self.plugins: list[Path] = []
         self._packages = discovery.PACKAGES if packages is None else tuple(packages)
         self._entry_points = entry_points
-        self._entered: list[Any] = []
+        self._entered: list[EntryPoint] = []
         self._state = "empty"
 
     # Adding -------------------------------------------------------------------------------------------------------
@@ -95,9 +94,12 @@ class Catalog:
         """Registers an eval setting under its name, and in the given collections.
 
         Raises:
+            DefinitionError: If its task does not know one of its task options.
             DuplicateNameError: If another definition has this name; the message names both places.
         """
         _expect(eval_setting, "dataset", "add_eval_setting", "an EvalSetting")
+        if eval_setting.task_options and self._state != "own definitions":  # which tests check
+            discovery.named(discovery.CHECK)(eval_setting)
         self.eval_settings.add(eval_setting.name, eval_setting)
         for collection in collections:
             self.eval_setting_collections.add(collection, [eval_setting.name])
@@ -164,9 +166,10 @@ class Catalog:
             PluginError: If a file or a plug-in cannot be loaded, with its name and the reason.
         """
         if self._state == "empty":
-            self._state = "loading"  # definition files may use the registry while they load
+            self._state = "own definitions"  # definition files may use the registry while they load
             try:
                 self._load_rooms()
+                self._state = "plug-ins"
                 self._load_entry_points()
             except BaseException:
                 self._state = "empty"
@@ -211,7 +214,7 @@ class Catalog:
         return self.load()
 
 
-def _expect(item: Any, attribute: str, method: str, what: str) -> None:
+def _expect(item: object, attribute: str, method: str, what: str) -> None:
     if not hasattr(item, attribute) or not hasattr(item, "name"):
         raise DefinitionError(f"registry.{method} takes {what}, not {type(item).__name__}")
 

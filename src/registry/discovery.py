@@ -24,13 +24,8 @@ if TYPE_CHECKING:
 
 # What the packages give to every catalog, by name: nothing here imports from them.
 PACKAGES = ("testbed.models", "testbed.eval_settings")
-FAMILIES = (
-    "testbed.eval_settings.base.distinct:DistinctSamples",
-    "testbed.eval_settings.base.image_embeddings:ImageEmbeddings",
-    "testbed.eval_settings.base.perturbed:Perturbed",
-    "testbed.eval_settings.base.published_rules:PublishedRules",
-    "testbed.eval_settings.base.scored:ScoredSettings",
-)
+MADE = "testbed.eval_settings.base.made:made"  # makes settings of others, see `testbed.registry.references`
+CHECK = "testbed.tasks.task_base:check_options"  # of what a setting says of its task
 ENTRY_POINT_GROUP = "testbed.plugins"
 ENV_NO_PLUGINS = "TESTBED_NO_PLUGINS"
 # The plug-in files that are not Python's: suffix → a function that registers what the file of a path defines.

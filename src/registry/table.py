@@ -135,6 +135,10 @@ class Registry(Generic[T]):
 
     def canonical(self, name: str) -> str | None:
         """The canonical form of ``name``, or None if it is unknown. Builds nothing."""
+        return self.plain(name)
+
+    def plain(self, name: str) -> str | None:
+        """The canonical form of a name that is defined, or one of a family."""
         if name in self._items:
             return name
         claims = [(family, known) for family in self._families.values() if (known := family.canonical(name))]

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from testbed.db.store import Store
 from testbed.entities import Certificate, DatasetInfo, Evaluation
 from testbed.errors import RunError, TestbedError
-from testbed.eval_settings.base.image_embeddings import SUFFIX
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.execution.computation import Computation
 from testbed.execution.items import requests_from, requests_of
@@ -29,6 +28,7 @@ from testbed.planning.identify import others
 from testbed.planning.opening import Opener
 from testbed.planning.plan import Plan, Planner
 from testbed.registry.catalog import Catalog
+from testbed.registry.references import SettingReference
 from testbed.runner.comparison import Comparison, places_in, tolerance
 from testbed.runner.stale_candidates import StaleCandidate
 from testbed.scoring.stored_values import stored_array
@@ -338,7 +338,7 @@ def _with(
 
 def _chosen_positions(chosen: Mapping[str, set[int]], setting: EvalSetting, positions: Sequence[int]) -> Sequence[int]:
     """The chosen positions of a setting; those of a setting on which another one builds are that one's."""
-    names = [setting.name, setting.name.removesuffix(SUFFIX)]
+    names = [setting.name, str(SettingReference.parse(setting.name).setting)]
     names += [name for name in chosen if name.startswith((f"{names[1]}@", f"{names[1]}."))]
     wanted: set[int] = set().union(*(chosen.get(name, set()) for name in names))
     return [position for position in positions if position in wanted]
@@ -351,7 +351,7 @@ def _settings(cell: Cell) -> list[str]:
     """
     if cell.rows is None or not others(cell.rows):
         return [cell.setting]
-    return [each.setting for each in cell.rows.inputs.values()]
+    return [each.name for each in cell.rows.inputs.values()]
 
 
 def _batch_that_counts(cell: Cell, options: RunOptions) -> int | None:

@@ -11,10 +11,11 @@ from testbed.graph.nodes import Built
 from testbed.metrics.clip.pairs import REF_CLIP_SCORE, clip_score_metrics, cosine, pair_cosines, ref_clip_score
 from testbed.metrics.scorers.caption_status import EMPTY, ERROR, SCORED, STATUS, shares
 from testbed.tasks.caption_similarity import references_of
-from testbed.tasks.captioning import Captioning, require_some
-from testbed.tasks.clip_score import SCORER, prefix
+from testbed.tasks.captioning import CaptioningOptions, require_some
+from testbed.tasks.clip_score import SCORER
 from testbed.tasks.parts.generation import texts_and_status
 from testbed.tasks.parts.scorer import ScorerTask, require_scored
+from testbed.tasks.task_base import options_of
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -31,7 +32,7 @@ class CaptionClipScore(ScorerTask):
     """The cosine of caption and image."""
 
     name = "caption_clip_score"
-    options = Captioning.options
+    options = CaptioningOptions
     scorer = SCORER
 
     def build(self, graph: Graph) -> Built:
@@ -42,12 +43,12 @@ class CaptionClipScore(ScorerTask):
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
         """The scorer's formulas, and what is put in front of captions."""
-        return {"scorer": SCORER, "prefix": prefix(setting)}
+        return {"scorer": SCORER, "prefix": options_of(setting, CaptioningOptions).prefix}
 
     def texts(self, setting: EvalSetting, values: Values) -> list[str]:
         """Captions and references."""
         captions, _ = texts_and_status(values.outputs)
-        before = prefix(setting)
+        before = options_of(setting, CaptioningOptions).prefix
         given = [caption for caption in captions if caption]
         given += [each.strip() for several in references_of(setting, values.samples) for each in several]
         return list(dict.fromkeys(before + text for text in given))
@@ -70,7 +71,7 @@ class CaptionClipScore(ScorerTask):
         status[list(images.errors)] = ERROR
         texts = self.texts(setting, values)
         embedded, row = values.texts(texts), {text: place for place, text in enumerate(texts)}
-        before, scored = prefix(setting), np.flatnonzero(status == SCORED)
+        before, scored = options_of(setting, CaptioningOptions).prefix, np.flatnonzero(status == SCORED)
         own = embedded[[row[before + str(captions[place])] for place in scored]]
         references = references_of(setting, values.samples)
         others = [embedded[[row[before + each.strip()] for each in references[place]]] for place in scored]

@@ -17,10 +17,10 @@ from testbed.metrics.caption_similarity import (
     texts_of,
 )
 from testbed.metrics.scorers.caption_status import ERROR
-from testbed.tasks.captioning import Captioning, require_some
+from testbed.tasks.captioning import CaptioningOptions, require_some
 from testbed.tasks.parts.generation import texts_and_status
 from testbed.tasks.parts.scorer import ScorerTask, require_scored
-from testbed.tasks.task_base import options_as
+from testbed.tasks.task_base import options_of
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -32,19 +32,19 @@ class CaptionSimilarity(ScorerTask):
     """The cosine of caption and reference, and precision, recall and F1 of their sentences."""
 
     name = "caption_similarity"
-    options = Captioning.options
+    options = CaptioningOptions
     scorer = SCORER
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
         """The kernel's options, and what cuts texts into sentences."""
-        options = options_of(setting)
+        options = options_of(setting, CaptioningOptions).similarity
         splitter = splitter_of(setting, options)
         cut = {"splitter": splitter.id} if splitter is not None else {}
         return {"scorer": SCORER, **options.spec(), **cut}
 
     def texts(self, setting: EvalSetting, values: Values) -> list[str]:
         """Captions, references, and the sentences of both."""
-        options = options_of(setting)
+        options = options_of(setting, CaptioningOptions).similarity
         captions, _ = texts_and_status(values.outputs)
         ids = [sample.id for sample in values.samples]
         return texts_of(captions, references_of(setting, values.samples), splitter_of(setting, options), options, ids)
@@ -53,7 +53,7 @@ class CaptionSimilarity(ScorerTask):
         self, values: Values, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
         """See `testbed.metrics.caption_similarity`; in the scale of the unit interval and raw."""
-        options = options_of(setting)
+        options = options_of(setting, CaptioningOptions).similarity
         captions, status = texts_and_status(values.outputs)
         require_some(status, values, setting)
         ids = [sample.id for sample in values.samples]
@@ -69,15 +69,6 @@ class CaptionSimilarity(ScorerTask):
             for name, value in scores.baselines.items()
         ]
         return scores.rows(), [*similarity_metrics(scores), *baselines]
-
-
-def options_of(setting: EvalSetting) -> SimilarityOptions:
-    """The kernel's options: what the setting's task option ``similarity`` says.
-
-    Raises:
-        DefinitionError: If it says something unknown.
-    """
-    return options_as(SimilarityOptions, setting, "similarity")
 
 
 def splitter_of(setting: EvalSetting, options: SimilarityOptions) -> Splitter | None:

@@ -5,6 +5,7 @@ Captions are stored, and compared with reference captions word by word; judges s
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,12 +13,13 @@ import numpy as np
 from testbed.entities import Metric, Score
 from testbed.errors import DataError
 from testbed.metric_specs import NEITHER, MetricSpec
+from testbed.metrics.caption_similarity import SimilarityOptions
 from testbed.metrics.captions.rows import OverlapOptions, overlap_rows
 from testbed.metrics.inference.statistics import mean_and_stderr
 from testbed.metrics.scorers.caption_status import ERROR, MISSING, STATUS, shares
 from testbed.models.base.capability import Message
-from testbed.tasks.parts.generation import GenerationTask, texts_and_status
-from testbed.tasks.task_base import options_as
+from testbed.tasks.parts.generation import GenerationOptions, GenerationTask, texts_and_status
+from testbed.tasks.task_base import options_of
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -30,21 +32,36 @@ SCORER = "captioning@1"
 WORDS = MetricSpec("words", "words", NEITHER, lowest=0)
 
 
+@dataclass(frozen=True)
+class CaptioningOptions(GenerationOptions):
+    """What a setting may say of captioning.
+
+    Attributes:
+        overlap: How captions are compared with reference captions.
+        similarity: For judges that compare captions with references.
+        prefix: For judges that compare captions with images: a text put in front of captions.
+    """
+
+    overlap: OverlapOptions = field(default_factory=OverlapOptions)
+    similarity: SimilarityOptions = field(default_factory=SimilarityOptions)
+    prefix: str = ""
+
+
 class Captioning(GenerationTask):
     """Generates a caption from an image and an optional prompt."""
 
     name = "captioning"
-    options = GenerationTask.options | {"similarity", "prefix", "overlap"}  # the first two are for judges
+    options = CaptioningOptions
     scorer = SCORER
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
         """The scorer, and how captions are compared with references, where the setting says that."""
-        given = options_as(OverlapOptions, setting, "overlap").spec()
+        given = options_of(setting, CaptioningOptions).overlap.spec()
         return {**super().view_spec(setting), **({"overlap": given} if given else {})}
 
     def message(self, setting: EvalSetting, sample: str, image: Any | None) -> Message:
         """The image, and the setting's prompt if it has one."""
-        prompt = setting.task_options.get("prompt")
+        prompt = options_of(setting, CaptioningOptions).prompt
         return Message([part for part in (image, prompt) if part is not None], sample=sample)
 
     def score(
@@ -70,7 +87,7 @@ class Captioning(GenerationTask):
         more_scores, more_metrics = overlap_rows(
             texts,
             [captions_in(sample.target) for sample in values.samples],
-            options_as(OverlapOptions, setting, "overlap"),
+            options_of(setting, CaptioningOptions).overlap,
         )
         return [*scores, *more_scores], [*shares(status, SCORER), length, *more_metrics]
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from testbed.entities import Metric, Score
-from testbed.errors import DefinitionError
 from testbed.metric_specs import MAIN
 from testbed.metrics.clip.pairs import CLIP_SCORE, clip_score_metrics, cosine, pair_cosines
 from testbed.metrics.scorers.retrieval import columns_of_captions, flat_captions
 from testbed.tasks.parts.embedding import TextTask
+from testbed.tasks.task_base import options_of
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -24,21 +25,32 @@ SCORER = "clip_score@1"
 _PAIRS = 2**15  # at a time, so that an image's embedding is not held once for each of its captions
 
 
+@dataclass(frozen=True)
+class ClipScoreOptions:
+    """What a setting may say of CLIPScore.
+
+    Attributes:
+        prefix: A text put in front of captions.
+    """
+
+    prefix: str = ""
+
+
 class ClipScore(TextTask):
     """Each image with each of its own captions, by cosine."""
 
     name = "clip_score"
-    options = frozenset({"prefix"})
+    options = ClipScoreOptions
     scorer = SCORER
     leaves_out_unreadable = True
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
         """As every task on texts, and what goes in front of captions."""
-        return {**super().view_spec(setting), "prefix": prefix(setting)}
+        return {**super().view_spec(setting), "prefix": options_of(setting, ClipScoreOptions).prefix}
 
     def texts(self, setting: EvalSetting, values: Values) -> list[str]:
         """The captions, each with the prefix."""
-        before = prefix(setting)
+        before = options_of(setting, ClipScoreOptions).prefix
         return [before + caption for caption in dict.fromkeys(flat_captions(values.samples, setting.name)[0])]
 
     def score(
@@ -46,9 +58,9 @@ class ClipScore(TextTask):
     ) -> tuple[list[Score], list[Metric]]:
         """The cosines of all pairs, and their means."""
         captions, owners = flat_captions(values.samples, setting.name)
-        texts = self.texts(setting, values)
+        texts, before = self.texts(setting, values), options_of(setting, ClipScoreOptions).prefix
         place = {text: row for row, text in enumerate(texts)}
-        rows = np.asarray([place[prefix(setting) + caption] for caption in captions], dtype=np.int64)
+        rows = np.asarray([place[before + caption] for caption in captions], dtype=np.int64)
         embedded = values.texts(texts)
         return score_pairs(values.outputs, embedded, owners, rows)
 
@@ -78,18 +90,6 @@ def score_pairs(images: Array, texts: Array, owners: Array, rows: Array) -> tupl
     columns = columns_of_captions(cosines, owners, len(images))
     scores += [cosine(f"cosine.{number}").score(row, SCORER) for number, row in enumerate(columns, start=1)]
     return scores, clip_score_metrics(cosines, owners, scorer=SCORER)
-
-
-def prefix(setting: EvalSetting) -> str:
-    """What a setting puts in front of captions; nothing by default.
-
-    Raises:
-        DefinitionError: If it is no text.
-    """
-    given = setting.task_options.get("prefix", "")
-    if not isinstance(given, str):
-        raise DefinitionError(f"{setting.name}: prefix is a text that goes in front of captions, not {given!r}")
-    return given
 
 
 task = ClipScore()

@@ -42,7 +42,7 @@ from testbed.tasks.question_answering import (
     BOUND_WRONG,
     SCORE,
     UNREAD,
-    QuestionAnswering,
+    QuestionOptions,
     answered_of,
     blank,
     named,
@@ -68,13 +68,10 @@ MAX_NEW_TOKENS = 1024  # of a verdict; judges that reason need some
 
 
 class JudgedAnswers(Task):
-    """Stored answers, which rules read first; judges say what rules leave open.
-
-    The further task option ``judging`` is a name in `JUDGINGS`; by default that of the setting's ``scoring``.
-    """
+    """Stored answers, which rules read first; judges say what rules leave open."""
 
     name = "judged_answers"
-    options = QuestionAnswering.options | {"judging"}
+    options = QuestionOptions
     scorer = SCORER
     leaves_out_unreadable = True
 

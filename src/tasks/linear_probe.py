@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from testbed.entities import targets_of
-from testbed.errors import DataError, DefinitionError
+from testbed.errors import DataError
 from testbed.graph.nodes import IMAGES, Artifact, Built, Given, Op, Reads, Steps
 from testbed.graph.ops import image_spec
 from testbed.identity.describe import digest
@@ -16,7 +16,7 @@ from testbed.tasks import image_embedding
 from testbed.tasks.classification import Classification
 from testbed.tasks.image_embedding import FEATURES
 from testbed.tasks.probe.spec import ProbeSpec
-from testbed.tasks.task_base import require
+from testbed.tasks.task_base import options_of, require
 
 if TYPE_CHECKING:
     import torch
@@ -96,27 +96,39 @@ class FittedProbe(Artifact):
         return [TRAIN, VALIDATION] if self.validation else [TRAIN]
 
 
+@dataclass(frozen=True)
+class LinearProbeOptions:
+    """What a setting says of a linear probe.
+
+    Attributes:
+        train: The setting that the probe is fitted to.
+        validation: The setting that its weight decay is chosen on.
+        probe: How it is fitted.
+    """
+
+    train: str
+    validation: str | None = None
+    probe: ProbeSpec = field(default_factory=ProbeSpec)
+
+
 class LinearProbe(Classification):
     """Maps embeddings to logits by a linear layer fitted on the embeddings of a training split."""
 
     name = "linear_probe"
-    options = frozenset({TRAIN, VALIDATION, PROBE})
+    options = LinearProbeOptions
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
         """``"embeddings"``, for all models that embed images."""
         require(model, {EMBED_IMAGE}, setting)
         image_embedding.task.route(model, setting)
-        if TRAIN not in setting.task_options:
-            raise DefinitionError(f"{setting.name}: task_options['train'] must name the setting to fit the probe on")
-        probe_spec(setting)
         return "embeddings"
 
     def build(self, graph: Graph) -> Built:
         """The logits, from the embeddings of its own images, the training images and those of the validation split."""
-        options = graph.setting.task_options
-        inputs = {IMAGES: graph.image_embeddings(), TRAIN: graph.image_embeddings(options[TRAIN])}
-        if options.get(VALIDATION):
-            inputs[VALIDATION] = graph.image_embeddings(options[VALIDATION])
+        options = options_of(graph.setting, LinearProbeOptions)
+        inputs = {IMAGES: graph.image_embeddings(), TRAIN: graph.image_embeddings(options.train)}
+        if options.validation:
+            inputs[VALIDATION] = graph.image_embeddings(options.validation)
         return Built(graph.rows(ProbeLogits(), inputs, {PROBE: FittedProbe(VALIDATION in inputs)}))
 
 
@@ -124,15 +136,8 @@ task = LinearProbe()
 
 
 def probe_spec(setting: EvalSetting) -> ProbeSpec:
-    """How a setting's probe is fitted.
-
-    Raises:
-        DefinitionError: If its fields are unknown or invalid.
-    """
-    try:
-        return ProbeSpec(**setting.task_options.get("probe", {}))
-    except TypeError as error:
-        raise DefinitionError(f"{setting.name}: task_options['probe'] has fields of ProbeSpec: {error}") from None
+    """How a setting's probe is fitted."""
+    return options_of(setting, LinearProbeOptions).probe
 
 
 def _probe_of(table: torch.Tensor, spec: ProbeSpec) -> Probe:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from testbed.metrics.scorers.caption_status import STATUS, shares
 from testbed.models.base.capability import GenerationConfig
 from testbed.tasks.captioning import require_some
 from testbed.tasks.parts.generation import Replies, TextTask, replies_of
+from testbed.tasks.parts.options import as_options
+from testbed.tasks.task_base import options_of
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -40,10 +42,11 @@ DEFAULT, PUBLISHED = "default", "vlmevalkit"
 MAX_NEW_TOKENS = 2048  # unless the setting or the model says otherwise
 
 
-class QuestionAnswering(TextTask):
-    """Answers to questions.
+@dataclass(frozen=True)
+class QuestionOptions:
+    """What a setting says of its questions.
 
-    Task options:
+    Attributes:
         prompt: Makes the turns of the user from a `Row`; see `testbed.answers.prompts`.
         data_set: The name that models with prompts of their own are told; default the setting's.
         forced: Whether these models take this prompt all the same.
@@ -52,10 +55,32 @@ class QuestionAnswering(TextTask):
         report: A name in `REPORTS`.
         rules: ``"default"`` or ``"vlmevalkit"``.
         lacks: Why answers cannot be scored; models are then not supported.
+        judging: For judges: a name in `testbed.answers.judges.judging.JUDGINGS`; default that of ``scoring``.
     """
 
+    prompt: Callable[..., Any]
+    data_set: str = ""
+    forced: bool = False
+    generation: Mapping[str, Any] = field(default_factory=dict)
+    scoring: str = "multiple_choice"
+    report: str = "accuracy"
+    rules: str = DEFAULT
+    lacks: str = ""
+    judging: str = ""
+
+    def __post_init__(self) -> None:
+        as_options(GenerationConfig, self.generation, "the task option 'generation'")
+        known: dict[str, Collection[str]] = {"scoring": SCORINGS, "report": REPORTS, "rules": RULES}
+        for option, names in known.items():
+            if (value := getattr(self, option)) not in names:
+                raise DefinitionError(f"the task option {option!r} is {value!r}; known: {', '.join(sorted(names))}")
+
+
+class QuestionAnswering(TextTask):
+    """Answers to questions."""
+
     name = "question_answering"
-    options = frozenset({"prompt", "data_set", "forced", "generation", "scoring", "report", "rules", "lacks"})
+    options = QuestionOptions
     scorer = SCORER
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
@@ -64,19 +89,15 @@ class QuestionAnswering(TextTask):
         Raises:
             UnsupportedError: If the model does not generate text, or the set cannot be scored.
         """
-        if setting.task_options.get("lacks"):
-            raise UnsupportedError(setting.task_options["lacks"])
+        if lacks := options_of(setting, QuestionOptions).lacks:
+            raise UnsupportedError(lacks)
         return super().route(model, setting)
 
     def build(self, graph: Graph) -> Built:
         """The answers."""
-        given = graph.setting.task_options
-        prompt = given.get("prompt")
-        if not callable(prompt):
-            raise DefinitionError(f"{graph.setting.name}: the task option 'prompt' must be a function of a row")
-        config = generation_config(graph.setting, graph.model)
-        data_set = str(given.get("data_set", graph.setting.name))
-        return Built(graph.row_answers(prompt, config, data_set, bool(given.get("forced"))))
+        given = options_of(graph.setting, QuestionOptions)
+        config = generation_config(given.generation, graph.model)
+        return Built(graph.row_answers(given.prompt, config, given.data_set or graph.setting.name, given.forced))
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
         """How answers are read, scored and reported."""
@@ -163,23 +184,15 @@ def answered_of(
     return Answered([sample.id for sample in values.samples], columns, verdicts, texts, shared, published)
 
 
-def generation_config(setting: EvalSetting, model: ModelDefinition) -> GenerationConfig:
-    """How a model generates text for a setting.
+def generation_config(given: Mapping[str, Any], model: ModelDefinition) -> GenerationConfig:
+    """How a model generates text: as a setting says, else as the model does.
 
     Raises:
-        DefinitionError: If setting or model name a field that there is not.
+        DefinitionError: If the model names a field that there is not, or gives it a value of another type.
     """
-    known = {each.name for each in fields(GenerationConfig)}
-    config: dict[str, Any] = {"max_new_tokens": MAX_NEW_TOKENS}
-    for who, given in (
-        (model.name, getattr(model, "generation", None) or {}),
-        (setting.name, setting.task_options.get("generation", {})),
-    ):
-        unknown = sorted(set(given) - known)
-        if unknown:
-            raise DefinitionError(f"{who}: 'generation' has no {unknown[0]!r}; it has {', '.join(sorted(known))}")
-        config.update(given)
-    return GenerationConfig(**config)
+    own = getattr(model, "generation", None) or {}
+    as_options(GenerationConfig, own, f"{model.name}: 'generation'")
+    return GenerationConfig(**{"max_new_tokens": MAX_NEW_TOKENS, **own, **given})
 
 
 def columns_of(target: Any, what: str) -> dict[str, str]:
@@ -194,15 +207,9 @@ def columns_of(target: Any, what: str) -> dict[str, str]:
 
 
 def named(setting: EvalSetting) -> tuple[str, str, str]:
-    """The scoring, the report and the rules of a setting, checked."""
-    given = setting.task_options
-    found = (given.get("scoring", "multiple_choice"), given.get("report", "accuracy"), given.get("rules", DEFAULT))
-    for option, value, known in zip(("scoring", "report", "rules"), found, (SCORINGS, REPORTS, RULES), strict=True):
-        if value not in known:
-            raise DefinitionError(
-                f"{setting.name}: the task option {option!r} is {value!r}; known: {', '.join(sorted(known))}"
-            )
-    return found
+    """The scoring, the report and the rules of a setting."""
+    given = options_of(setting, QuestionOptions)
+    return given.scoring, given.report, given.rules
 
 
 def texts_for(replies: Replies, rules: str) -> list[str | None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
 from testbed.metrics.scorers.retrieval import RECALL_K, SCORER, flat_captions, score_retrieval
 from testbed.tasks.parts.embedding import TextTask
+from testbed.tasks.task_base import options_of
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -17,16 +20,31 @@ if TYPE_CHECKING:
     from testbed.models.model_base import ModelDefinition
 
 
+@dataclass(frozen=True)
+class RetrievalOptions:
+    """What a setting may say of retrieval.
+
+    Attributes:
+        recall_k: The k of recall@k.
+    """
+
+    recall_k: Sequence[int] = RECALL_K
+
+    def __post_init__(self) -> None:
+        if not self.recall_k or min(self.recall_k) < 1:
+            raise DefinitionError(f"recall_k is a list of integers larger than 0, not {self.recall_k!r}")
+
+
 class Retrieval(TextTask):
     """Images and their captions, each against all others, by cosine."""
 
     name = "retrieval"
-    options = frozenset({"recall_k"})
+    options = RetrievalOptions
     scorer = SCORER
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
         """As every task on texts, and the k of recall@k."""
-        return {**super().view_spec(setting), "recall_k": recall_k(setting)}
+        return {**super().view_spec(setting), "recall_k": self._recall_k(setting)}
 
     def texts(self, setting: EvalSetting, values: Values) -> list[str]:
         """The captions."""
@@ -41,19 +59,10 @@ class Retrieval(TextTask):
         place = {text: row for row, text in enumerate(texts)}
         rows = np.asarray([place[caption] for caption in captions], dtype=np.int64)
         embedded = values.texts(texts)
-        return score_retrieval(values.outputs, embedded[rows], owners, recall_k(setting))
+        return score_retrieval(values.outputs, embedded[rows], owners, self._recall_k(setting))
 
-
-def recall_k(setting: EvalSetting) -> list[int]:
-    """The k of recall@k that a setting asks for, in ascending order.
-
-    Raises:
-        DefinitionError: If they are no positive integers.
-    """
-    given = setting.task_options.get("recall_k", RECALL_K)
-    if not given or not all(type(k) is int and k > 0 for k in given):
-        raise DefinitionError(f"{setting.name}: recall_k is a list of integers larger than 0, not {given!r}")
-    return sorted(set(given))
+    def _recall_k(self, setting: EvalSetting) -> list[int]:
+        return sorted(set(options_of(setting, RetrievalOptions).recall_k))
 
 
 task = Retrieval()

@@ -6,11 +6,11 @@ import importlib
 import importlib.util
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from testbed.errors import DefinitionError, UnsupportedError
+from testbed.tasks.parts.options import NoOptions, as_options
 
 if TYPE_CHECKING:
     from testbed.entities import Metric, Score
@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 _NO_TASKS = ("task_base",)  # modules of `testbed.tasks` that are no tasks
 _added: dict[str, Task] = {}
+_made: WeakKeyDictionary[EvalSetting, dict[type[Any], Any]] = WeakKeyDictionary()  # options of settings
 
 
 class Task(ABC):
@@ -31,14 +32,14 @@ class Task(ABC):
 
     Attributes:
         name: What a setting's ``task`` names: a module of `testbed.tasks`, or a task that was added with `add_task`.
-        options: The task options that its settings may have.
+        options: A dataclass of what its settings may say in ``task_options``.
         scorer: What computes the metrics, with its version, such as ``"retrieval@1"``; raised when numbers change.
         leaves_out_unreadable: Whether samples that could not be read are not scored, rather than wrong.
     """
 
     name: ClassVar[str]
     scorer: ClassVar[str]
-    options: ClassVar[frozenset[str]] = frozenset()
+    options: ClassVar[type[Any]] = NoOptions
     leaves_out_unreadable: ClassVar[bool] = False
 
     @abstractmethod
@@ -115,34 +116,28 @@ def require(model: ModelDefinition, needed: set[str], setting: EvalSetting) -> N
         )
 
 
-def check_options(task: Task, setting: EvalSetting) -> None:
-    """Checks that a setting has no task options that its task does not know.
+def check_options(setting: EvalSetting) -> None:
+    """Checks what a setting says of its task.
 
     Raises:
-        DefinitionError: If it has one; names it.
+        DefinitionError: If there is no such task, or an option is unknown, lacks, or is of another type.
     """
-    unknown = sorted(set(setting.task_options) - task.options)
-    if unknown:
-        known = ", ".join(sorted(task.options)) or "none"
-        raise DefinitionError(
-            f"{setting.name}: the task {task.name} has no task option {unknown[0]!r}; its task options: {known}"
-        )
+    options_of(setting, get_task(setting.task).options)
 
 
-def options_as(kind: Callable[..., T], setting: EvalSetting, option: str) -> T:
-    """Converts a setting's task option, a dictionary, to a dataclass.
+def options_of(setting: EvalSetting, kind: type[T]) -> T:
+    """What a setting says of its task, as the task's dataclass.
 
     Raises:
-        DefinitionError: If it has an unknown field.
+        DefinitionError: As `check_options`.
     """
-    given = dict(setting.task_options.get(option, {}))
-    known = [field.name for field in fields(cast(Any, kind))]
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise DefinitionError(
-            f"{setting.name}: the task option {option!r} has no {unknown[0]!r}; it has {', '.join(known)}"
-        )
-    return kind(**given)
+    made = _made.setdefault(setting, {})
+    if kind not in made:
+        try:
+            made[kind] = as_options(kind, setting.task_options, f"the task {setting.task}")
+        except DefinitionError as error:
+            raise DefinitionError(f"{setting.name}: {error}") from None
+    return cast(T, made[kind])
 
 
 def _listed(capabilities: set[str] | frozenset[str]) -> str:

@@ -9,6 +9,7 @@ import logging
 import re
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,8 @@ from testbed.metrics.scorers.reported import flat, reported_metrics
 from testbed.models.base.capability import GenerationConfig
 from testbed.tasks.captioning import require_some
 from testbed.tasks.parts.generation import TextTask, texts_and_status
-from testbed.tasks.task_base import options_as
+from testbed.tasks.parts.options import as_options
+from testbed.tasks.task_base import options_of
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -36,19 +38,34 @@ RULES_ALONE = {"model": "exact_matching"}
 log = logging.getLogger("testbed")
 
 
+@dataclass(frozen=True)
+class BenchmarkOptions:
+    """What a setting may say of its benchmark's class.
+
+    Attributes:
+        judge: What ``evaluate`` is given.
+        generation: Fields of `GenerationConfig`. They come before what a model says of its own generation.
+    """
+
+    judge: Mapping[str, Any] = field(default_factory=RULES_ALONE.copy)
+    generation: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        as_options(GenerationConfig, self.generation, "the task option 'generation'")
+
+
 class VLMEvalBenchmarkTask(TextTask):
     """A model answers the questions of a benchmark's class, which scores the answers."""
 
     name = "vlmeval_benchmark"
-    options = frozenset({"judge", "generation"})
+    options = BenchmarkOptions
     scorer = SCORER
 
     def build(self, graph: Graph) -> Built:
         """The model's answers to the class's prompts; text is generated as the model says, unless the setting does."""
         benchmark = _setting(graph.setting).benchmark
-        options_as(GenerationConfig, graph.setting, "generation")  # refuses what there is not
         own = getattr(graph.model, "generation", None) or {}
-        config = GenerationConfig(**{**own, **graph.setting.task_options.get("generation", {})})
+        config = GenerationConfig(**{**own, **options_of(graph.setting, BenchmarkOptions).generation})
         return Built(graph.row_answers(benchmark.prompt, config, benchmark.data_set, benchmark.forced))
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
@@ -124,7 +141,7 @@ def _setting(setting: EvalSetting) -> VLMEvalBenchmark:
 
 
 def _judge(setting: EvalSetting) -> dict[str, Any]:
-    return dict(setting.task_options.get("judge", RULES_ALONE))
+    return dict(options_of(setting, BenchmarkOptions).judge)
 
 
 def _primary(made: Any, report: Any) -> dict[str, Any]:

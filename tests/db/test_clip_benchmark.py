@@ -6,13 +6,20 @@ import csv
 import dataclasses
 import json
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from testbed.compat.clip_benchmark import clip_benchmark_files
-from testbed.compat.clip_benchmark.clip_benchmark_files import COLUMNS, file_name, records_of, write_csv, write_json
+from testbed.compat.clip_benchmark.clip_benchmark_files import (
+    COLUMNS,
+    file_name,
+    records_by_cell,
+    write_csv,
+    write_json,
+)
 from testbed.compat.importing import import_results
 from testbed.db.store import Store
 from testbed.entities import Metric, Result
@@ -62,7 +69,8 @@ def everything(store: Store) -> dict[tuple[str, str, str], float | None]:
 
 
 def exported(store: Store) -> list[dict[str, Any]]:
-    return records_of(store.results())
+    results = sorted(store.results(), key=attrgetter("eval_setting", "model"))
+    return [record for _, record in records_by_cell(results)]
 
 
 def of(records: Sequence[dict[str, Any]], **wanted: str) -> dict[str, Any]:

@@ -233,6 +233,29 @@ def test_hiding_a_model_and_a_setting_can_be_undone_in_any_order(store: Store, b
     assert visible(store) == {cell}
 
 
+def test_nodes_are_not_listed_and_go_with_their_setting(store: Store, build: Any) -> None:
+    own, node = build.complete("net", "val"), build.complete("net", "val.image_embeddings")
+    assert names(store, SETTING) == ["val"]
+    assert {each.eval_setting for each in store.results()} == {"val"}
+    store.rename(SETTING, "val", "photos")
+    assert [each.id for each in store.evaluations(None, ["photos.image_embeddings"])] == [node.id]
+    with pytest.raises(StoreError, match=r"photos\.image_embeddings is a node of photos; rename that setting"):
+        store.rename(SETTING, "photos.image_embeddings", "x")
+    assert store.hide(SETTING, "photos") == 2
+    assert visible(store) == set()
+    assert store.unhide(SETTING, "photos") == 2
+    assert {each.id for each in store.evaluations()} == {own.id, node.id}
+
+
+def test_a_node_stays_while_other_settings_take_its_outputs(store: Store, build: Any) -> None:
+    own, node = build.complete("net", "val"), build.complete("net", "val.image_embeddings")
+    derived = build.begin("net", "captions", derived_from=node.id, origin="derived")
+    assert store.hide(SETTING, "val") == 1
+    assert {each.id for each in store.evaluations()} == {node.id, derived.id}
+    assert store.unhide(SETTING, "val") == 1
+    assert {each.id for each in store.evaluations()} == {own.id, node.id, derived.id}
+
+
 def test_hiding_an_unknown_or_hidden_name_is_an_error(store: Store) -> None:
     store.add_name(MODEL, "net")
     with pytest.raises(UnknownNameError, match="did you mean 'net'"):

@@ -91,7 +91,7 @@ def test_a_name_has_one_spelling(benchmarks: Benchmarks, given: str, canonical: 
         *("cifar100", "cifar10.", "cifar10.xx", "cifar10.k5", "cifar10.linear_probe.k0", "cifar10.linear_probe.k1.k2"),
         *("cifar10.train.test", "cifar10.en.it", "cifar10.recall5", "captions.recall0", "captions.linear_probe"),
         *("objects.linear_probe", "cifar10.zeroshot_retrieval", "wds/", "cifar10.linear_probe.lr", "cifar10..train"),
-        *("wds/x.image_embeddings", "cifar10.image_embeddings", "captions.captioning.image_embeddings"),
+        *("cifar10.image_embeddings", "captions.captioning.image_embeddings"),
         *("cifar10.clip_score", "pairs/a.b.captioning", "captions.prefix", "captions.captioning.prefix"),
         *("captions.clip_score.captioning", "captions.clip_score.recall5", "captions.captioning.k5"),
         *("captions.clip_score.prefix.prefix", "captions.clip_score.zeroshot", "cifar10.linear_probe.prefix"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,10 @@ from testbed.data.perturbation import sample_seed
 from testbed.data.source import ImageSource
 from testbed.errors import DataError, DefinitionError
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset, accuracy_topk
-from testbed.tasks.task_base import check_options, get_task
+from testbed.registry import Catalog
+from testbed.tasks.linear_probe import LinearProbeOptions
+from testbed.tasks.probe.spec import ProbeSpec
+from testbed.tasks.task_base import check_options, options_of
 
 
 class Named(ImageSource):
@@ -238,9 +243,40 @@ def test_sample_seeds_hardly_ever_collide_and_fill_the_range():
 
 def test_a_task_option_that_the_task_does_not_know_is_a_mistake():
     misspelt = setting(task="retrieval", task_options={"recal_k": [1]})
-    message = "the task retrieval has no task option 'recal_k'; its task options: recall_k"
-    with pytest.raises(DefinitionError, match=message):
-        check_options(get_task("retrieval"), misspelt)
-    with pytest.raises(DefinitionError, match="its task options: none"):
-        check_options(get_task("classification"), setting(task_options={"prompt": "x"}))
-    check_options(get_task("retrieval"), setting(task="retrieval", task_options={"recall_k": [1]}))
+    with pytest.raises(DefinitionError, match="the task retrieval has no 'recal_k'; it has recall_k"):
+        check_options(misspelt)
+    with pytest.raises(DefinitionError, match="the task classification has no 'prompt'; it has none"):
+        check_options(setting(task_options={"prompt": "x"}))
+    with pytest.raises(DefinitionError, match="has no 'recal_k'"):
+        Catalog(packages=(), entry_points=False).add_eval_setting(misspelt)
+
+
+@pytest.mark.parametrize(
+    ("task", "given", "told"),
+    [
+        ("retrieval", {"recall_k": 5}, "the task option 'recall_k' is 5; expected a list, each a whole number"),
+        ("retrieval", {"recall_k": [1, "5"]}, "expected a list, each a whole number"),
+        ("retrieval", {"recall_k": [0]}, "recall_k is a list of integers larger than 0, not [0]"),
+        ("clip_score", {"prefix": 5}, "the task option 'prefix' is 5; expected a text"),
+        ("linear_probe", {}, "the task linear_probe needs 'train': a text"),
+        ("linear_probe", {"train": "x", "validation": 1}, "'validation' is 1; expected a text or None"),
+        ("linear_probe", {"train": "x", "probe": 1}, "'probe' is 1; expected a dictionary with method, fewshot_k"),
+        ("linear_probe", {"train": "x", "probe": {"shots": 3}}, "'probe' has no 'shots'; it has method, fewshot_k"),
+        ("linear_probe", {"train": "x", "probe": {"epochs": True}}, "'epochs' is True; expected a whole number"),
+        ("captioning", {"overlap": {"meteor": 1}}, "'meteor' is 1; expected True or False"),
+        ("captioning", {"generation": {"temperature": "hot"}}, "'temperature' is 'hot'; expected a number"),
+        ("question_answering", {"prompt": "Which?"}, "'prompt' is 'Which?'; expected a function"),
+        ("question_answering", {"prompt": print, "generation": {"tokens": 3}}, "'generation' has no 'tokens'"),
+        ("question_answering", {"prompt": print, "rules": "mine"}, "'rules' is 'mine'; known: default, vlmevalkit"),
+    ],
+)
+def test_a_task_option_that_is_no_such_thing_is_a_mistake(task: str, given: dict[str, Any], told: str):
+    with pytest.raises(DefinitionError, match=re.escape(told)):
+        check_options(setting(task=task, task_options=given))
+
+
+def test_task_options_are_typed_and_values_stay_as_they_are():
+    given = {"train": "x", "probe": {"epochs": 3, "lr": 1}}
+    options = options_of(setting(task="linear_probe", task_options=given), LinearProbeOptions)
+    assert options == LinearProbeOptions("x", None, ProbeSpec(epochs=3, lr=1))
+    assert type(options.probe.lr) is int

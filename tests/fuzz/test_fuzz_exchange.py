@@ -130,7 +130,7 @@ def test_exports_are_imported_as_they_were(
         )
         wanted = {(each.model, each.eval_setting): each.value for each in store.results()}
         export_csv(store.results(), folder / "table.csv")
-        records = clip_benchmark_files.records_of(store.results())
+        records = [record for _, record in clip_benchmark_files.records_by_cell(store.results())]
         clip_benchmark_files.write_json(records, folder / "records")
         clip_benchmark_files.write_csv(records, folder / "records.csv")
         for number, name in enumerate(("table.csv", "records", "records.csv")):

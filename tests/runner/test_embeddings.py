@@ -12,6 +12,7 @@ import toy
 from toy import CLASSES, SIZE, ToyImages, toy_catalog, toy_model
 from toy_towers import ASKED, Targets, ToyTower, everything, tokenize, toy_encoder, zero_shot
 
+from testbed.db.connection.lookup import names
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs
@@ -346,36 +347,37 @@ def test_who_cannot_embed_is_told_so(lab: Any) -> None:
     assert [(each.model, each.setting) for each in report.of("complete")] == [("backbone", "probe"), ("toy", "shown")]
 
 
-def test_an_image_embedding_setting_can_be_asked_for(lab: Any, work: Any) -> None:
+def test_image_embeddings_can_be_asked_for_and_are_not_among_the_results(lab: Any, work: Any) -> None:
     catalog = toy_catalog(toy_encoder(), *everything())
     report = lab.run(catalog, settings=["captions.image_embeddings"])
     assert report.ok
-    assert lab.metrics("tower", "captions.image_embeddings")["embedding_norm"].value == pytest.approx(
-        float(plain_embeddings().norm(dim=1).mean()), rel=1e-5
-    )
+    with lab.open() as store:
+        (evaluation,) = store.evaluations(["tower"], ["captions.image_embeddings"])
+        (norm,) = store.metrics(evaluation.id)
+        assert (norm.name, norm.value) == (
+            "embedding_norm", pytest.approx(float(plain_embeddings().norm(dim=1).mean()), rel=1e-5)
+        )  # fmt: skip
+        assert store.results() == []
+        assert store.list_names("eval setting") == names(lab.url, "eval setting") == []
     work.clear()
     assert lab.run(catalog, settings=["captions", "choices"]).ok
     assert work["images embedded"] == 0
     assert "captions.image_embeddings.image_embeddings" not in catalog.eval_settings
+    with lab.open() as store:
+        assert [each.name for each in store.list_names("eval setting")] == ["captions", "choices"]
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"task_options": {}}, "must name the setting to fit the probe on"),
-        ({"task_options": {"train": "train", "probe": {"shots": 3}}}, "fields of ProbeSpec"),
-        ({"task_options": {"train": "train", "probe": {"epochs": 0}}}, "epochs"),
-        ({"task_options": {"train": "nowhere"}}, "nowhere"),
-        ({"task": "retrieval", "task_options": {"recall_k": [0]}}, "recall_k is a list of integers larger than 0"),
+        ({}, "the task linear_probe needs 'train': a text"),
+        ({"train": "nowhere"}, "nowhere"),
     ],
 )
 def test_options_that_make_no_sense_are_told_before_anything_runs(
     lab: Any, work: Any, options: dict[str, Any], message: str
 ) -> None:
-    arguments: dict[str, Any] = {"dataset": Targets("classes"), "size": 90, "task": "linear_probe"}
-    if options.get("task") == "retrieval":
-        arguments["dataset"] = Targets("captions")
-    setting = EvalSetting(name="wrong", **{**arguments, **options})
+    setting = EvalSetting("wrong", Targets("classes"), 90, task="linear_probe", task_options=options)
     report = lab.run(toy_catalog(toy_encoder(), setting, everything()[-1]), settings=["wrong"])
     (outcome,) = report.outcomes
     assert outcome.status == "failed"

@@ -21,7 +21,7 @@ MODELS = {"towers", "says"}
 TOWERS = "(SELECT id FROM models WHERE name = 'towers')"
 SHOWN = f"(SELECT id FROM evaluations WHERE model_id = {TOWERS} AND eval_setting_id = (SELECT id FROM eval_settings"
 NOISY = f"{SHOWN} WHERE name = 'shown-noisy'))"
-IMAGES = f"{SHOWN} WHERE name = 'described.image_embeddings'))"
+IMAGES = f"{SHOWN} WHERE name = 'described' AND node = 'image_embeddings'))"
 
 
 @pytest.fixture(scope="module")

@@ -188,13 +188,6 @@ def test_what_does_not_fit_is_not_supported(lab: Any) -> None:
     assert reasons["vary", "attacked"] == "attacked attacks a classifier; models that generate text are not supported"
 
 
-def test_an_unknown_option_of_generation_is_named(lab: Any) -> None:
-    (failed,) = lab.run(catalog(captioner("vary", vary), setting(task_options={"generation": {"tokens": 3}}))).of(
-        "failed"
-    )
-    assert "'generation' has no 'tokens'; it has max_new_tokens, temperature, stop" in failed.reason
-
-
 # Caption similarity -----------------------------------------------------------------------------------------------
 
 
@@ -758,12 +751,6 @@ def test_image_embeddings_that_were_asked_for_are_made_once(lab: Any, work: Any)
     ]
     assert work["images embedded"] == COUNT
     assert not report.plan.needed()[1:]  # the captions alone
-
-
-def test_a_prefix_that_is_no_text_is_named(lab: Any) -> None:
-    made = world(setting("odd", task_options={"prefix": 5}))
-    (failed,) = lab.run(made, ["vary"], ["odd.clip_score@tower"]).of("failed")
-    assert failed.reason.endswith("prefix is a text that goes in front of captions, not 5")
 
 
 def test_clip_score_without_references_needs_none(lab: Any) -> None:

@@ -11,14 +11,14 @@ from testbed.data.sets.digit_tasks import CAPTIONS
 from testbed.data.sets.digits import CLASS_NAMES
 from testbed.db.store import Store
 from testbed.entities import SampleInfo
-from testbed.errors import DataError, DefinitionError, UnsupportedError
+from testbed.errors import DataError, UnsupportedError
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.graph.options import RunOptions
 from testbed.graph.values import Values
 from testbed.models.model_base import LoadOptions
 from testbed.registry import registry
 from testbed.runner.run import run
-from testbed.tasks.clip_score import prefix, score_pairs, task
+from testbed.tasks.clip_score import score_pairs, task
 from testbed.tasks.task_base import get_task
 
 
@@ -80,8 +80,6 @@ def test_the_prefix_goes_in_front_and_makes_another_evaluation() -> None:
     assert task.texts(setting(), values) == ["one", "two"]
     assert task.texts(setting(prefix="A photo depicts "), values) == ["A photo depicts one", "A photo depicts two"]
     assert task.view_spec(setting()) != task.view_spec(setting(prefix="A photo depicts "))
-    with pytest.raises(DefinitionError, match="prefix is a text that goes in front of captions, not 3"):
-        prefix(setting(prefix=3))
     with pytest.raises(DataError, match="expected a list of captions as the target of b"):
         task.texts(setting(), Values(np.zeros((1, 2)), [SampleInfo("b", "", 3)]))
 

@@ -9,11 +9,10 @@ import click
 
 from testbed.cli.options.analyses import EVERY_DECODER, note
 from testbed.console.output import count, print_json, table
+from testbed.registry.references import JUDGED, SettingReference
 
 if TYPE_CHECKING:
     from testbed.analyses.borda import BordaRanking
-
-SCORER_MARK = "@"  # in the name of a setting, before the model that scores it
 
 
 def run_borda(given: dict[str, Any]) -> int:
@@ -30,7 +29,8 @@ def run_borda(given: dict[str, Any]) -> int:
         print_json(rows_of(found))
         return 0
     click.echo(_table(found))
-    about = {setting.rpartition(SCORER_MARK)[0] for setting in found.settings}
+    references = [SettingReference.parse(setting) for setting in found.settings]
+    about = {each.question if each.judge else "" for each in references}
     where = f" of {about.pop()}" if len(about) == 1 and "" not in about else ""
     direction = "larger" if found.larger else "smaller"
     click.echo(
@@ -71,9 +71,10 @@ def _table(found: BordaRanking) -> str:
 
 def _heads(settings: Sequence[str]) -> list[str]:
     """The settings, or only their scorers if nothing else differs."""
-    if len({setting.rpartition(SCORER_MARK)[0] for setting in settings}) > 1:
+    references = [SettingReference.parse(setting) for setting in settings]
+    if len({each.question for each in references}) > 1 or not all(each.judge for each in references):
         return list(settings)
-    return [setting[setting.rfind(SCORER_MARK) :] if SCORER_MARK in setting else setting for setting in settings]
+    return [JUDGED + each.judge for each in references]
 
 
 def _points(points: float) -> str:

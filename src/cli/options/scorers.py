@@ -52,7 +52,7 @@ def as_scored(catalog: Catalog, settings: Sequence[str], scorers: Sequence[str],
     Raises:
         DefinitionError: If scorers are given and a setting is not a captioning setting.
     """
-    from testbed.eval_settings.base.scored import MARK
+    from testbed.registry.references import SettingReference
     from testbed.registry.select import select
 
     if not scorers:
@@ -60,14 +60,14 @@ def as_scored(catalog: Catalog, settings: Sequence[str], scorers: Sequence[str],
     chosen = select(catalog.models, catalog.model_collections, scorers)
     names: dict[str, None] = {}
     for setting in settings:
-        if MARK in setting and catalog.get_eval_setting(setting).scoring is not None:
+        if SettingReference.parse(setting).judge and catalog.get_eval_setting(setting).scoring is not None:
             names.setdefault(setting)
             continue
         if catalog.get_eval_setting(setting).task != "captioning":
             raise DefinitionError(_why_not(catalog, setting))
         way = "" if scoring == SIMILARITY else f".{scoring}"
         for scorer in chosen:
-            name = catalog.eval_settings.canonical(f"{setting}{way}{MARK}{scorer}")
+            name = catalog.eval_settings.canonical(f"{setting}{way}@{scorer}")
             assert name is not None
             names.setdefault(name)
     return list(names)

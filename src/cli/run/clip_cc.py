@@ -230,7 +230,8 @@ def export_run(
 
     Not of a partial run, since its files would look like those of all samples and stand in their place.
     """
-    from testbed.compat.clip_cc_bench.clip_cc_files import MARK, settings_beside
+    from testbed.compat.clip_cc_bench.clip_cc_files import settings_beside
+    from testbed.registry.references import SettingReference
 
     if partial:
         click.echo(
@@ -239,7 +240,7 @@ def export_run(
             err=True,
         )
         return
-    scored = [each for each in outcomes if MARK in each.setting]
+    scored = [each for each in outcomes if SettingReference.parse(each.setting).judge]
     if not scored:
         click.echo(f"note: no captioner was scored, so that nothing is written to {folder}", err=True)
         return

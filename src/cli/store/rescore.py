@@ -19,8 +19,7 @@ def run_judge(given: dict[str, Any]) -> int:
     """
     from testbed.cli.eval import command as evaluate
     from testbed.db.store import Store
-    from testbed.eval_settings.base.scored import MARK
-    from testbed.eval_settings.base.setting import AND
+    from testbed.registry.references import AND, JUDGED
 
     settings, models = list(given["eval_settings"]), list(given["models"])
     if not settings:
@@ -33,7 +32,7 @@ def run_judge(given: dict[str, Any]) -> int:
         raise TestbedError(f"no model has answered {', '.join(settings)} yet; eval.py runs them")
     if given["as_json"] and len(answered) > 1:
         raise TestbedError("some answers are of a part of the samples (--limit); name models of one kind for --json")
-    names = [f"{setting}{MARK}{AND.join(given['judge'])}" for setting in settings]
+    names = [f"{setting}{JUDGED}{AND.join(given['judge'])}" for setting in settings]
     common = ["--eval-settings", *names, *(["--db-url", str(given["db_url"])] if given["db_url"] else [])]
     common += ["--plugin", *map(str, given["plugins"])] if given["plugins"] else []
     common += ["--json"] if given["as_json"] else []

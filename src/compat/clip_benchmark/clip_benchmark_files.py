@@ -6,9 +6,8 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -227,41 +226,28 @@ def _probe(record: Record) -> dict[str, Any]:
 # Writing ----------------------------------------------------------------------------------------------------------
 
 
-def records_of(
-    results: Iterable[Result],
-    labels: Mapping[int, str] | None = None,
-    texts: Mapping[int, Mapping[str, Any]] | None = None,
-) -> list[dict[str, Any]]:
-    """One record for each cell with metrics of CLIP benchmark, as in its JSON files.
-
-    If a cell was both run and imported, its own numbers are written. Missing metrics of a task are None.
-
-    Args:
-        results: The visible results, and those of further evaluations.
-        labels: The labels of these further evaluations, by id; each makes another record of its cell.
-        texts: Further fields of records by evaluation id, such as ``classnames``.
-
-    Returns:
-        The records, by setting, model and label.
-    """
-    key = partial(_key_of, labels or {})
-    return [record for _, record in sorted(records_by_cell(sorted(results, key=key), labels, texts), key=itemgetter(0))]
-
-
 def records_by_cell(
     results: Iterable[Result],
     labels: Mapping[int, str] | None = None,
     texts: Mapping[int, Mapping[str, Any]] | None = None,
 ) -> Iterator[tuple[tuple[str, str, str], dict[str, Any]]]:
-    """The records of `records_of` one by one, each with its setting, model and label, as the results come.
+    """One record for each cell with metrics of CLIP benchmark, as in its JSON files, as the results come.
+
+    If a cell was both run and imported, its own numbers are written. Missing metrics of a task are None.
 
     Args:
-        results: As `records_of`; those of a cell with the same label one after the other.
-        labels: As `records_of`.
-        texts: As `records_of`.
+        results: The visible results, and those of further evaluations; those of a cell one after the other.
+        labels: The labels of these further evaluations, by id; each makes another record of its cell.
+        texts: Further fields of records by evaluation id, such as ``classnames``.
+
+    Yields:
+        The setting, the model and the label of a cell, and its record.
     """
+    known = labels or {}
     placed = cache(_placed)  # a setting has many models
-    for key, of_cell in groupby(results, key=partial(_key_of, labels or {})):
+    for key, of_cell in groupby(
+        results, key=lambda each: (each.eval_setting, each.model, known.get(each.evaluation_id, ""))
+    ):
         origins: dict[bool, dict[str, Result]] = {}
         for result in of_cell:
             if result.slice == OVERALL:
@@ -274,10 +260,6 @@ def records_by_cell(
         if record is not None:
             evaluation = next(iter(chosen.values())).evaluation_id
             yield key, {**record, **({LABEL: label} if label else {}), **(texts or {}).get(evaluation, {})}
-
-
-def _key_of(labels: Mapping[int, str], result: Result) -> tuple[str, str, str]:
-    return result.eval_setting, result.model, labels.get(result.evaluation_id, "")
 
 
 def dumped_texts(store: Store, results: Iterable[Result], keys: Sequence[str]) -> dict[int, dict[str, Any]]:
@@ -376,15 +358,12 @@ def write_json(records: Iterable[Mapping[str, Any]], folder: Path) -> int:
 
 def file_name(record: Mapping[str, Any]) -> str:
     """The file name of a record: unique for each cell and valid on every system."""
-    setting = record.get(EXACT_SETTING) or setting_of(_place(record))
+    probe = {key: record["metrics"][key] for key in PROBE if key in record["metrics"]}
+    place = Place(record["dataset"], record["task"], record["language"], probe)
+    setting = record.get(EXACT_SETTING) or setting_of(place)
     model = ",".join(filter(None, (record["model"], record["pretrained"])))
     label = f"__{safe_name(record[LABEL])}" if LABEL in record else ""
     return f"{safe_name(setting)}__{safe_name(model)}{label}.json"
-
-
-def _place(record: Mapping[str, Any]) -> Place:
-    probe = {key: record["metrics"][key] for key in PROBE if key in record["metrics"]}
-    return Place(record["dataset"], record["task"], record["language"], probe)
 
 
 def write_csv(records: Sequence[Mapping[str, Any]], path: Path) -> int:

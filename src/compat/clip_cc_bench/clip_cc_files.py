@@ -28,12 +28,12 @@ from testbed.entities import Evaluation
 from testbed.errors import StoreError
 from testbed.exchange.export_texts import TEXT
 from testbed.paths import write_atomically
+from testbed.registry.references import SettingReference
 from testbed.spreadsheet import as_csv
 
 SCALES = {"unit": "", "raw": "_raw"}  # scale → suffix of the score names
 STATUS = ("scored", "missing", "empty", "error")
 REPLAY = "replay:"
-MARK = "@"  # precedes the decoder in the name of a setting
 
 Tell = Callable[[str], None]
 
@@ -144,7 +144,12 @@ def _scored(
     from testbed.analyses.side_by_side import evaluations_on, matching_settings
 
     words = matching_settings(store, settings) if settings else _settings_with_decoder(store)
-    found = [each for setting in words if MARK in setting for each in evaluations_on(store, setting, first).values()]
+    found = [
+        each
+        for setting in words
+        if SettingReference.parse(setting).judge
+        for each in evaluations_on(store, setting, first).values()
+    ]
     names = store.score_names(each.id for each in found)
     found = [each for each in found if f"{COLUMNS[0]}{suffix}" in names[each.id]]
     if found and models:
@@ -154,14 +159,15 @@ def _scored(
         asked = f" on {', '.join(settings)}" if settings else ""
         raise StoreError(
             f"the store has no captions scored by a decoder{asked}; run: python eval.py --models MODEL…"
-            f" --eval-settings 'clip-cc-bench{MARK}DECODER'"
+            f" --eval-settings 'clip-cc-bench@DECODER'"
         )
     partial = [each for each in found if each.sample_limit or each.random_weights]
     if partial:
         tell(f"{len(partial)} of {len(found)} evaluations used part of the samples or random weights")
-    decoders = _names([each.eval_setting.rpartition(MARK)[2] for each in found], "decoders")
+    judges = {each.id: SettingReference.parse(each.eval_setting).judge for each in found}
+    decoders = _names(judges.values(), "decoders")
     captioners = _names([each.model for each in found], "captioners")
-    made = [Scored(each, captioners[each.model], decoders[each.eval_setting.rpartition(MARK)[2]]) for each in found]
+    made = [Scored(each, captioners[each.model], decoders[judges[each.id]]) for each in found]
     places: dict[tuple[str, str], Evaluation] = {}
     for each in made:
         other = places.setdefault((each.decoder, each.captioner), each.evaluation)
@@ -175,15 +181,15 @@ def _scored(
 
 def settings_beside(store: Store, settings: Sequence[str]) -> list[str]:
     """The stored settings that score the same captions, by any decoder."""
-    about = {setting.rpartition(MARK)[0] for setting in settings}
-    return [each for each in _settings_with_decoder(store) if each.rpartition(MARK)[0] in about]
+    about = {SettingReference.parse(setting).question for setting in settings}
+    return [each for each in _settings_with_decoder(store) if SettingReference.parse(each).question in about]
 
 
 def _settings_with_decoder(store: Store) -> list[str]:
     names = (
         each.eval_setting for each in store.evaluations() if each.status == "complete" and each.origin != "imported"
     )
-    return sorted({name for name in names if MARK in name})
+    return sorted({name for name in names if SettingReference.parse(name).judge})
 
 
 def _names(names: Iterable[str], what: str) -> dict[str, str]:
@@ -233,7 +239,7 @@ def _sheet(store: Store, each: Scored, scale: str) -> Sheet:
     counted = {"sentences", "reference_sentences"} <= scores.keys()
     return Sheet(
         captioner=each.captioner,
-        decoder=evaluation.eval_setting.rpartition(MARK)[2],
+        decoder=SettingReference.parse(evaluation.eval_setting).judge,
         ids=[sample.id for sample in samples],
         columns={column: scores.get(f"{column}{SCALES[scale]}") for column in COLUMNS},
         status=status,

@@ -23,6 +23,7 @@ from testbed.errors import StoreError
 from testbed.jsontext import to_json
 from testbed.models.base.capability import FAILED, NO_ANSWER
 from testbed.paths import write_atomically
+from testbed.registry.references import SettingReference
 from testbed.spreadsheet import as_csv
 
 TASKS = ("question_answering", "judged_answers")
@@ -103,20 +104,20 @@ def _exported(store: Store, models: Sequence[str] | None, eval_settings: Sequenc
     for evaluation in (store.evaluation(each) for each in sorted(ids)):
         identity = store.identity(evaluation)
         view = identity.get("view", {})
-        name, _, judge = evaluation.eval_setting.partition("@")
+        reference = SettingReference.parse(evaluation.eval_setting)
         yield Exported(
             evaluation=evaluation,
-            set_name=_file_name(set_name_of(name)),
+            set_name=_file_name(set_name_of(evaluation.eval_setting)),
             report=str(view.get("report", ["accuracy"])[0]),
             scoring=str(view.get("scoring", ["multiple_choice"])[0]),
-            judge=judge or EXACT_MATCHING,
+            judge=reference.judge or EXACT_MATCHING,
             metrics={(each.name, each.slice): each for each in store.metrics(evaluation.id)},
         )
 
 
 def set_name_of(eval_setting: str) -> str:
     """VLMEvalKit's name of the set that a setting asks, with the words after it, but not the judge."""
-    name = eval_setting.partition("@")[0]
+    name = SettingReference.parse(eval_setting).question
     return Path(name.removeprefix("tsv:")).stem if name.startswith("tsv:") else name
 
 

@@ -14,6 +14,7 @@ from testbed.eval_settings.base.metric import accuracy_topk
 from testbed.eval_settings.base.parts import Names, Perturbation, Prompts, Samples, Templates, check_different
 from testbed.inputs import ENV_DATA
 from testbed.paths import data_root, expanded
+from testbed.registry.references import AND, LABELS
 
 if TYPE_CHECKING:
     from testbed.data.source import ImageSource, Source
@@ -84,10 +85,6 @@ class StandardDataset:
         from testbed.data.formats.image_folder import ImageFolder
 
         return ImageFolder(Path(self.get_root()), self.name or str(self.path))
-
-
-AND = "&"  # between the judges of a panel
-LABELS = "labels:"  # before the path of a file of labels
 
 
 @dataclass(frozen=True)

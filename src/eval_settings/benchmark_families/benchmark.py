@@ -9,12 +9,10 @@ from functools import partial
 from typing import Any
 
 from testbed.errors import DataError, DefinitionError, DuplicateNameError, TestbedError
-from testbed.eval_settings.base.image_embeddings import SUFFIX
 from testbed.eval_settings.base.setting import EvalSetting
 from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
 from testbed.eval_settings.benchmark_families.benchmark_names import (
     CAPTIONING,
-    CLIP_SCORE,
     LINEAR_PROBE,
     OTHER_TASKS,
     PHOTO_DEPICTS,
@@ -25,10 +23,11 @@ from testbed.eval_settings.benchmark_families.benchmark_names import (
 )
 from testbed.inputs import Inputs, active
 from testbed.registry import registry
+from testbed.registry.references import CLIP_SCORE
 
 _WITH_LANGUAGE = re.compile(r"(?P<dataset>[^,]+),(?P<language>[a-z]{2,3}(_[A-Z][a-z]{3})?)")
 _SPLIT = re.compile(r"\w[\w-]*")
-_SCORED = re.compile(rf"\.{CAPTIONING}[\w.-]*@")  # captions, and the model that scores them
+_SCORED = re.compile(rf"\.{CAPTIONING}[\w.-]*@")  # captions, and a judge that is not known
 
 
 class Benchmarks:
@@ -125,15 +124,13 @@ class Benchmarks:
         """Parses a name; None if it does not belong to a named data set."""
         if pair := _WITH_LANGUAGE.fullmatch(name):  # a line of CLIP benchmark's lists
             name = f"{pair['dataset']}.{ZERO_SHOT}.{pair['language']}"
-        if name.endswith(SUFFIX) or _SCORED.search(name):  # belongs to another family
-            return None
         words = name.split(".")
         for cut in range(len(words), 0, -1):
             dataset = ".".join(words[:cut])
             if dataset in self._datasets:
                 return self._read(self._datasets[dataset], words[cut:])
         prefix = next((prefix for prefix in self._open if name.startswith(prefix) and len(name) > len(prefix)), None)
-        if prefix is None or _is_perturbed(name):
+        if prefix is None or _SCORED.search(name):
             return None
         # Of a data set that would have to be read first, no more is taken off than what could be nothing else.
         for cut in range(1, len(words) + 1):
@@ -144,12 +141,6 @@ class Benchmarks:
 
     def _read(self, dataset: BenchmarkDataset, words: list[str]) -> BenchmarkName | None:
         return read_words(BenchmarkName(dataset.name), words, dataset)
-
-
-def _is_perturbed(name: str) -> bool:
-    """Whether a name ends in the perturbation of another setting, as ``folder/photos+imagenet-c.fog.3`` does."""
-    _, plus, other = name.rpartition("+")
-    return bool(plus) and any(other + ending in registry.eval_settings for ending in ("", "_in-memory"))
 
 
 # Settings ---------------------------------------------------------------------------------------------------------

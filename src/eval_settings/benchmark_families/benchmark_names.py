@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from testbed.eval_settings.benchmark_families.benchmark_dataset import KINDS, BenchmarkDataset
+from testbed.registry.references import CLIP_SCORE, PREFIX
 
 ZERO_SHOT = "zeroshot"
 LINEAR_PROBE = "linear_probe"
-CLIP_SCORE = "clip_score"
 CAPTIONING = "captioning"
 OTHER_TASKS = {LINEAR_PROBE: "classification", CLIP_SCORE: "retrieval", CAPTIONING: "retrieval"}  # and on which kind
-PREFIX = "prefix"
 PHOTO_DEPICTS = "A photo depicts "  # in front of captions, as Hessel et al. (2021) have it
 # Other words for a data set's own task: those of CLIP benchmark's --task.
 OWN_TASK = {

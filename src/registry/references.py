@@ -1,0 +1,204 @@
+"""The names of settings: one grammar, by which they are taken apart and put together.
+
+    NAME[.vlmevalkit][+CORRUPTION][[.WORD…]@JUDGE[&JUDGE…]][.NODE]
+
+NAME is registered: a definition, or one of a family, whose own words (``cifar10.linear_probe.k5``) belong to it. The
+rest says what is made of it: other rules for the answers, perturbed images, a judge, a node of its graph.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from testbed.errors import DefinitionError, unknown_name
+from testbed.inputs import active
+from testbed.registry import discovery
+from testbed.registry.table import Registry, Source
+
+if TYPE_CHECKING:
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.models.model_base import ModelDefinition
+
+RULES, PLUS, JUDGED, AND = ".vlmevalkit", "+", "@", "&"
+LABELS = "labels:"  # in the place of a judge, before the path of a file of labels
+IN_MEMORY = "_in-memory"  # may be left out of a corruption
+# What a judge is to compare, in the order in which it is written.
+CLIP_SCORE, PREFIX, PAIRS = "clip_score", "prefix", "pairs"
+WORDS = (
+    *(CLIP_SCORE, PREFIX),
+    *("coarse", "sentencex", "pysbd", "idf", "mean", "uncombined", "baseline", "zero"),
+    PAIRS,
+)
+# Nodes of the graph of a setting that are computed and stored for themselves.
+IMAGE_EMBEDDINGS, DISTINCT = "image_embeddings", "distinct"
+NODES = (IMAGE_EMBEDDINGS, DISTINCT)
+_FILE = re.compile(r"[a-z]+:.+?\.(?:csv|jsonl?|tsv)(?![^.@+])")  # a name that is a path, which may have any characters
+
+
+@dataclass(frozen=True)
+class SettingReference:
+    """The name of a setting in its parts.
+
+    Attributes:
+        name: What is registered.
+        rules: Whether VLMEvalKit's published rules read the answers.
+        corruption: The setting whose perturbation changes the images; empty for none.
+        words: How the judge scores, in the order of `WORDS`.
+        judge: The model that scores captions or answers, or several with ``&`` between them; empty for none.
+        node: One of `NODES`; empty for the setting itself.
+    """
+
+    name: str
+    rules: bool = False
+    corruption: str = ""
+    words: tuple[str, ...] = ()
+    judge: str = ""
+    node: str = ""
+
+    def __str__(self) -> str:
+        made = self.name + (RULES if self.rules else "") + (PLUS + self.corruption if self.corruption else "")
+        if self.judge:
+            made = ".".join([made, *self.words]) + JUDGED + self.judge
+        return f"{made}.{self.node}" if self.node else made
+
+    @property
+    def setting(self) -> SettingReference:
+        """The setting of a node."""
+        return replace(self, node="") if self.node else self
+
+    @property
+    def scored(self) -> SettingReference:
+        """The setting whose captions or answers the judge scores."""
+        return replace(self, words=(), judge="", node="")
+
+    @property
+    def question(self) -> str:
+        """All but the judge: settings with equal ones are scored by different judges in the same way."""
+        return ".".join([str(self.scored), *self.words])
+
+    @classmethod
+    def parse(cls, name: str) -> SettingReference:
+        """The parts of a name in its one spelling, such as one in a store, by the grammar alone.
+
+        Where a name has a mark of the grammar in a place of its own, only `Settings.reference` is sure to know.
+        """
+        if node := next((each for each in NODES if name.endswith(f".{each}")), ""):
+            name = name.removesuffix(f".{node}")
+        path = _FILE.match(name)
+        start = path.end() if path else 0
+        before, _, judge = name[start:].partition(JUDGED)
+        words: list[str] = []
+        while judge and (word := before.rpartition(".")[2]) in WORDS and word != before:
+            words.insert(0, word)
+            before = before.removesuffix(f".{word}")
+        before, _, corruption = before.partition(PLUS)
+        rules = before.endswith(RULES)
+        found = cls(name[:start] + before.removesuffix(RULES), rules, corruption, tuple(words), judge, node)
+        return found if str(found.setting) == name else cls(name, node=node)
+
+
+class Settings(Registry["EvalSetting"]):
+    """The registry of eval settings, with all that is made of those that are registered.
+
+    Args:
+        models: The judges.
+    """
+
+    def __init__(self, models: Registry[ModelDefinition]) -> None:
+        super().__init__("eval setting", "python db.py --list-eval-settings-registry")
+        self._models = models
+
+    def _add(self, name: str, item: Callable[[], EvalSetting], source: Source) -> None:
+        if isinstance(name, str) and (node := SettingReference.parse(name).node):
+            raise DefinitionError(
+                f"the eval setting {name!r} at {source} has the name of a node, the {node} of the setting before it;"
+                " choose another ending"
+            )
+        super()._add(name, item, source)
+
+    def reference(self, name: str) -> SettingReference | None:
+        """The parts of a name, in their one spelling; None if it is unknown. Builds nothing."""
+        for node in NODES:
+            if name.endswith(f".{node}"):
+                found = self._judged(name.removesuffix(f".{node}"))
+                return None if found is None else replace(found, node=node)
+        return self._judged(name)
+
+    def canonical(self, name: str) -> str | None:
+        """The one spelling of a name, or None if it is unknown. Builds nothing."""
+        found = self.reference(name)
+        return None if found is None else str(found)
+
+    def get(self, name: str) -> EvalSetting:
+        """The setting with this name.
+
+        Raises:
+            UnknownNameError: If there is none; suggests the nearest names.
+            DefinitionError: If its parts do not go together.
+        """
+        reference = self.reference(name)
+        if reference is None:
+            raise self.unknown(name)
+        if reference == SettingReference(reference.name):
+            return super().get(reference.name)
+        key = (str(reference), active())
+        if key not in self._built:
+            self._built[key] = discovery.named(discovery.MADE)(reference, self)
+        return self._built[key]
+
+    def corruption(self, name: str) -> str | None:
+        """The setting that the name of a corruption means."""
+        return self.plain(name) or self.plain(name + IN_MEMORY)
+
+    def source(self, name: str) -> str:
+        """The place of what a setting is made of."""
+        reference = self.reference(name)
+        return super().source(name if reference is None else reference.name)
+
+    def explain(self, name: str) -> str | None:
+        """Why a name is unknown: its setting is known, its judge is not."""
+        for _, judge in self._cuts(name):
+            known = self._models.names()
+            return str(unknown_name("model", judge, known, "the registry", self._models.listing))
+        return super().explain(name)
+
+    # The grammar, from the last part to the first; what is registered as a whole is not taken apart ------------------
+
+    def _judged(self, text: str) -> SettingReference | None:
+        for scored, judge in self._cuts(text):
+            judges = [each if each.startswith(LABELS) else self._models.canonical(each) for each in judge.split(AND)]
+            if None not in judges:
+                return replace(scored, judge=AND.join(map(str, judges)))
+        return self._perturbed(text)
+
+    def _cuts(self, text: str) -> Iterator[tuple[SettingReference, str]]:
+        """The settings (with words) that may stand before an ``@``, and what stands after it."""
+        for cut in [] if self.defines(text) else [place for place, mark in enumerate(text) if mark == JUDGED]:
+            found = self._worded(text[:cut])
+            if found is not None and text[cut + 1 :]:
+                yield found, text[cut + 1 :]
+
+    def _worded(self, text: str) -> SettingReference | None:
+        words = set[str]()
+        while (known := self._perturbed(text)) is None:
+            text, dot, word = text.rpartition(".")
+            if not dot or word not in WORDS or word in words:
+                return None
+            words.add(word)
+        return replace(known, words=tuple(sorted(words, key=WORDS.index)))
+
+    def _perturbed(self, text: str) -> SettingReference | None:
+        base, plus, other = text.rpartition(PLUS)
+        if base and plus and other and PLUS not in base and not self.defines(text):
+            known, by = self._with_rules(base), self.corruption(other)
+            if known is not None and by is not None:
+                return replace(known, corruption=by.removesuffix(IN_MEMORY))
+        return self._with_rules(text)
+
+    def _with_rules(self, text: str) -> SettingReference | None:
+        rules = text.endswith(RULES) and not self.defines(text)
+        known = self.plain(text.removesuffix(RULES) if rules else text)
+        return None if known is None else SettingReference(known, rules)
