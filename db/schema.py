@@ -5,7 +5,9 @@ Opening a store of another version changes nothing. Alembic is imported only to 
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -81,7 +83,11 @@ def create_or_upgrade(engine: Engine, url: URL, new: bool = False) -> tuple[str 
     Raises:
         SchemaError: If it has tables that are not testbed's.
     """
-    with engine.execution_options(testbed_mode="write").connect() as connection, connection.begin():
+    with (
+        engine.execution_options(testbed_mode="write").connect() as connection,
+        _tables_made_anew(connection),
+        connection.begin(),
+    ):
         if connection.dialect.name == "postgresql":
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
         before = current_revision(connection)
@@ -92,6 +98,21 @@ def create_or_upgrade(engine: Engine, url: URL, new: bool = False) -> tuple[str 
     if new:
         keep_write_ahead_log(engine)
     return before, migrations.HEAD
+
+
+@contextlib.contextmanager
+def _tables_made_anew(connection: Connection) -> Iterator[None]:
+    """SQLite alters a table by making another one in its place, to which the others' foreign keys then lead."""
+    raw = connection.connection.dbapi_connection
+    if connection.dialect.name != "sqlite" or raw is None:
+        yield
+        return
+    (kept,) = raw.execute("PRAGMA foreign_keys").fetchone()  # type: ignore[attr-defined]
+    raw.execute("PRAGMA foreign_keys=OFF")  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        raw.execute(f"PRAGMA foreign_keys={kept}")  # type: ignore[attr-defined]
 
 
 def _migrate(connection: Connection, target: str) -> None:

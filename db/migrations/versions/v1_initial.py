@@ -25,7 +25,6 @@ SELECT models.name AS model, eval_settings.name AS eval_setting, metrics.name AS
 FROM evaluations AS counting
 JOIN models ON models.id = counting.model_id AND models.hidden_at IS NULL
 JOIN eval_settings ON eval_settings.id = counting.eval_setting_id AND eval_settings.hidden_at IS NULL
-    AND eval_settings.node = ''
 JOIN metrics ON metrics.evaluation_id = counting.id
 WHERE counting.status = 'complete' AND counting.hidden_at IS NULL AND NOT EXISTS (
     SELECT 1
@@ -84,13 +83,12 @@ def upgrade() -> None:
         "eval_settings",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("name", sa.String(length=512), nullable=False),
-        sa.Column("node", sa.String(length=32), nullable=False),
         sa.Column("parent", sa.String(length=512), nullable=True),
         sa.Column("task", sa.String(length=64), nullable=True),
         sa.Column("created_at", sa.DateTime(), nullable=False),
         sa.Column("hidden_at", sa.DateTime(), nullable=True),
         sa.PrimaryKeyConstraint("id", name="pk_eval_settings"),
-        sa.UniqueConstraint("name", "node", name="uq_eval_settings_name_node"),
+        sa.UniqueConstraint("name", name="uq_eval_settings_name"),
     )
     op.create_table(
         "item_values",
