@@ -14,8 +14,8 @@ from typing import Any
 
 from testbed.errors import IdentityError
 from testbed.identity import source_code
-from testbed.identity.code import MARK, CodeDescriber, is_dispatcher
-from testbed.identity.normalize import quoted
+from testbed.identity.code import MARK, CodeDescriber
+from testbed.identity.normalize import printable
 
 _BOOKKEEPING = frozenset(
     """
@@ -110,7 +110,7 @@ class ClassDescriber(CodeDescriber):
         if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
             return annotation.__qualname__
         text = repr(annotation).replace(f"{kind.__module__}.", "")  # the name of a plug-in tells where it lies
-        return quoted(text)
+        return printable(text)
 
     def _named_member(self, name: str, member: Any, kind: type) -> Any:
         try:
@@ -126,8 +126,6 @@ class ClassDescriber(CodeDescriber):
             own = source_code.is_own_class(type(member))
             return {"property": parts, "class": self.value(type(member))} if own else {"property": parts}
         if isinstance(member, types.FunctionType):
-            if is_dispatcher(member):
-                return self.value(member)
             unwrapped = inspect.unwrap(member)
             if isinstance(unwrapped, types.FunctionType) and unwrapped.__code__.co_filename.startswith("<"):
                 return self.made(unwrapped)

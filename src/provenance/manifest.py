@@ -22,7 +22,7 @@ from typing import Any
 
 from testbed.data.content import MISSING, ContentDigests
 from testbed.identity.describe import SCHEME, digest, digest_bytes
-from testbed.identity.import_names import PREFIX as PLUGIN
+from testbed.identity.source_code import PLUGIN_PREFIX
 from testbed.provenance import libraries
 from testbed.tracing import access_log
 from testbed.tracing.access_log import ABSENT, EXISTS, FILE, FOLDER, LIBRARY, MODULE, VARIABLE
@@ -219,7 +219,7 @@ def roots(plugins: Iterable[str]) -> dict[str, str]:
     places: dict[str, set[str]] = {}
     for plugin in plugins:
         places.setdefault(os.path.basename(plugin), set()).add(os.path.dirname(plugin))
-    for top in {name.partition(".")[0] for name in access_log.own_modules() if not name.startswith(PLUGIN)}:
+    for top in {name.partition(".")[0] for name in access_log.own_modules() if not name.startswith(PLUGIN_PREFIX)}:
         if (folder := _folder_of(top)) is not None:
             places.setdefault(top, set()).add(folder)
     found = {name: min(folders) for name, folders in sorted(places.items()) if len(folders) == 1}

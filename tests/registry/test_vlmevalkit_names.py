@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from testbed.compat.vlmevalkit.standin.vlm.base import BaseModel
-from testbed.identity import import_names
 from testbed.identity.describe import digest
 from testbed.models.model_base import VLMEvalModel
+from testbed.plugins import import_names
 from testbed.plugins.plugin_imports import run_plugin
 
 TREE = {
