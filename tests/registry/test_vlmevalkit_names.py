@@ -62,7 +62,7 @@ def test_a_file_in_vlmevalkits_tree_finds_its_neighbours_and_the_rest_is_testbed
 def test_an_edited_neighbour_is_another_model(tree: Path) -> None:
     before = digest(VLMEvalModel("mine", run_plugin(tree).Mine).spec())
     assert digest(VLMEvalModel("mine", run_plugin(tree).Mine).spec()) == before
-    (tree.parent / "later.py").write_text("END = '!'\n")
+    (tree.parent / "prompt.py").write_text(TREE["vlmeval/vlm/mine/prompt.py"].replace("Look", "See"))
     assert digest(VLMEvalModel("mine", run_plugin(tree).Mine).spec()) != before
 
 
