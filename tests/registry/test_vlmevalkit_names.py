@@ -63,6 +63,7 @@ def test_an_edited_neighbour_is_another_model(tree: Path) -> None:
     before = digest(VLMEvalModel("mine", run_plugin(tree).Mine).spec())
     assert digest(VLMEvalModel("mine", run_plugin(tree).Mine).spec()) == before
     (tree.parent / "prompt.py").write_text(TREE["vlmeval/vlm/mine/prompt.py"].replace("Look", "See"))
+    del sys.modules[import_names.module_name(tree.parent / "prompt.py")]
     assert digest(VLMEvalModel("mine", run_plugin(tree).Mine).spec()) != before
 
 
