@@ -308,6 +308,14 @@ CHANGED_FUNCTIONS: dict[str, tuple[str, tuple[str, str]]] = {
         "import VALUE as m\n\ndef thing(x):\n    return m.sin(x)\n",
         ("math", "cmath"),
     ),
+    "which of two library modules that end alike a name means": (
+        "import VALUE as F\n\ndef thing(x):\n    return F.crop(x)\n",
+        ("torch.nn.functional", "torchvision.transforms.functional"),
+    ),
+    "which of two attributes, through two names": (
+        "import os as a, os.path as b\n\ndef thing(x):\n    return VALUE.sep + x\n",
+        ("a", "b"),
+    ),
     "a decorator's body": (
         """
         def twice(function):

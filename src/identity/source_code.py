@@ -103,9 +103,10 @@ def is_own_module(module: types.ModuleType) -> bool:
 
 
 def plain_name(module: str) -> str:
-    """The last part of a module's name, without what tells where a plug-in lies."""
-    name = module.rpartition(".")[2]
-    return name[len(PLUGIN_PREFIX) : -9] if name.startswith(PLUGIN_PREFIX) else name
+    """The name of a module, without what tells where a plug-in lies."""
+    parts = module.split(".")
+    plain = (each[len(PLUGIN_PREFIX) : -9] if each.startswith(PLUGIN_PREFIX) else each for each in parts)
+    return ".".join(plain)
 
 
 @lru_cache(maxsize=4096)
