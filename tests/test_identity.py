@@ -29,6 +29,7 @@ import torch
 
 from testbed.errors import IdentityError
 from testbed.identity import source_code
+from testbed.identity.alike import Comparison
 from testbed.identity.describe import describe, describe_fields, digest, digest_bytes
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.registry import Catalog, discovery
@@ -1098,6 +1099,57 @@ def test_functions_of_a_package_in_the_users_site_folder_count_by_name(
     module = write_module(tmp_path / "users_library.py", "users_library", "def scale(x):\n    return x\n")
     monkeypatch.setattr(module, "__file__", str(Path(site.getusersitepackages()) / "users_library.py"))
     assert "source" not in describe(module.scale)
+
+
+# Written otherwise ------------------------------------------------------------------------------------------------
+
+# A function's text with X → whether it says the same with each of the others.
+ALIKE = {
+    "a local variable": ("def f(x):\n    X = x + 1\n    return X\n", "a", ["b", "z"], True),
+    "a loop's variable": ("def f(x):\n    for X in x:\n        pass\n    return X\n", "a", ["b"], True),
+    "a comprehension's variable": ("def f(x):\n    return [X for X in x]\n", "a", ["b"], True),
+    "an exception's name": (
+        "def f(x):\n    try:\n        x()\n    except E as X:\n        return X\n",
+        "a",
+        ["b"],
+        True,
+    ),
+    "a captured variable": (
+        "def f(x):\n    X, b = x\n    return lambda y: (y - X) / b + len(x)\n",
+        "a",
+        ["c", "z"],
+        True,
+    ),
+    "a hint": (
+        "def f(x: X):\n    def g(y: X) -> X:\n        z: X = y\n        return z\n    return g\n",
+        "a",
+        ["b"],
+        True,
+    ),
+    "a constant": ("def f(x):\n    return x * X\n", "2", ["3", "2.0", "-2"], False),
+    "a comparison": ("def f(x):\n    return x X 2\n", "<", ["<=", "=="], False),
+    "which local variable": ("def f(x):\n    a, b = x\n    return X\n", "a", ["b"], False),
+    "which captured variable": ("def f(x):\n    a, b = x\n    return lambda y: (y - X) / b\n", "a", ["b"], False),
+    "a parameter": ("def f(X):\n    return X\n", "a", ["b"], False),
+    "a keyword": ("def f(x):\n    return g(X=1)\n", "a", ["b"], False),
+    "an attribute": ("def f(x):\n    return x.X\n", "a", ["b"], False),
+    "a variable that is asked for by name": ("def f(x):\n    X = 1\n    return eval(x)\n", "a", ["b"], False),
+    "one captured from there": ("def f(x):\n    X = 1\n    return lambda y: X + eval(y)\n", "a", ["b"], False),
+    "a default": ("def f(x):\n    def g(y=X):\n        return y\n    return g\n", "1", ["2"], False),
+}
+
+
+@pytest.mark.parametrize(("text", "before", "others", "same"), ALIKE.values(), ids=ALIKE)
+def test_renamed_variables_and_hints_are_told_from_what_counts(
+    text: str, before: str, others: list[str], same: bool
+) -> None:
+    compare = Comparison([]).alike
+    old, *new = ({"!source": text.replace("X", each)} for each in (before, *others))
+    assert [compare(old, each) for each in new] == [same] * len(new)
+
+
+def test_another_order_of_a_mapping_is_not_written_otherwise() -> None:
+    assert not Comparison([]).alike({"a": 1, "b": 2}, {"b": 2, "a": 1})
 
 
 # Cycles and depth -------------------------------------------------------------------------------------------------

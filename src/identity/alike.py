@@ -80,27 +80,62 @@ class Comparison:
 
 
 def compiled(text: str) -> types.CodeType | None:
-    """What a function's text is compiled to, without type hints; None if this version of Python cannot compile it."""
+    """What a function's text is compiled to, without type hints; None if this version of Python cannot compile it.
+
+    Captured variables are numbered: the compiler sorts them by their names.
+    """
     try:
-        return compile(ast.fix_missing_locations(_Hintless().visit(ast.parse(text))), "", "exec")
+        tree, names = ast.parse(text), _captured(compile(text, "", "exec"))
+        fixed = {getattr(node, field, None) for node in ast.walk(tree) for field in ("name", "asname", "rest")}
+        fixed |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+        if any(isinstance(node, ast.Name) and node.id in _READ_BY_NAME for node in ast.walk(tree)):
+            fixed |= names
+        return compile(ast.fix_missing_locations(_Plain(names - fixed).visit(tree)), "", "exec")
     except (SyntaxError, ValueError):
         return None
+
+
+def _captured(code: types.CodeType) -> set[str]:
+    """The local variables that functions inside capture."""
+    inner = [_captured(each) for each in code.co_consts if isinstance(each, types.CodeType)]
+    return set(code.co_cellvars).union(*inner)
 
 
 def _shape(code: types.CodeType) -> tuple[Any, ...]:
     """A code object but for its constants and the names of its local variables; parameters are named by callers."""
     parameters = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
-    by_name = not _READ_BY_NAME.isdisjoint(code.co_names)
-    names = (code.co_varnames, code.co_cellvars, code.co_freevars) if by_name else code.co_varnames[:parameters]
+    every = code.co_varnames, code.co_cellvars, code.co_freevars
+    names = code.co_varnames[:parameters] if _READ_BY_NAME.isdisjoint(code.co_names) else every
     counts = code.co_nlocals, len(code.co_cellvars), len(code.co_freevars), code.co_posonlyargcount, code.co_argcount
     return code.co_code, code.co_exceptiontable, code.co_names, code.co_flags, code.co_name, counts, names
 
 
-class _Hintless(ast.NodeTransformer):
-    """Removes the type hints of functions; those of local variables are not compiled anyway."""
+class _Plain(ast.NodeTransformer):
+    """Removes the type hints of functions, and numbers some variables; hints of variables are not compiled anyway.
+
+    Args:
+        names: The variables.
+    """
+
+    def __init__(self, names: set[str]) -> None:
+        self._names = names
+        self._numbered: dict[str, str] = {}
+
+    def _name(self, name: str) -> str:
+        return self._numbered.setdefault(name, f"captured_{len(self._numbered)}") if name in self._names else name
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        """A variable."""
+        node.id = self._name(node.id)
+        return node
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.Nonlocal:
+        """Variables of a function around."""
+        node.names = [self._name(name) for name in node.names]
+        return node
 
     def visit_FunctionDef(self, node: Any) -> Any:
-        """A function without that of its result."""
+        """A function without the hint of its result."""
         node.returns = None
         return self.generic_visit(node)
 
