@@ -53,6 +53,8 @@ def references(code: types.CodeType) -> tuple[frozenset[Chain], frozenset[str], 
         elif isinstance(constant, tuple | frozenset):
             waiting.extend(constant)
         elif isinstance(constant, types.CodeType):
-            for found, more in zip((chains, imports, texts), references(constant), strict=True):
-                found |= more  # type: ignore[arg-type]
+            inner = references(constant)
+            chains |= inner[0]
+            imports |= inner[1]
+            texts |= inner[2]
     return frozenset(each for each in chains if each[0] not in _BOOKKEEPING), frozenset(imports), frozenset(texts)
