@@ -106,7 +106,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     for noted in (access_log._noted, access_log._fresh):
-        noted -= {each for each in access_log.noted(declared=True) if each[1] != access_log.LIBRARY}
+        noted -= {each for each in access_log.noted(declared=True) if each[1] != access_log.TOP_MODULE}
     access_log._own.clear()
 
 

@@ -27,9 +27,10 @@ import numpy as np
 import pytest
 import torch
 
-from testbed.errors import IdentityError, TestbedError
+from testbed.errors import IdentityError
 from testbed.identity import source_code
-from testbed.identity.describe import SCHEME, describe, describe_fields, digest, digest_bytes
+from testbed.identity.alike import Comparison
+from testbed.identity.describe import describe, describe_fields, digest, digest_bytes
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.registry import Catalog, discovery
 from testbed.tracing import access_log
@@ -117,7 +118,6 @@ EQUAL = {
         "class T:\n    def __call__(self, x):\n        return x\n\nthing = T()\n",
         "class T:\n    def __call__(self, x):\n        'Returns it.'\n        return x\n\nthing = T()\n",
     ),
-    "a docstring that is the whole body": ("def thing():\n    'One.'\n", "def thing():\n    'Another.'\n"),
     "a comment inside a lambda": (
         "thing = lambda x: x + 1\n",
         "thing = (\n    lambda x: (\n        x  # what comes in\n        + 1\n    )\n)\n",
@@ -126,20 +126,8 @@ EQUAL = {
         "thing = [lambda x: x + 1, lambda x: x + 2][0]\n",
         "thing = [lambda x: x + 1, lambda x: x + 3, lambda x: x + 1][0]\n",
     ),
-    "non-ASCII text before a lambda": (
-        "thing = {'a': 1, 'b': lambda x: 'ü' + x}['b']\n",
-        "thing = {'aéè': 1, 'ø': 'ö', 'b': lambda x: 'ü' + x}['b']\n",
-    ),
     "globals that are not read": ("K = 1\ndef thing(x):\n    return x.K\n", "K = 2\ndef thing(x):\n    return x.K\n"),
-    "how a library's function is imported": (
-        "import json\nthing = json.dumps\n",
-        "from json import dumps\nthing = dumps\n",
-    ),
     "the order of a set": ("thing = {'a', 'b', 'c', 1}\n", "thing = {1, 'c', 'b', 'a'}\n"),
-    "the order of a set of sets": (
-        "thing = {frozenset('ab'), frozenset('cd')}\n",
-        "thing = {frozenset('dc'), frozenset('ba')}\n",
-    ),
     "the order in which attributes are set": (
         "class T:\n    def __init__(self):\n        self.a, self.b = 1, 2\n\nthing = vars(T())\nthing = T()\n"
         "thing.__init__ = None\n",
@@ -163,10 +151,6 @@ EQUAL = {
     "the memory layout of an array": (
         "import numpy as np\nthing = np.arange(6).reshape(2, 3)\n",
         "import numpy as np\nthing = np.asfortranarray(np.arange(12).reshape(2, 6)[:, :3] - [[0], [3]])\n",
-    ),
-    "where objects of an array lie": (
-        "import numpy as np\nthing = np.array(['ab', None, 10**20], object)\n",
-        "import numpy as np\nthing = np.array([''.join('ab'), None, 10**19 * 10], object)\n",
     ),
     "the memory layout of a tensor": (
         "import torch\nthing = torch.arange(6.0).reshape(2, 3)\n",
@@ -237,11 +221,6 @@ def test_a_definition_file_may_lie_anywhere(identify: Identify, definition: str)
     assert identify(definition, "mine/definitions.py") == identify(definition, "theirs/definitions.py")
 
 
-def test_the_docstring_of_a_cached_function_does_not_count(identify: Identify) -> None:
-    cached = "import functools\n\n@functools.lru_cache\ndef thing(x):\n    'VALUE'\n    return x\n"
-    assert identify(cached) == identify(cached.replace("VALUE", "Another text."))
-
-
 # What counts: functions -------------------------------------------------------------------------------------------
 
 # In each, the word VALUE is replaced by one thing and by another.
@@ -254,62 +233,12 @@ CHANGED_FUNCTIONS: dict[str, tuple[str, tuple[str, str]]] = {
     "its name": ("def VALUE(x):\n    return x\n\nthing = VALUE\n", ("scale", "grow")),
     "a parameter's name": ("def thing(VALUE):\n    return 1\n", ("images", "model")),
     "a default": ("def thing(x, k=VALUE):\n    return x * k\n", NUMBERS),
-    "a default that is a variable": ("K = VALUE\n\ndef thing(x, k=K):\n    return x * k\n", NUMBERS),
     "a keyword's default that is a variable": ("K = VALUE\n\ndef thing(x, *, k=K):\n    return x * k\n", NUMBERS),
     "a captured variable": (
         "def make(k):\n    def inner(x):\n        return x * k\n    return inner\n\nthing = make(VALUE)\n",
         NUMBERS,
     ),
-    "a variable captured two functions up": (
-        """
-        def make(k):
-            def middle():
-                def inner(x):
-                    return x * k
-                return inner
-            return middle()
-
-        thing = make(VALUE)
-        """,
-        NUMBERS,
-    ),
-    "a captured list": (
-        "def make(k):\n    def inner(x):\n        return x * k[0]\n    return inner\n\nthing = make([1, VALUE])\n",
-        NUMBERS,
-    ),
-    "a captured function": (
-        """
-        def make(function):
-            def inner(x):
-                return function(x)
-            return inner
-
-        thing = make(lambda x: x * VALUE)
-        """,
-        NUMBERS,
-    ),
     "a module variable": ("K = VALUE\n\ndef thing(x):\n    return x * K\n", NUMBERS),
-    "a module variable defined below": ("def thing(x):\n    return x * K\n\nK = VALUE\n", NUMBERS),
-    "a module variable in a nested function": (
-        "K = VALUE\n\ndef thing(x):\n    def inner(y):\n        return y * K\n    return inner(x)\n",
-        NUMBERS,
-    ),
-    "a module variable in a list comprehension": (
-        "K = VALUE\n\ndef thing(x):\n    return [y * K for y in x]\n",
-        NUMBERS,
-    ),
-    "a module variable in a dict comprehension": (
-        "K = VALUE\n\ndef thing(x):\n    return {y: K for y in x}\n",
-        NUMBERS,
-    ),
-    "a module variable in a generator's condition": (
-        "K = VALUE\n\ndef thing(x):\n    return sum(y for y in x if y > K)\n",
-        NUMBERS,
-    ),
-    "a module variable in a lambda inside": (
-        "K = VALUE\n\ndef thing(x):\n    return sorted(x, key=lambda y: abs(y - K))\n",
-        NUMBERS,
-    ),
     "a module variable in a lambda in a comprehension in a function": (
         """
         K = VALUE
@@ -325,7 +254,6 @@ CHANGED_FUNCTIONS: dict[str, tuple[str, tuple[str, str]]] = {
         "K = VALUE\n\ndef thing(x):\n    class Inner:\n        k = K\n    return x * Inner.k\n",
         NUMBERS,
     ),
-    "a helper": ("def helper(x):\n    return x * VALUE\n\ndef thing(x):\n    return helper(x)\n", NUMBERS),
     "a helper's helper": (
         """
         def lowest(x):
@@ -339,15 +267,10 @@ CHANGED_FUNCTIONS: dict[str, tuple[str, tuple[str, str]]] = {
         """,
         NUMBERS,
     ),
-    "a helper used in a comprehension": (
-        "def helper(x):\n    return x * VALUE\n\ndef thing(x):\n    return [helper(y) for y in x]\n",
-        NUMBERS,
-    ),
     "a helper in a table": (
         "def helper(x):\n    return x * VALUE\n\nALL = {'a': [helper]}\n\ndef thing(x):\n    return ALL['a'][0](x)\n",
         NUMBERS,
     ),
-    "a helper lambda": ("helper = lambda x: x * VALUE\n\ndef thing(x):\n    return helper(x)\n", NUMBERS),
     "a helper that is a partial": (
         """
         import functools
@@ -362,7 +285,6 @@ CHANGED_FUNCTIONS: dict[str, tuple[str, tuple[str, str]]] = {
         """,
         NUMBERS,
     ),
-    "a recursive function": ("def thing(x):\n    return thing(x - 1) * VALUE if x else 1\n", NUMBERS),
     "functions that call each other": (
         """
         def odd(x):
@@ -387,22 +309,13 @@ CHANGED_FUNCTIONS: dict[str, tuple[str, tuple[str, str]]] = {
         "import VALUE as m\n\ndef thing(x):\n    return m.sin(x)\n",
         ("math", "cmath"),
     ),
-    "a decorator's argument": (
-        """
-        def times(k):
-            def decorate(function):
-                def wrapper(x):
-                    return function(x) * k
-                return wrapper
-            return decorate
-
-        K = VALUE
-
-        @times(K)
-        def thing(x):
-            return x
-        """,
-        NUMBERS,
+    "which of two library modules that end alike a name means": (
+        "import VALUE as F\n\ndef thing(x):\n    return F.crop(x)\n",
+        ("torch.nn.functional", "torchvision.transforms.functional"),
+    ),
+    "which of two attributes, through two names": (
+        "import os as a, os.path as b\n\ndef thing(x):\n    return VALUE.sep + x\n",
+        ("a", "b"),
     ),
     "a decorator's body": (
         """
@@ -467,14 +380,6 @@ CHANGED_FUNCTIONS: dict[str, tuple[str, tuple[str, str]]] = {
     "a partial's argument": ("import functools\nthing = functools.partial(pow, VALUE)\n", NUMBERS),
     "a partial's keyword": ("import functools\nthing = functools.partial(int, base=VALUE)\n", NUMBERS),
     "a partial's function": ("import functools\nthing = functools.partial(VALUE, 2)\n", ("pow", "divmod")),
-    "the body of a partial's function": (
-        "import functools\n\ndef f(x, k):\n    return x * k * VALUE\n\nthing = functools.partial(f, k=1)\n",
-        NUMBERS,
-    ),
-    "a nested partial": (
-        "import functools\nthing = functools.partial(functools.partial(pow, VALUE), mod=5)\n",
-        NUMBERS,
-    ),
 }
 
 CHANGED_FUNCTIONS |= {
@@ -554,51 +459,24 @@ CHANGED_FUNCTIONS |= {
 
 CHANGED_LAMBDAS: dict[str, tuple[str, tuple[str, str]]] = {
     "a constant": ("thing = lambda x: x * VALUE\n", NUMBERS),
-    "the first of several on a line": ("thing = [lambda x: x + VALUE, lambda x: x + 9, lambda x: x + 8][0]\n", NUMBERS),
     "the middle of several on a line": (
         "thing = [lambda x: x + 9, lambda x: x + VALUE, lambda x: x + 8][1]\n",
         NUMBERS,
     ),
-    "the last of several on a line": ("thing = [lambda x: x + 9, lambda x: x + 8, lambda x: x + VALUE][2]\n", NUMBERS),
     "one of several with the same body so far": ("thing = [lambda x: x, lambda x: x VALUE][1]\n", ("+ 1", "- 1")),
     "one that returns a constant": ("thing = [lambda: 1, lambda: VALUE][1]\n", NUMBERS),
     "a nested one": ("thing = lambda x: lambda y: x + y + VALUE\n", NUMBERS),
-    "around a nested one": ("thing = lambda x: (x + VALUE, lambda y: y)\n", NUMBERS),
     "one made by another": ("thing = (lambda x: lambda y: x + y + VALUE)(1)\n", NUMBERS),
-    "a variable captured from another": ("thing = (lambda x: lambda y: x + y)(VALUE)\n", NUMBERS),
     "the last line of a long one": ("thing = (lambda x: (\n    x\n    +\nVALUE\n))\n", NUMBERS),
     "one of two that begin on a line": ("thing = [lambda x: x + 1, lambda x:\nx + VALUE][1]\n", NUMBERS),
-    "which of those made in a loop, by default": ("thing = [lambda x, i=i: x + i for i in range(9)][VALUE]\n", NUMBERS),
     "which of those made in a loop, by capture": (
         "thing = [(lambda i: lambda x: x + i)(i) for i in range(9)][VALUE]\n",
         NUMBERS,
     ),
-    "a default that is a variable": ("K = VALUE\nthing = lambda x, k=K: x + k\n", NUMBERS),
     "a keyword's default": ("thing = lambda x, *, k=VALUE: x + k\n", NUMBERS),
-    "a module variable": ("K = VALUE\nthing = lambda x: x + K\n", NUMBERS),
-    "a module variable in a comprehension": ("K = VALUE\nthing = lambda x: [y + K for y in x]\n", NUMBERS),
-    "a helper": ("def helper(x):\n    return x * VALUE\n\nthing = lambda x: helper(x)\n", NUMBERS),
     "in a class body": ("class T:\n    both = [lambda s: 9, lambda s: VALUE]\n\nthing = T.both[1]\n", NUMBERS),
-    "an argument of a call": (
-        "def give(f, g):\n    return g\n\nthing = give(lambda x: 9, g=lambda x: VALUE)\n",
-        NUMBERS,
-    ),
     "after non-ASCII text": ("thing = {'ä': lambda x: 'ö', 'ü': lambda x: 'éVALUE'}['ü']\n", NUMBERS),
-    "the text in an f-string": ("thing = lambda x: f'{x + VALUE}'\n", NUMBERS),
-    "as a default": ("def thing(x, f=lambda y: y * VALUE):\n    return f(x)\n", NUMBERS),
 }
-
-
-@pytest.mark.parametrize(("written", "values"), CHANGED_FUNCTIONS.values(), ids=CHANGED_FUNCTIONS)
-def test_a_changed_function_has_another_digest(identify: Identify, written: str, values: tuple[str, str]) -> None:
-    one, other = (identify(written.replace("VALUE", value)) for value in values)
-    assert one != other
-
-
-@pytest.mark.parametrize(("written", "values"), CHANGED_LAMBDAS.values(), ids=CHANGED_LAMBDAS)
-def test_a_changed_lambda_has_another_digest(identify: Identify, written: str, values: tuple[str, str]) -> None:
-    one, other = (identify(written.replace("VALUE", value)) for value in values)
-    assert one != other
 
 
 def test_lambdas_on_one_line_are_each_described_by_their_own_text(load: Load) -> None:
@@ -622,26 +500,6 @@ def test_a_helper_imported_from_another_own_file_counts(
     assert with_helper(2) != with_helper(3)
 
 
-@pytest.mark.parametrize(
-    "user",
-    [
-        "import my_helper\n\ndef thing(x):\n    return my_helper.scale(x)\n",
-        "def thing(x):\n    from my_helper import scale\n    return scale(x)\n",
-    ],
-    ids=["through the module", "imported inside the function"],
-)
-def test_a_helper_in_another_own_file_never_changes_unnoticed(
-    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: str
-) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    found = []
-    for value in (2, 3):
-        (tmp_path / "my_helper.py").write_text(f"def scale(x):\n    return x * {value}\n")
-        monkeypatch.delitem(sys.modules, "my_helper", raising=False)
-        found.append(identify_or_refuse(load, user))
-    assert found[0] is None or found[0] != found[1]
-
-
 def test_a_function_of_a_module_loaded_by_hand_never_changes_unnoticed(load: Load, tmp_path: Path) -> None:
     found = []
     for value in (2, 3):
@@ -659,34 +517,10 @@ def test_a_function_of_a_module_loaded_by_hand_never_changes_unnoticed(load: Loa
     assert found[0] is None or found[0] != found[1]
 
 
-def test_the_body_of_a_decorator_made_with_wraps_counts(identify: Identify) -> None:
-    decorated = """
-        import functools
-
-        def times(function):
-            @functools.wraps(function)
-            def wrapper(x):
-                return function(x) * VALUE
-            return wrapper
-
-        @times
-        def thing(x):
-            return x
-    """
-    assert identify(decorated.replace("VALUE", "2")) != identify(decorated.replace("VALUE", "3"))
-
-
 def test_a_function_edited_and_loaded_again_is_read_again(tmp_path: Path, load: Load) -> None:
     before = digest(load("def thing(x):\n    return x * 22\n").thing)
     path = tmp_path / "definitions.py"
     path.write_text("def thing(x):\n    return x * 3\n")
-    assert digest(discovery.load_plugin_file(path).thing) != before
-
-
-def test_a_lambda_edited_and_loaded_again_is_read_again(tmp_path: Path, load: Load) -> None:
-    before = digest(load("thing = lambda x: x * 22\n").thing)
-    path = tmp_path / "definitions.py"
-    path.write_text("thing = lambda x: x * 3\n")
     assert digest(discovery.load_plugin_file(path).thing) != before
 
 
@@ -715,21 +549,12 @@ CHANGED_OBJECTS: dict[str, tuple[str, tuple[str, str]]] = {
         "class T:\n    def __init__(self, k):\n        self.k = k\n\nthing = T(VALUE)\n",
         NUMBERS,
     ),
-    "a private field": (
-        "class T:\n    def __init__(self, k):\n        self._k = k\n\nthing = T(VALUE)\n",
-        NUMBERS,
-    ),
     "a field's name": (
         "class T:\n    def __init__(self, **fields):\n        vars(self).update(fields)\n\nthing = T(VALUE=1)\n",
         ("low", "high"),
     ),
     "a method": ("class T:\n    def __call__(self, x):\n        return x * VALUE\n\nthing = T()\n", NUMBERS),
-    "a class attribute": ("class T:\n    k = VALUE\n\nthing = T()\n", NUMBERS),
     "a class": ("class thing:\n    k = VALUE\n", NUMBERS),
-    "a field of a data class": (
-        "from dataclasses import dataclass\n\n@dataclass\nclass T:\n    k: int\n\nthing = T(VALUE)\n",
-        NUMBERS,
-    ),
     "a default of a data class": (
         "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass T:\n    k: int = VALUE\n\nthing = T()\n",
         NUMBERS,
@@ -746,7 +571,6 @@ CHANGED_OBJECTS: dict[str, tuple[str, tuple[str, str]]] = {
         """,
         NUMBERS,
     ),
-    "a library's object": ("import types\nthing = types.SimpleNamespace(k=VALUE)\n", NUMBERS),
     "what spec says": (
         """
         class T:
@@ -781,14 +605,6 @@ CHANGED_OBJECTS: dict[str, tuple[str, tuple[str, str]]] = {
         "from enum import Enum\n\nclass M(Enum):\n    A = 1\n    B = 2\n\nthing = M.VALUE\n",
         ("A", "B"),
     ),
-    "a member of an enumeration of numbers": (
-        "from enum import IntEnum\n\nclass M(IntEnum):\n    A = 1\n    B = 2\n\nthing = M.VALUE\n",
-        ("A", "B"),
-    ),
-    "a named tuple": (
-        "from collections import namedtuple\n\nT = namedtuple('T', 'a b')\nthing = T(1, VALUE)\n",
-        NUMBERS,
-    ),
     "an own module's forward": (
         """
         from torch import nn
@@ -805,35 +621,25 @@ CHANGED_OBJECTS: dict[str, tuple[str, tuple[str, str]]] = {
 
 
 CHANGED_OBJECTS |= {
+    "a property": (
+        "class T:\n    @property\n    def k(self):\n        return VALUE\n\nthing = T()\n",
+        NUMBERS,
+    ),
+    "a dictionary that is a default": (
+        "def thing(x, k=VALUE):\n    return k\n",
+        ("{'a': 1, 'b': 2}", "{'b': 2, 'a': 1}"),
+    ),
     "a method of an own enumeration": (
         "from enum import Enum\n\nclass M(Enum):\n    A = 1\n\n    def __call__(self, x):\n        return x * VALUE\n\n"
         "thing = M.A\n",
-        NUMBERS,
-    ),
-    "another member of an own enumeration": (
-        "from enum import Enum\n\nclass M(Enum):\n    A = 1\n    B = VALUE\n\nthing = M.A\n",
         NUMBERS,
     ),
     "an own metaclass": (
         "class Meta(type):\n    def __call__(cls):\n        return VALUE\n\nclass thing(metaclass=Meta):\n    pass\n",
         NUMBERS,
     ),
-    "an attribute of an own metaclass": (
-        "class Meta(type):\n    k = VALUE\n\nclass thing(metaclass=Meta):\n    pass\n",
-        NUMBERS,
-    ),
     "a constant of a method made by exec": (
         "made = {}\nexec('def run(self, x):\\n    return x * VALUE', made)\n\nclass T:\n    run = made['run']\n\n"
-        "thing = T()\n",
-        NUMBERS,
-    ),
-    "a name in a method made by exec": (
-        "made = {}\nexec('def run(self, x):\\n    return x.VALUE()', made)\n\nclass T:\n    run = made['run']\n\n"
-        "thing = T()\n",
-        ("up", "down"),
-    ),
-    "a constant of a function inside a method made by exec": (
-        "made = {}\nexec('def run(s):\\n    return lambda x: x * VALUE', made)\n\nclass T:\n    run = made['run']\n\n"
         "thing = T()\n",
         NUMBERS,
     ),
@@ -884,8 +690,15 @@ CHANGED_OBJECTS |= {
 }
 
 
-@pytest.mark.parametrize(("written", "values"), CHANGED_OBJECTS.values(), ids=CHANGED_OBJECTS)
-def test_a_changed_object_has_another_digest(identify: Identify, written: str, values: tuple[str, str]) -> None:
+CHANGED = {
+    f"{kind}: {name}": change
+    for kind, changes in (("function", CHANGED_FUNCTIONS), ("lambda", CHANGED_LAMBDAS), ("object", CHANGED_OBJECTS))
+    for name, change in changes.items()
+}
+
+
+@pytest.mark.parametrize(("written", "values"), CHANGED.values(), ids=CHANGED)
+def test_a_changed_definition_has_another_digest(identify: Identify, written: str, values: tuple[str, str]) -> None:
     one, other = (identify(written.replace("VALUE", value)) for value in values)
     assert one != other
 
@@ -906,38 +719,6 @@ UNNOTICED: dict[str, tuple[str, tuple[str, str], str]] = {
                 return helper(x)
 
         thing = T()
-        """,
-        NUMBERS,
-        "a class is described by its text alone, without what its methods refer to",
-    ),
-    "a helper that a method of an object with spec calls": (
-        """
-        def helper(x):
-            return x * VALUE
-
-        class T:
-            def spec(self):
-                return {}
-
-            def __call__(self, x):
-                return helper(x)
-
-        thing = T()
-        """,
-        NUMBERS,
-        "a class is described by its text alone, without what its methods refer to",
-    ),
-    "a helper that a class used by a function calls": (
-        """
-        def helper(x):
-            return x * VALUE
-
-        class T:
-            def __call__(self, x):
-                return helper(x)
-
-        def thing(x):
-            return T()(x)
         """,
         NUMBERS,
         "a class is described by its text alone, without what its methods refer to",
@@ -964,16 +745,6 @@ UNNOTICED: dict[str, tuple[str, tuple[str, str], str]] = {
         """,
         NUMBERS,
         "a class is described by its text alone, without what its methods capture",
-    ),
-    "an empty private field": (
-        "class T:\n    def __init__(self, k):\n        self._k = k\n\nthing = T(VALUE)\n",
-        ("None", "0"),
-        "private fields that are false (0, None, '', False) are left out of every object, not of torch's alone",
-    ),
-    "a field with 'hook' in its name": (
-        "class T:\n    def __init__(self, k):\n        self.hook_scale = k\n\nthing = T(VALUE)\n",
-        NUMBERS,
-        "fields with 'hook' in their name are left out of every object, not of torch's alone",
     ),
     "a slot of a base class": (
         """
@@ -1019,28 +790,8 @@ UNNOTICED: dict[str, tuple[str, tuple[str, str], str]] = {
         NUMBERS,
         "an object is described by its __dict__ also when its class, written in C, keeps its state elsewhere",
     ),
-    "the content of a masked array": (
-        "import numpy as np\nthing = np.ma.array([1, VALUE])\n",
-        NUMBERS,
-        "an object is described by its __dict__ also when its class, written in C, keeps its state elsewhere",
-    ),
-    "the content of a record array": (
-        "import numpy as np\nthing = np.rec.array([(1, VALUE)])\n",
-        NUMBERS,
-        "an object is described by its __dict__ also when its class, written in C, keeps its state elsewhere",
-    ),
-    "an exception's argument": (
-        "thing = ValueError(VALUE)\n",
-        NUMBERS,
-        "an object is described by its __dict__ also when its class, written in C, keeps its state elsewhere",
-    ),
     "the object of a built-in method": (
         "thing = {1: VALUE}.get\n",
-        NUMBERS,
-        "a built-in method counts by its name, without the object it belongs to",
-    ),
-    "the tensor of a built-in method": (
-        "import torch\nthing = torch.tensor([VALUE]).add\n",
         NUMBERS,
         "a built-in method counts by its name, without the object it belongs to",
     ),
@@ -1172,12 +923,6 @@ def test_a_digest_of_bytes_does_not_depend_on_how_they_are_split() -> None:
     assert digest_bytes(b"ab", b"c") != digest_bytes(b"abd")
 
 
-def test_a_description_is_plain_json(load: Load) -> None:
-    module = load("K = {1: float('nan')}\n\ndef thing(x, path=None):\n    return x, K\n")
-    described = describe([module.thing, Path("a"), {b"key": {1, 2}}, np.zeros(2), torch.float32, math.inf])
-    assert json.loads(json.dumps(described, allow_nan=False)) == described
-
-
 def test_a_description_that_was_stored_as_json_has_the_same_digest(load: Load) -> None:
     module = load("K = {'b': (1, 2), 'a': {3: 4}}\n\ndef thing(x, path=None):\n    return x, K\n")
     described = describe([module.thing, Path("a"), {"z": 1, "a": {2, 1}}, np.zeros(2), module.K])
@@ -1194,18 +939,9 @@ def test_the_order_of_the_fields_of_a_record_does_not_count() -> None:
     assert digest(describe_fields({"a": {"c": 2, "d": 1}, "b": 1})) != digest(one)
 
 
-def test_the_scheme_has_a_version() -> None:
-    assert SCHEME == 2
-
-
 def test_a_normalization_may_be_given_as_tuples() -> None:
     assert digest(StandardNormalization((0.5,) * 3, (0.5,) * 3)) == digest(StandardNormalization([0.5] * 3, [0.5] * 3))
     assert digest(StandardTransform((4, 4), 2)) == digest(StandardTransform([4, 4], 2))
-
-
-def test_the_description_of_a_description_keeps_things_apart() -> None:
-    assert digest(describe(StandardTransform(256, 224))) == digest(describe(StandardTransform(256, 224)))
-    assert digest(describe(StandardTransform(256, 224))) != digest(describe(StandardTransform(224, 224)))
 
 
 # Networks and transforms ------------------------------------------------------------------------------------------
@@ -1365,6 +1101,57 @@ def test_functions_of_a_package_in_the_users_site_folder_count_by_name(
     assert "source" not in describe(module.scale)
 
 
+# Written otherwise ------------------------------------------------------------------------------------------------
+
+# A function's text with X → whether it says the same with each of the others.
+ALIKE = {
+    "a local variable": ("def f(x):\n    X = x + 1\n    return X\n", "a", ["b", "z"], True),
+    "a loop's variable": ("def f(x):\n    for X in x:\n        pass\n    return X\n", "a", ["b"], True),
+    "a comprehension's variable": ("def f(x):\n    return [X for X in x]\n", "a", ["b"], True),
+    "an exception's name": (
+        "def f(x):\n    try:\n        x()\n    except E as X:\n        return X\n",
+        "a",
+        ["b"],
+        True,
+    ),
+    "a captured variable": (
+        "def f(x):\n    X, b = x\n    return lambda y: (y - X) / b + len(x)\n",
+        "a",
+        ["c", "z"],
+        True,
+    ),
+    "a hint": (
+        "def f(x: X):\n    def g(y: X) -> X:\n        z: X = y\n        return z\n    return g\n",
+        "a",
+        ["b"],
+        True,
+    ),
+    "a constant": ("def f(x):\n    return x * X\n", "2", ["3", "2.0", "-2"], False),
+    "a comparison": ("def f(x):\n    return x X 2\n", "<", ["<=", "=="], False),
+    "which local variable": ("def f(x):\n    a, b = x\n    return X\n", "a", ["b"], False),
+    "which captured variable": ("def f(x):\n    a, b = x\n    return lambda y: (y - X) / b\n", "a", ["b"], False),
+    "a parameter": ("def f(X):\n    return X\n", "a", ["b"], False),
+    "a keyword": ("def f(x):\n    return g(X=1)\n", "a", ["b"], False),
+    "an attribute": ("def f(x):\n    return x.X\n", "a", ["b"], False),
+    "a variable that is asked for by name": ("def f(x):\n    X = 1\n    return eval(x)\n", "a", ["b"], False),
+    "one captured from there": ("def f(x):\n    X = 1\n    return lambda y: X + eval(y)\n", "a", ["b"], False),
+    "a default": ("def f(x):\n    def g(y=X):\n        return y\n    return g\n", "1", ["2"], False),
+}
+
+
+@pytest.mark.parametrize(("text", "before", "others", "same"), ALIKE.values(), ids=ALIKE)
+def test_renamed_variables_and_hints_are_told_from_what_counts(
+    text: str, before: str, others: list[str], same: bool
+) -> None:
+    compare = Comparison([]).alike
+    old, *new = ({"!source": text.replace("X", each)} for each in (before, *others))
+    assert [compare(old, each) for each in new] == [same] * len(new)
+
+
+def test_another_order_of_a_mapping_is_not_written_otherwise() -> None:
+    assert not Comparison([]).alike({"a": 1, "b": 2}, {"b": 2, "a": 1})
+
+
 # Cycles and depth -------------------------------------------------------------------------------------------------
 
 
@@ -1457,16 +1244,6 @@ def test_what_has_no_content_to_compare_is_refused_with_its_type_and_the_way_out
         assert "spec()" in str(raised.value)
 
 
-def test_a_refusal_is_an_error_that_the_command_line_prints_without_a_traceback() -> None:
-    assert issubclass(IdentityError, TestbedError)
-
-
-def test_an_object_in_a_function_s_surroundings_is_refused_too(load: Load) -> None:
-    module = load("import threading\nLOCK = threading.Lock()\n\ndef thing(x):\n    with LOCK:\n        return x\n")
-    with pytest.raises(IdentityError, match=r"_thread\.lock"):
-        digest(module.thing)
-
-
 def test_a_refusal_names_the_variable_that_holds_the_object(load: Load) -> None:
     module = load("import threading\nLOCK = threading.Lock()\n\ndef thing(x):\n    with LOCK:\n        return x\n")
     with pytest.raises(IdentityError, match=r"LOCK.*thing refers to"):
@@ -1518,31 +1295,6 @@ def test_a_captured_variable_that_never_got_a_value_is_told_from_one_that_did(lo
     """
     without = identify_or_refuse(load, inner.replace("BEFORE", "pass"))
     assert without is None or without != identify_or_refuse(load, inner.replace("BEFORE", "later = 2"))
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        "np.arange(3)",
-        "torch.arange(3)",
-        "np.array([5])",
-        "[np.arange(3)]",
-    ],
-)
-def test_an_array_in_a_private_field_counts(identify: Identify, value: str) -> None:
-    holder = """
-        import numpy as np
-        import torch
-
-        class T:
-            def __init__(self):
-                self._kernel = VALUE
-
-        thing = T()
-    """
-    one = identify(holder.replace("VALUE", value))
-    assert one == identify(holder.replace("VALUE", value))
-    assert one != identify(holder.replace("VALUE", value.replace("3", "4").replace("5", "6")))
 
 
 def test_an_inner_function_with_a_text_over_several_lines_is_described(identify: Identify) -> None:
@@ -1652,7 +1404,11 @@ def test_data_that_a_helper_module_has_read_count(
     assert found[0] == found[1] != found[2]
 
 
-@pytest.mark.parametrize("written", THROUGH_MODULE.values(), ids=THROUGH_MODULE)
+# Those that use its function, or may do so.
+THROUGH_FUNCTION = {name: text for name, text in THROUGH_MODULE.items() if "scale" in text or "passed on" in name}
+
+
+@pytest.mark.parametrize("written", THROUGH_FUNCTION.values(), ids=THROUGH_FUNCTION)
 def test_an_edit_to_a_helper_module_counts(
     identify: Identify, helper: Callable[[str, str], None], written: str
 ) -> None:
@@ -1660,17 +1416,6 @@ def test_an_edit_to_a_helper_module_counts(
     before = identify(written)
     helper(HELPER.replace("x * K", "x + K"), "1")
     assert identify(written) != before
-
-
-def test_an_environment_variable_that_a_helper_module_has_read_counts(
-    identify: Identify, helper: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = []
-    for value in ("1", "2"):
-        monkeypatch.setenv("MY_K", value)
-        helper(HELPER, "1")
-        found.append(identify("import mine\n\ndef thing(x):\n    return x * int(mine.FROM_SURROUNDINGS)\n"))
-    assert found[0] != found[1]
 
 
 def test_how_a_helper_module_was_configured_counts(identify: Identify, helper: Callable[[str, str], None]) -> None:
@@ -1779,23 +1524,6 @@ def test_the_files_of_an_installed_plugin_are_listed(tmp_path: Path, monkeypatch
         files: set[str] = set()
         describe(thing, files)
         assert files == {str(path)}
-
-
-def test_the_files_of_testbeds_own_code_are_listed_although_it_counts_by_name() -> None:
-    from testbed.corruptions import noise, weather
-
-    def names(thing: Any) -> set[str]:
-        files: set[str] = set()
-        assert describe(thing, files) == describe(thing)
-        assert all(Path(file).is_absolute() for file in files)
-        return {Path(file).name for file in files}
-
-    assert names(functools.partial(noise.gaussian_noise)) >= {"noise.py"}
-    assert names(weather.frost) >= {"weather.py", "frost_pictures.py"}
-    assert names(StandardTransform(4, 4)) == {"transform.py"}
-    files: set[str] = set()
-    describe_fields({"a": noise.gaussian_noise}, files)
-    assert files
 
 
 # Other processes --------------------------------------------------------------------------------------------------

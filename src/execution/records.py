@@ -12,14 +12,11 @@ from testbed.entities import Evaluation
 from testbed.graph.cells import Cell
 from testbed.graph.nodes import OutputsOf
 from testbed.identity.describe import digest
-from testbed.provenance.manifest import DISTRIBUTION, Today, Use, mixed
+from testbed.provenance.manifest import LIBRARY, Today, Use, mixed
 from testbed.provenance.uses import Uses
 from testbed.tracing import access_log
 from testbed.tracing.access_log import ABSENT, EXISTS, FILE, FOLDER, MODULE, VARIABLE
 
-# The part of a record in which uses of each kind are.
-_PARTS = {"files": FILE, "folders": FOLDER, "exists": EXISTS, "modules": MODULE, "variables": VARIABLE}
-_PARTS |= {"libraries": DISTRIBUTION}
 Record = dict[str, Any]
 
 
@@ -94,10 +91,10 @@ class Records:
         """
         changed = self.today.changed_since()
         for evaluation_id in self._completed:
-            files = self._made[evaluation_id]["files"]
+            files = self._made[evaluation_id][FILE]
             marked = {name: f"{content}, changed meanwhile" for name, content in files.items() if name in changed}
             if marked:
-                record = {**self._made[evaluation_id], "files": {**files, **marked}}
+                record = {**self._made[evaluation_id], FILE: {**files, **marked}}
                 self.store.add_records({evaluation_id: record}, replace=True)
         return sorted(changed)
 
@@ -120,8 +117,10 @@ class Records:
 
 def _uses_in(record: Mapping[str, Any]) -> set[Use]:
     """What a record says that something depends on."""
-    found = {(kind, name) for part, kind in _PARTS.items() for name in record.get(part, ())}
-    return found | {(ABSENT, name) for name, content in record.get("files", {}).items() if content == MISSING}
+    found = {
+        (part, name) for part in (FILE, FOLDER, EXISTS, MODULE, VARIABLE, LIBRARY) for name in record.get(part, ())
+    }
+    return found | {(ABSENT, name) for name, content in record.get(FILE, {}).items() if content == MISSING}
 
 
 def _owners(cell: Cell) -> set[str]:

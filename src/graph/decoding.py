@@ -11,7 +11,7 @@ from testbed.data.decode import DECODER
 from testbed.errors import IdentityError
 from testbed.identity.describe import describe, digest
 from testbed.provenance.libraries import NUMERIC
-from testbed.provenance.manifest import DISTRIBUTION, Today
+from testbed.provenance.manifest import LIBRARY, Today
 
 _PACKAGE = Path(testbed.__file__).resolve().parent
 
@@ -40,5 +40,4 @@ def pixels_key(transform: Any, setting_transform: Any) -> str | None:
 
 @cache
 def _surroundings() -> Any:
-    record = Today().record_of((DISTRIBUTION, name) for name in NUMERIC)
-    return [record["libraries"], record["python"], record["testbed"]]
+    return Today().record_of((LIBRARY, name) for name in NUMERIC)[LIBRARY]

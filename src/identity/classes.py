@@ -9,13 +9,14 @@ from __future__ import annotations
 import functools
 import inspect
 import types
+from dataclasses import MISSING
 from enum import Enum, Flag
 from typing import Any
 
 from testbed.errors import IdentityError
 from testbed.identity import source_code
-from testbed.identity.code import MARK, CodeDescriber, is_dispatcher
-from testbed.identity.normalize import quoted
+from testbed.identity.code import MARK, CodeDescriber
+from testbed.identity.normalize import printable
 
 _BOOKKEEPING = frozenset(
     """
@@ -31,6 +32,7 @@ _DATACLASS_METHODS = frozenset(
     __setstate__
     """.split()
 )
+_DATACLASS = frozenset({"__dataclass_fields__", "__dataclass_params__", "__match_args__"})
 _NAMEDTUPLE = frozenset({"_fields", "_field_defaults", "__match_args__", "__slots__"})
 # Modules that put methods into the classes of others; which ones depends on the version of Python.
 _GENERATORS = frozenset({"collections", "dataclasses", "enum", "typing"})
@@ -55,22 +57,17 @@ class ClassDescriber(CodeDescriber):
         }
         if source_code.is_own_class(type(kind)):
             described["metaclass"] = self.value(type(kind))
-        members = {name: member for name, member in vars(kind).items() if name not in _BOOKKEEPING}
-        members = {name: member for name, member in members.items() if not _generated(name, member)}
         if issubclass(kind, Enum):
             described["values"] = [[name, self.value(member.value)] for name, member in kind.__members__.items()]
             if issubclass(kind, Flag):
                 described["boundary"] = str(getattr(vars(kind).get("_boundary_"), "name", None))
-            members = {name: member for name, member in members.items() if _in_enum(kind, name, member)}
         elif _is_namedtuple(kind):
-            fields, defaults = vars(kind)["_fields"], vars(kind)["_field_defaults"]
-            described["fields"] = list(fields)
-            described["defaults"] = self.named(dict(defaults), kind.__qualname__)
-            members = {name: members[name] for name in members if name not in _NAMEDTUPLE and name not in fields}
-        elif "__dataclass_fields__" in members:
+            described["fields"] = list(vars(kind)["_fields"])
+            described["defaults"] = self.named(dict(vars(kind)["_field_defaults"]), kind.__qualname__)
+        elif "__dataclass_fields__" in vars(kind):
             described["dataclass"] = self._dataclass(kind)
-            members = {name: members[name] for name in members if not _of_dataclass(kind, name, members[name])}
-        described["members"] = {name: self._named_member(name, members[name], kind) for name in sorted(members)}
+        members = {name: member for name, member in sorted(vars(kind).items()) if _is_written(kind, name, member)}
+        described["members"] = {name: self._named_member(name, member, kind) for name, member in members.items()}
         return described
 
     def met_class(self, kind: type) -> None:
@@ -80,29 +77,17 @@ class ClassDescriber(CodeDescriber):
             self.met(module, source_code.class_file(kind))
 
     def _dataclass(self, kind: Any) -> Any:
-        params = kind.__dataclass_params__
         names = ("init", "repr", "eq", "order", "unsafe_hash", "frozen")
         return {
-            "params": {name: getattr(params, name) for name in names},
-            "match_args": "__match_args__" in vars(kind),
+            "params": {name: getattr(kind.__dataclass_params__, name) for name in names},
             "fields": [self._field(field, kind) for field in vars(kind)["__dataclass_fields__"].values()],
         }
 
     def _field(self, field: Any, kind: type) -> Any:
-        import dataclasses
-
-        described: dict[str, Any] = {"name": field.name, "kind": field._field_type.name}
-        described["type"] = self._annotation(field.type, kind)
-        for what in ("init", "repr", "hash", "compare", "kw_only"):
-            value = getattr(field, what)
-            described[what] = None if value is dataclasses.MISSING else value
-        for what in ("default", "default_factory"):
-            value = getattr(field, what)
-            if value is not dataclasses.MISSING:
-                described[what] = self.named({field.name: value}, kind.__qualname__)[field.name]
-        if field.metadata:
-            described["metadata"] = self.named(dict(field.metadata), kind.__qualname__)
-        return described
+        names = ("init", "repr", "hash", "compare", "kw_only", "default", "default_factory")
+        values = {name: getattr(field, name) for name in names if getattr(field, name) is not MISSING}
+        described = {"name": field.name, "kind": field._field_type.name, "type": self._annotation(field.type, kind)}
+        return described | self.named({**values, "metadata": dict(field.metadata)}, f"{kind.__qualname__}.{field.name}")
 
     def _annotation(self, annotation: Any, kind: type) -> Any:
         if isinstance(annotation, str):
@@ -110,7 +95,7 @@ class ClassDescriber(CodeDescriber):
         if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
             return annotation.__qualname__
         text = repr(annotation).replace(f"{kind.__module__}.", "")  # the name of a plug-in tells where it lies
-        return quoted(text)
+        return printable(text)
 
     def _named_member(self, name: str, member: Any, kind: type) -> Any:
         try:
@@ -126,8 +111,6 @@ class ClassDescriber(CodeDescriber):
             own = source_code.is_own_class(type(member))
             return {"property": parts, "class": self.value(type(member))} if own else {"property": parts}
         if isinstance(member, types.FunctionType):
-            if is_dispatcher(member):
-                return self.value(member)
             unwrapped = inspect.unwrap(member)
             if isinstance(unwrapped, types.FunctionType) and unwrapped.__code__.co_filename.startswith("<"):
                 return self.made(unwrapped)
@@ -162,39 +145,21 @@ def _function_of(member: Any) -> Any:
     return inspect.unwrap(member) if isinstance(member, types.FunctionType) else None
 
 
-def _generated(name: str, member: Any) -> bool:
-    """Whether the standard library has put a member into a class."""
+def _is_written(kind: Any, name: str, member: Any) -> bool:
+    """Whether the author of a class wrote a member; the rest is what Python and its library keep in such classes."""
     function = _function_of(member)
-    if function is None or not name.startswith("_"):
+    module = "" if function is None else str(function.__globals__.get("__name__"))
+    generated = module in _GENERATORS or (name == "__new__" and module.startswith("namedtuple_"))
+    if name in _BOOKKEEPING or (generated and name.startswith("_")):
         return False
-    module = str(function.__globals__.get("__name__"))
-    return module in _GENERATORS or (module.startswith("namedtuple_") and name == "__new__")
-
-
-def _of_dataclass(kind: Any, name: str, member: Any) -> bool:
-    """Whether a member follows from the fields and parameters of a data class."""
-    if name in ("__dataclass_fields__", "__dataclass_params__"):
-        return True
-    if name == "__match_args__":
-        fields = kind.__dataclass_fields__.values()
-        return bool(member == tuple(each.name for each in fields if each.init and not each.kw_only and _is_field(each)))
-    if name == "__hash__" and member is None:
-        return True
-    function = _function_of(member)
-    return function is not None and name in _DATACLASS_METHODS and function.__code__.co_filename == "<string>"
-
-
-def _is_field(field: Any) -> bool:
-    return bool(field._field_type.name != "_FIELD_CLASSVAR")
-
-
-def _in_enum(kind: type[Enum], name: str, member: Any) -> bool:
-    """Whether the author of an enumeration wrote a member; the rest is what Enum keeps in every class."""
-    if name in kind.__members__:
-        return False
-    function = _function_of(member)
-    if function is not None:
-        return source_code.is_own_function(function)
-    if isinstance(member, property):
-        return True
-    return not (name.startswith("_") and name.endswith("_"))
+    if issubclass(kind, Enum):
+        if function is not None:
+            return source_code.is_own_function(function)
+        kept = name.startswith("_") and name.endswith("_") and not isinstance(member, property)
+        return not kept and name not in kind.__members__
+    if _is_namedtuple(kind):
+        return name not in _NAMEDTUPLE and name not in vars(kind)["_fields"]
+    if "__dataclass_fields__" in vars(kind):
+        made = function is not None and name in _DATACLASS_METHODS and function.__code__.co_filename == "<string>"
+        return not made and name not in _DATACLASS and not (name == "__hash__" and member is None)
+    return True

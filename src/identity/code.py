@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
 import linecache
@@ -14,12 +13,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from testbed.errors import IdentityError
-from testbed.identity import references, source_code
-from testbed.identity.import_names import meant, plain_name
-from testbed.identity.normalize import normal_text
+from testbed.identity import source_code
+from testbed.identity.references import Chain, references
 
 _AUDIT = "testbed.tracing.audit"
 MARK = "!"  # begins the keys of what is not plain JSON; a mapping with such keys of its own is written as pairs
+SOURCE = f"{MARK}source"
 
 
 class CodeDescriber(ABC):
@@ -33,7 +32,6 @@ class CodeDescriber(ABC):
         self._files = files
         self._code: dict[int, int] = {}
         self._alive: list[Any] = []  # ids are only good as long as their objects live
-        self._copied: set[int] = set()  # registries of dispatchers whose attributes `functools.wraps` has copied
 
     @abstractmethod
     def value(self, value: Any) -> Any:
@@ -69,24 +67,18 @@ class CodeDescriber(ABC):
             self._code.popitem()
 
     def met(self, module: str, file: str | None) -> None:
-        """Notes a source file; for a module of testbed, also the corruptions that it imports."""
-        if self._files is None:
-            return
-        if module.startswith("testbed."):
-            self._files |= source_code.files_behind(module)
-        if file and not file.startswith("<") and source_code.is_own(module, file):
+        """Notes the source file of code that is a user's own."""
+        if self._files is not None and file and not file.startswith("<") and source_code.is_own(module, file):
             self._files.add(os.path.abspath(file))
 
     # Functions ----------------------------------------------------------------------------------------------------
 
     def function(self, function: types.FunctionType) -> Any:
         """A function: by name if it belongs to a library or to testbed, else by its source and what it refers to."""
-        if is_dispatcher(function):
-            return self.dispatcher(function)
         if function.__globals__.get("__name__") == _AUDIT:  # put around another one, which it calls
             return self.value(function.__wrapped__)  # type: ignore[attr-defined]
-        if _made_by_singledispatch(function):
-            return self._part_of_dispatcher(function)
+        if (registry := _registry(function)) is not None:
+            return self._dispatched(function, registry)
         code = function.__code__
         # Of the code: a decorator may have given the function the name of another one.
         module, name = str(function.__globals__.get("__name__")), code.co_qualname
@@ -97,15 +89,8 @@ class CodeDescriber(ABC):
         again = self.again(function)
         if again is not None:
             return again
-        tree, text = source_code.written(function)
         described = self.surroundings(function)
-        package = function.__globals__.get("__package__")
-        imported = [self.file(meant(each, code.co_filename)) for each in _imported_modules(tree, package)]
-        if any(imported):
-            described["imports"] = [each for each in imported if each]
-        if own:
-            described.update(self._reached(function, tree))
-        return {f"{MARK}source": text, **described}
+        return {SOURCE: source_code.function_text(function), **described, **(self._reached(function) if own else {})}
 
     def _library_function(self, function: types.FunctionType, name: str) -> Any:
         described: dict[str, Any] = {f"{MARK}function": name, "revision": getattr(function, "revision", 1)}
@@ -118,15 +103,12 @@ class CodeDescriber(ABC):
 
     def surroundings(self, function: types.FunctionType) -> dict[str, Any]:
         """What a function refers to: its defaults, attributes, captured variables and module variables."""
-        copied: Any = vars(function).get("dispatch")
-        if _made_by_singledispatch(copied):  # its registry is among the attributes, too
-            self._copied.add(id(captured_variables(copied).get("registry")))
         parts: dict[str, Any] = {
             "defaults": list(function.__defaults__ or ()),
             "keyword defaults": function.__kwdefaults__ or {},
             "attributes": _attributes(function),
-            "variables": _sources(captured_variables(function)),
-            "globals": _sources(_globals(function)),
+            "variables": _by_name_alone(captured_variables(function)),
+            "globals": _by_name_alone(_globals(function)),
         }
         return {part: self.named(content, function.__qualname__) for part, content in parts.items() if content}
 
@@ -145,97 +127,53 @@ class CodeDescriber(ABC):
                 raise IdentityError(f"{error} [{name!r}, which {owner} refers to]") from error
         return described
 
-    def _reached(self, function: types.FunctionType, tree: Any) -> dict[str, Any]:
+    def _reached(self, function: types.FunctionType) -> dict[str, Any]:
         """What an own function reaches by way of modules, of the environment and of ``globals()``."""
         known = {**_globals(function), **captured_variables(function)}
+        chains, imports, texts = references(function.__code__)
+        for name in imports:
+            self.met(name, getattr(sys.modules.get(name), "__file__", None))
         described: dict[str, Any] = {}
-        modules = {name for name, item in known.items() if isinstance(item, types.ModuleType)}
         reached: dict[str, Any] = {}
-        for chain in sorted(references.attribute_chains(tree, modules)):
-            for name, item in self._follow(known[chain[0]], chain):
-                if name not in reached:
-                    reached.update(self.named({name: item}, function.__qualname__))
+        for chain in sorted(chains):
+            if isinstance(known.get(chain[0]), types.ModuleType):
+                for name, item in _follow(known[chain[0]], chain):
+                    if name not in reached:
+                        reached.update(self.named({name: item}, function.__qualname__))
         if reached:
             described["reached"] = by_name(reached)
-        variables = references.environment_names(tree, known.get)
-        if variables:  # by digest: a variable may hold a key
-            described["environment"] = {
-                name: None if name not in os.environ else self.value(os.environ[name].encode(errors="surrogateescape"))
-                for name in sorted(variables)
-            }
-        if references.calls_globals(tree):
-            described["module"] = self._variables(function.__globals__, code=True)
+        if any({"environ", "getenv"}.intersection(chain) for chain in chains):  # by digest: one may hold a key
+            names = {*texts, *(text for text in known.values() if isinstance(text, str))}
+            values = {name: os.environ[name].encode(errors="surrogateescape") for name in names if name in os.environ}
+            described["environment"] = self.value(by_name(values))
+        if ("globals",) in chains and "globals" not in known:
+            described["module"] = self._variables(function.__globals__)
         return described
 
-    def _follow(self, module: types.ModuleType, chain: tuple[str, ...]) -> list[tuple[str, Any]]:
-        """The values that a chain of attributes of a module leads to, by name; without those that do not count."""
-        found: list[tuple[str, Any]] = []
-        for place, name in enumerate(chain[1:], start=2):
-            own = source_code.is_own_module(module)
-            if name in vars(module):
-                item = vars(module)[name]
-            elif not own:
-                return found  # a library may import a lot to answer
-            else:
-                try:
-                    item = getattr(module, name)
-                except Exception:  # a function __getattr__ of the module may raise anything
-                    return found
-            title = ".".join(chain[:place])
-            if isinstance(item, types.ModuleType):
-                module = item
-                if source_code.is_own_module(module):
-                    found.append((title, Source(module)))
-                continue
-            if own or _counts(module, item):
-                found.append((title, item))
-            return found
-        if source_code.is_own_module(module):  # it is passed on, and anything may be read from it
-            found.append((f"{'.'.join(chain)}.*", module))
-        return found
+    def _variables(self, variables: dict[str, Any]) -> Any:
+        """A module's data and its own functions and classes; of a package also its modules.
 
-    def _variables(self, variables: dict[str, Any], code: bool) -> Any:
-        """The data among a module's variables, and if ``code`` its own functions and classes, too.
-
-        Of a package also its modules. What cannot be described is left out.
+        What cannot be described is left out.
         """
         again = self.again(variables)
         if again is not None:
             return again
         described = {}
         for name, item in sorted(variables.items()):
-            if name.startswith("__"):
-                continue
-            if isinstance(item, types.ModuleType) and not _is_part(item, variables):
-                continue
-            if isinstance(item, type | types.FunctionType | types.BuiltinFunctionType):
-                own = source_code.is_own_class(item) if isinstance(item, type) else source_code.is_own_function(item)
-                if not code or not own:
-                    continue
-            found = self.attempt(item, _REFUSED)
-            if found is not _REFUSED:
-                described[name] = found
+            if not name.startswith("__") and _is_content(item, variables):
+                found = self.attempt(item, _REFUSED)
+                if found is not _REFUSED:
+                    described[name] = found
         return described
 
-    def dispatcher(self, function: Any) -> Any:
-        """A function made by `functools.singledispatch`: all its implementations, by the type that they are for."""
-        again = self.again(function)
-        if again is not None:
-            return again
-        return {f"{MARK}dispatched": self._implementations(function.registry)}
-
-    def _part_of_dispatcher(self, function: types.FunctionType) -> Any:
-        """``dispatch`` or ``register`` of a dispatcher; taken alone, with the implementations that they lead to."""
-        described: dict[str, Any] = {f"{MARK}function": f"functools.{function.__code__.co_qualname}"}
-        registry = captured_variables(function).get("registry")
-        if registry is None or id(registry) in self._copied:
-            return described
+    def _dispatched(self, function: types.FunctionType, registry: Mapping[type, Any]) -> Any:
+        """A function of `functools.singledispatch`: all the implementations that it leads to, by their types."""
+        described = {f"{MARK}dispatched": function.__code__.co_name}
         again = self.again(registry)
-        return {**described, "of": again if again is not None else self._implementations(registry)}
-
-    def _implementations(self, registry: Mapping[type, Any]) -> list[Any]:
+        if again is not None:
+            return {**described, **again}
         kinds = sorted(registry, key=lambda kind: (kind.__qualname__, kind.__module__))
-        return [[self.value(kind), self.value(registry[kind])] for kind in kinds]
+        return {**described, "by": [[self.value(kind), self.value(registry[kind])] for kind in kinds]}
 
     def made(self, function: types.FunctionType) -> Any:
         """A method that a decorator has made by running text: by that text if it is known, else by its code."""
@@ -257,60 +195,35 @@ class CodeDescriber(ABC):
     # Modules ------------------------------------------------------------------------------------------------------
 
     def module(self, module: types.ModuleType) -> Any:
-        """A module, and if it is a user's own all its plain data, since nobody knows what is read from it."""
-        described = self.source(Source(module))
-        if not source_code.is_own_module(module):
-            return described
-        return {**described, "variables": self._variables(vars(module), code=False)}
+        """A module by name, and if it is a user's own with all that is in it: nobody knows what is read from it."""
+        described: dict[str, Any] = self.value(NameOf(module))
+        if source_code.is_own_module(module):
+            described["variables"] = self._variables(vars(module))
+        return described
 
-    def source(self, source: Source) -> Any:
-        """A module: by name, and if it is a user's own by the source of its file and of the own ones that it uses."""
-        module = source.module
-        described = self.file(module.__name__, module)
-        if described is None:
-            self.met(module.__name__, getattr(module, "__file__", None))
-        return described or {f"{MARK}module": module.__name__}
-
-    def file(self, name: str, module: types.ModuleType | None = None) -> Any:
-        """An own module by its source; None for one that is not."""
-        path = source_code.module_file(name, module)
-        if path is None:
-            if name.startswith("testbed."):
-                self.met(name, None)
-            return None
-        # By name: looking for what a module holds may import it, and it is the same one before and after.
-        by_hand = module is not None and sys.modules.get(name) is not module
-        again = self.again(module if by_hand else sys.intern(name))
-        if again is not None:
-            return again
-        self.met(name, str(path))
-        tree = source_code.file_tree(path)
-        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        uses = [self.file(meant(each, path)) for each in references.imported_modules(tree, package)]
-        source = self.value(normal_text(tree).encode(errors="surrogatepass"))
-        described = {f"{MARK}module": plain_name(name.rpartition(".")[2]), "source": source}
-        return {**described, "uses": [each for each in uses if each]}
+    def name_of(self, module: NameOf) -> Any:
+        """A module by its name alone: the files of modules are in records."""
+        self.met(module.name, module.file)
+        return {f"{MARK}module": source_code.plain_name(module.name)}
 
 
-class Source:
-    """Stands for the source of a module, without what its variables are now."""
+class NameOf:
+    """Stands for a module of which it is described apart what a function takes from it."""
 
     def __init__(self, module: types.ModuleType) -> None:
-        self.module = module
+        self.name, self.file = module.__name__, getattr(module, "__file__", None)
 
 
 _REFUSED = object()
 
 
-def is_dispatcher(function: Any) -> bool:
-    """Whether a function was made by `functools.singledispatch`."""
-    return _made_by_singledispatch(function) and function.__code__.co_name == "wrapper"
-
-
-def _made_by_singledispatch(function: Any) -> bool:
-    if not isinstance(function, types.FunctionType) or function.__globals__ is not vars(functools):
-        return False
-    return function.__code__.co_qualname.startswith("singledispatch.<locals>.")
+def _registry(function: types.FunctionType) -> Any:
+    """The implementations by type behind a function that `functools.singledispatch` made; None for others."""
+    singledispatch = function.__code__.co_qualname.startswith("singledispatch.<locals>.")
+    if not singledispatch or function.__globals__ is not vars(functools):
+        return None
+    captured = captured_variables(function)
+    return captured["registry"] if "registry" in captured else _registry(captured["dispatch"])
 
 
 def captured_variables(function: types.FunctionType) -> dict[str, Any]:
@@ -324,34 +237,47 @@ def captured_variables(function: types.FunctionType) -> dict[str, Any]:
     return {name: captured[name] for name in sorted(captured)}
 
 
-@functools.lru_cache(maxsize=4096)
-def _imported_modules(tree: ast.AST, package: str | None) -> list[str]:
-    """Of the tree of a function, which is kept anyway; those of files are large."""
-    return references.imported_modules(tree, package)
-
-
 def _globals(function: types.FunctionType) -> dict[str, Any]:
     """The values of the module variables that a function reads."""
-    names = sorted(references.global_names(function.__code__))
+    names = sorted({chain[0] for chain in references(function.__code__)[0]})
     return {name: function.__globals__[name] for name in names if name in function.__globals__}
 
 
-def _is_part(module: types.ModuleType, package: dict[str, Any]) -> bool:
-    """Whether a module belongs to user code, and lies in the package that has some variables."""
-    return module.__name__.startswith(f"{package.get('__name__')}.") and source_code.is_own_module(module)
+def _follow(module: types.ModuleType, chain: Chain) -> list[tuple[str, Any]]:
+    """The values that a chain of attributes of a module leads to, by name; without those that do not count."""
+    for place, name in enumerate(chain[1:], start=2):
+        own = source_code.is_own_module(module)
+        try:  # a library may import a lot to answer, and a function __getattr__ of the user's may raise anything
+            item = getattr(module, name) if own else vars(module)[name]
+        except Exception:
+            return []
+        if not isinstance(item, types.ModuleType):
+            return [(".".join(chain[:place]), item)] if own or _counts(module, item) else []
+        module = item
+    # It is passed on, and anything may be read from it.
+    return [(f"{'.'.join(chain)}.*", module)] if source_code.is_own_module(module) else []
+
+
+def _is_content(item: Any, variables: dict[str, Any]) -> bool:
+    """Whether something among a module's variables is data, or code of the user's; of modules, a part of a package."""
+    if isinstance(item, types.ModuleType):
+        return item.__name__.startswith(f"{variables.get('__name__')}.") and source_code.is_own_module(item)
+    if isinstance(item, type):
+        return source_code.is_own_class(item)
+    code = isinstance(item, types.FunctionType | types.BuiltinFunctionType)
+    return not code or source_code.is_own_function(item)
 
 
 def _attributes(function: types.FunctionType) -> dict[str, Any]:
-    """The attributes of a function, without what `functools` keeps in it for itself."""
-    apart = {"__wrapped__"}
-    if _made_by_singledispatch(getattr(function, "dispatch", None)):
-        apart.add("_clear_cache")  # copied from a dispatcher by `functools.wraps`
+    """The attributes of a function, without what `functools` keeps in it for itself, or copied from a dispatcher."""
+    dispatch = getattr(function, "dispatch", None)
+    copied = isinstance(dispatch, types.FunctionType) and _registry(dispatch) is not None
+    apart = {"__wrapped__", *(("_clear_cache", "registry", "register") if copied else ())}
     return {key: item for key, item in sorted(vars(function).items()) if key not in apart}
 
 
-def _sources(variables: dict[str, Any]) -> dict[str, Any]:
-    """Variables of a function, of modules the source alone: what the function takes from them is described apart."""
-    return {name: Source(item) if isinstance(item, types.ModuleType) else item for name, item in variables.items()}
+def _by_name_alone(variables: dict[str, Any]) -> dict[str, Any]:
+    return {name: NameOf(item) if isinstance(item, types.ModuleType) else item for name, item in variables.items()}
 
 
 def _has_name(function: types.FunctionType) -> bool:

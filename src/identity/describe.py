@@ -30,10 +30,10 @@ from testbed.calls import first_line
 from testbed.errors import IdentityError
 from testbed.identity import source_code
 from testbed.identity.classes import ClassDescriber
-from testbed.identity.code import MARK, Source, by_name
+from testbed.identity.code import MARK, NameOf, by_name
 
 # The version of these rules. Raise it when a definition that nobody changed gets another description.
-SCHEME = 2
+SCHEME = 3
 _DEEPEST = 100
 
 
@@ -281,7 +281,7 @@ class Describer(ClassDescriber):
         functools.cached_property: ClassDescriber.cached_property,
         functools.singledispatchmethod: ClassDescriber.dispatched_method,
         functools.partialmethod: ClassDescriber.partial_method,
-        Source: ClassDescriber.source,
+        NameOf: ClassDescriber.name_of,
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
-import importlib.util
 import inspect
 import linecache
 import os
@@ -16,8 +15,7 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 
 from testbed.errors import IdentityError
-from testbed.identity.normalize import normal_text, without_docstrings
-from testbed.identity.references import imported_modules
+from testbed.identity.normalize import normal_text
 
 # Functions and classes in the modules directly in these packages, and in that of networks, are described by their
 # source, wherever testbed is installed. Those in the rest of it (in the packages' folders and ``*_base`` modules, too)
@@ -26,6 +24,7 @@ from testbed.identity.references import imported_modules
 DEFINITION_PACKAGES = ("testbed.models.", "testbed.eval_settings.")
 _NETWORKS = "testbed.models.networks."
 PLUGIN_GROUP = "testbed.plugins"
+PLUGIN_PREFIX = "testbed_plugin_"  # begins the names of the modules of plug-in files, which end with a digest
 # Wherever it lies, also in another environment that this one sees: a folder of this name holds installed packages.
 _PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 
@@ -96,10 +95,18 @@ def replaced_methods(kind: type) -> dict[str, types.FunctionType]:
 
 def is_own_module(module: types.ModuleType) -> bool:
     """Whether a module is a user's own: a file, or a package without a file of its own."""
-    if module_file(module.__name__, module) is not None:
-        return True
-    folders = list(getattr(module, "__path__", ())) if getattr(module, "__file__", None) is None else []
+    file = getattr(module, "__file__", None)
+    if file is not None:
+        return str(file).endswith(".py") and is_own(module.__name__, file)
+    folders = list(getattr(module, "__path__", ()))
     return bool(folders) and all(is_own(module.__name__, f"{folder}/") for folder in folders)
+
+
+def plain_name(module: str) -> str:
+    """The name of a module, without what tells where a plug-in lies."""
+    parts = module.split(".")
+    plain = (each[len(PLUGIN_PREFIX) : -9] if each.startswith(PLUGIN_PREFIX) else each for each in parts)
+    return ".".join(plain)
 
 
 @lru_cache(maxsize=4096)
@@ -145,11 +152,11 @@ def _plugin_packages() -> frozenset[str]:
 # Text -------------------------------------------------------------------------------------------------------------
 
 
-_written: dict[int, tuple[types.CodeType, ast.AST, str]] = {}  # by the ids of code objects, which are not given twice
+_texts: dict[int, tuple[types.CodeType, str]] = {}  # by the ids of code objects, which are not given twice
 
 
-def written(function: types.FunctionType) -> tuple[ast.AST, str]:
-    """The syntax tree of a function, without docstrings, and its text in a normal form.
+def function_text(function: types.FunctionType) -> str:
+    """The text of a function in a normal form.
 
     Methods of one class are asked for again by each definition that uses it; they are read once.
 
@@ -157,30 +164,19 @@ def written(function: types.FunctionType) -> tuple[ast.AST, str]:
         IdentityError: If its source cannot be read.
     """
     code = function.__code__
-    if id(code) not in _written:
-        text = normal_text(function_tree(function))  # which changes the tree
-        _written[id(code)] = (code, function_tree(function), text)
-    _, tree, text = _written[id(code)]
-    return tree, text
-
-
-def function_tree(function: types.FunctionType) -> ast.AST:
-    """The syntax tree of a function, without docstrings.
-
-    Raises:
-        IdentityError: If its source cannot be read.
-    """
-    code = function.__code__
-    try:
-        if code.co_name == "<lambda>":
-            return without_docstrings(_lambda_node(function))
-        # Of the code, not of the function: that would follow __wrapped__ to another one.
-        return without_docstrings(_parse_indented("".join(inspect.getblock(_lines(function)))))
-    except (OSError, TypeError, SyntaxError, LookupError, ValueError) as error:
-        raise IdentityError(
-            f"the source of {function.__qualname__!r} cannot be read, so a change to it would go unnoticed"
-            f" ({error}); define it in a file"
-        ) from error
+    if id(code) not in _texts:
+        try:
+            if code.co_name == "<lambda>":
+                tree: ast.AST = _lambda_node(function)
+            else:  # of the code, not of the function: that would follow __wrapped__ to another one
+                tree = _parse_indented("".join(inspect.getblock(_lines(function))))
+            _texts[id(code)] = code, normal_text(tree)
+        except (OSError, TypeError, SyntaxError, LookupError, ValueError) as error:
+            raise IdentityError(
+                f"the source of {function.__qualname__!r} cannot be read, so a change to it would go unnoticed"
+                f" ({error}); define it in a file"
+            ) from error
+    return _texts[id(code)][1]
 
 
 def _lines(function: types.FunctionType) -> list[str]:
@@ -200,14 +196,14 @@ def _lines(function: types.FunctionType) -> list[str]:
     return lines
 
 
-def file_tree(path: Path) -> ast.AST:
-    """The syntax tree of a file, without docstrings.
+def file_text(path: str) -> str:
+    """The text of a file in a normal form.
 
     Raises:
         IdentityError: If it cannot be read.
     """
     try:
-        return without_docstrings(ast.parse(path.read_text(encoding="utf-8")))
+        return normal_text(ast.parse(Path(path).read_text(encoding="utf-8")))
     except (OSError, SyntaxError, ValueError) as error:
         raise IdentityError(f"the source {path} cannot be read, so a change to it would go unnoticed") from error
 
@@ -215,7 +211,7 @@ def file_tree(path: Path) -> ast.AST:
 def text_of(text: str) -> str:
     """The normal form of some source text, or the text itself if it is none."""
     try:
-        return normal_text(without_docstrings(ast.parse(text)))
+        return normal_text(ast.parse(text))
     except (SyntaxError, ValueError):
         return text
 
@@ -260,65 +256,3 @@ def _encloses(node: ast.Lambda, places: list[tuple[int, int]]) -> bool:
     body = node.body
     start, end = (body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0)
     return all(start <= place <= end for place in places)
-
-
-# Modules ----------------------------------------------------------------------------------------------------------
-
-
-def module_file(name: str, module: types.ModuleType | None = None) -> Path | None:
-    """The file of a module that is a user's own, imported or not; None for others."""
-    module = module or sys.modules.get(name)
-    if module is not None:
-        file = getattr(module, "__file__", None)
-    else:
-        try:
-            wanted = name and not name.startswith(".") and not _is_in_library(name.partition(".")[0])
-            spec = importlib.util.find_spec(name) if wanted else None
-        except (ImportError, ValueError, AttributeError):
-            return None
-        file = spec.origin if spec is not None and spec.has_location else None
-    return Path(file) if file and file.endswith(".py") and is_own(name, file) else None
-
-
-@lru_cache(maxsize=512)
-def _is_in_library(top: str) -> bool:
-    """Whether a top-level module is of an installed package; to look for a module within one imports the package."""
-    if top in sys.modules or top in _plugin_packages():
-        return False
-    spec = importlib.util.find_spec(top)
-    return spec is not None and spec.origin is not None and is_library_file(spec.origin)
-
-
-@lru_cache(maxsize=512)
-def files_behind(name: str) -> frozenset[str]:
-    """The files of a module of testbed that is described by name alone.
-
-    These are its own file and those of the modules of `testbed.corruptions` that it imports, and that these import.
-    """
-    found: set[str] = set()
-    waiting, seen = [name], {name}
-    while waiting:
-        module = waiting.pop()
-        file = _testbed_file(module)
-        if file is None or not file.endswith(".py"):
-            continue
-        found.add(os.path.abspath(file))
-        package = module if file.endswith("__init__.py") else module.rpartition(".")[0]
-        for other in imported_modules(file_tree(Path(file)), package):
-            if other.startswith("testbed.corruptions.") and other not in seen:
-                seen.add(other)
-                waiting.append(other)
-    return frozenset(found)
-
-
-def _testbed_file(name: str) -> str | None:
-    """The file of a module of testbed, found without importing anything."""
-    module = sys.modules.get(name)
-    if module is not None:
-        return getattr(module, "__file__", None)
-    package = sys.modules.get(name.rpartition(".")[0])
-    for folder in getattr(package, "__path__", ()):
-        path = Path(folder) / f"{name.rpartition('.')[2]}.py"
-        if path.is_file():
-            return str(path)
-    return None

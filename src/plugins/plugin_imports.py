@@ -1,4 +1,4 @@
-"""Runs the files of plug-ins so that their imports mean what `testbed.identity.import_names` says."""
+"""Runs the files of plug-ins so that their imports mean what `testbed.plugins.import_names` says."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from testbed.identity.import_names import PACKAGES, PREFIX, VLMEVALKIT, in_full, meant, module_name, module_path
+from testbed.identity.source_code import PLUGIN_PREFIX
 from testbed.plugins import own_sources
+from testbed.plugins.import_names import PACKAGES, VLMEVALKIT, in_full, meant, module_name, module_path
 
 _beside: set[str] = set()  # modules that plug-ins have imported, rather than plug-ins themselves
 
@@ -34,7 +35,7 @@ class _Finder(MetaPathFinder):
     """Finds the modules that lie beside plug-ins, by the names that these are given."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if not fullname.startswith(PREFIX):
+        if not fullname.startswith(PLUGIN_PREFIX):
             return None
         file = module_path(fullname) if path is None else _within(path, fullname.rpartition(".")[2])
         return None if file is None else _spec(fullname, file)
@@ -83,7 +84,7 @@ def _none_left_behind() -> Iterator[None]:
         yield
     except BaseException:
         for name in set(sys.modules) - before:
-            if name.startswith(PREFIX):
+            if name.startswith(PLUGIN_PREFIX):
                 del sys.modules[name]
         raise
 
@@ -108,7 +109,7 @@ def _importer(file: str) -> Callable[..., Any]:
         known = meant(name, file)
         if known == name:
             return _by_python(name, file, fromlist or ())
-        if known.startswith(PREFIX):
+        if known.startswith(PLUGIN_PREFIX):
             _beside.add(known)
         found = builtins.__import__(known, fromlist=fromlist or ("__name__",))
         if fromlist or "." not in name:

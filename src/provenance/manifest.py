@@ -15,6 +15,7 @@ import importlib.util
 import os
 import platform
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -22,10 +23,10 @@ from typing import Any
 
 from testbed.data.content import MISSING, ContentDigests
 from testbed.identity.describe import SCHEME, digest, digest_bytes
-from testbed.identity.import_names import PREFIX as PLUGIN
+from testbed.identity.source_code import PLUGIN_PREFIX
 from testbed.provenance import libraries
 from testbed.tracing import access_log
-from testbed.tracing.access_log import ABSENT, EXISTS, FILE, FOLDER, LIBRARY, MODULE, VARIABLE
+from testbed.tracing.access_log import ABSENT, EXISTS, FILE, FOLDER, MODULE, TOP_MODULE, VARIABLE
 
 _PACKAGE = Path(__file__).parent.parent
 _IN_PACKAGE = f"{_PACKAGE}{os.sep}"
@@ -39,8 +40,22 @@ _WITHOUT_NUMBERS = (
 )
 _DEFINITIONS = ("models", "eval_settings")
 _SHOWN = 3
-_DISTRIBUTION = "results-testbed"  # whose code has a digest of its own
-DISTRIBUTION = "distribution"  # a use that an earlier record says; else they follow from imported modules
+_DISTRIBUTION, _TESTBED = "results-testbed", "testbed's own code"  # which has a digest of its own
+LIBRARY = "libraries"  # the release of an installed distribution, of Python, or of testbed
+PLUGIN = "plugins"
+# The parts of a record, and how a change of something in them is said. A part holds a value for each name: the digest
+# of a file, of the names in a folder, of a variable; a release; what is not there has the value `MISSING`.
+_SAID = {
+    FILE: "{name} {how}",
+    FOLDER: "what the folder {name} holds {how}",
+    EXISTS: "{name} {how}",
+    MODULE: "the module {name} {how}",
+    VARIABLE: "the environment variable {name} {how}",
+    PLUGIN: "the plug-in {name} {how}",
+    LIBRARY: "{release}",
+}
+_PLACED = (FILE, FOLDER, EXISTS, MODULE)  # parts whose names are paths
+_THERE = "there"
 _WORKING_FOLDER = "."
 # Entries of a folder that running the code makes.
 _MADE = ("__pycache__", "-wal", "-shm", "-journal", ".pyc")
@@ -65,80 +80,58 @@ class Today:
         """The record of a cell.
 
         Args:
-            uses: What it depends on; files by their absolute paths, or as `reading.asked_name` has them.
+            uses: What it depends on; files by their absolute paths, or as `access_log.asked_name` has them.
         """
-        by_kind: dict[str, set[str]] = {}
+        used: dict[str, set[str]] = defaultdict(set)
         for kind, name in uses:
-            by_kind.setdefault(kind, set()).add(name)
-        absent, variables = by_kind.get(ABSENT, set()), by_kind.get(VARIABLE, set())
-        names = {_named(name) for name in by_kind.get(FILE, set()) | absent}
-        found = self._found([_path(name) for name in {*names, *self.plugins}])
-        own = {name: found[_path(name)] for name in sorted(names)}
-        return {
-            "scheme": SCHEME,
-            # What is gone was made for a while only, unless nobody ever saw it.
-            "files": {name: content for name, content in own.items() if content != MISSING or name in absent},
-            "folders": {name: self._listing(access_log.place_of(name)) for name in sorted(by_kind.get(FOLDER, set()))},
-            "exists": {name: _is_there(access_log.place_of(name)) for name in sorted(by_kind.get(EXISTS, set()))},
-            "modules": {name: False for name in sorted(by_kind.get(MODULE, set())) if not _is_importable(_path(name))},
-            "plugins": {name: found[name] for name in sorted(set(self.plugins) - set(own))},
-            "variables": {name: _variable(name) for name in sorted(variables)},
-            "libraries": self._libraries(by_kind.get(LIBRARY, set()), by_kind.get(DISTRIBUTION, set())),
-            "roots": roots(self.plugins),
-            "python": platform.python_version(),
-            "testbed": self.testbed,
+            used[kind].add(name)
+        used[FILE] = {_named(name) for name in used[FILE] | used[ABSENT]}
+        self._digest([_path(name) for name in used[FILE]] + self.plugins)
+        record: dict[str, Any] = {
+            part: {name: self._value(part, _path(name)) for name in sorted(used[part])} for part in _PLACED
         }
-
-    @staticmethod
-    def _libraries(modules: set[str], more: set[str]) -> dict[str, str]:
-        return libraries.releases((libraries.of_modules(modules) | more) - {_DISTRIBUTION})
+        for name in [name for name, content in record[FILE].items() if content == MISSING and name not in used[ABSENT]]:
+            del record[FILE][name]  # what is gone was made for a while only, unless nobody ever saw it
+        record[MODULE] = {name: found for name, found in record[MODULE].items() if found == MISSING}
+        record[PLUGIN] = {name: self._digests[name] for name in sorted(set(self.plugins) - set(record[FILE]))}
+        record[VARIABLE] = {name: _variable(name) for name in sorted(used[VARIABLE])}
+        record[LIBRARY] = self._releases(libraries.of_modules(used[TOP_MODULE]) | used[LIBRARY])
+        return {**record, "roots": roots(self.plugins), "scheme": SCHEME}
 
     def differences(self, record: Mapping[str, Any]) -> list[str]:
         """What is not as a record says, for people; none where nothing relevant has changed."""
         if record.get("scheme") != SCHEME:
             return [f"identities were made by scheme {record.get('scheme', 1)}, now {SCHEME}"]
-        found = self._changed_files(record)
-        found += [
-            f"the environment variable {name} changed"
-            for name, value in record["variables"].items()
-            if _variable(name) != value
-        ]
-        return found + self._changed_plugins(record) + self._changed_versions(record)
+        places = _Places(record["roots"], roots(self.plugins))
+        placed = {(part, name): places.of(name) for part in _PLACED for name in record[part]}
+        self._digest([place for (part, _), each in placed.items() if part == FILE for place in each])
+        texts = []
+        for (part, name), each in placed.items():
+            found = {self._value(part, place) for place in each} - {MISSING} or {MISSING}
+            if found != {record[part][name]}:
+                texts.append(change(part, name, record[part][name], min(found)))
+        variables = {name: _variable(name) for name in record[VARIABLE]}
+        return texts + _changes(VARIABLE, record[VARIABLE], variables) + self._changed_code(record)
 
     def code_differs(self, record: Mapping[str, Any]) -> bool:
         """Whether what computes metrics is not as a record says: testbed, libraries, or a plug-in that changes them."""
-        return record.get("scheme") != SCHEME or bool(self._changed_plugins(record) or self._changed_versions(record))
+        return record.get("scheme") != SCHEME or bool(self._changed_code(record))
 
     def changed_since(self) -> set[str]:
         """The files whose content is another one than when it was first looked at."""
         before = dict(self._digests)
         self._digests.clear()
-        now = self._found(before)
-        self._digests = before
+        self._digest(before)
+        now, self._digests = self._digests, before
         return {_named(name) for name, content in before.items() if now[name] != content}
 
-    def _changed_files(self, record: Mapping[str, Any]) -> list[str]:
-        places = _Places(record.get("roots", {}), roots(self.plugins))
-        files = {name: places.of(name) for name in record["files"]}
-        now = self._found([place for each in files.values() for place in each])
-        texts = []
-        for name, content in record["files"].items():
-            there = {now[place] for place in files[name]} - {MISSING}
-            if there != {content} - {MISSING}:
-                how = "is gone" if not there else "is there now" if content == MISSING else "changed"
-                texts.append(f"{name} {how}")
-        for name, content in record.get("folders", {}).items():
-            there = {self._listing(place) for place in places.of(name)} - {MISSING}
-            if there != {content} - {MISSING}:
-                texts.append(f"what the folder {name} holds changed")
-        for name, known in record.get("exists", {}).items():
-            if any(_is_there(place) for place in places.of(name)) != known:
-                texts.append(f"{name} {'is gone' if known else 'is there now'}")
-        for name in record.get("modules", {}):
-            if any(_is_importable(place) for place in places.of(name)):
-                folder, module = os.path.split(name)
-                texts.append(f"the module {module}, which {folder} asks for, is there now")
-        return texts
+    def _value(self, part: str, path: str) -> str:
+        """What a record says of a file, a folder, or a module that may be there; of files, those that were digested."""
+        if part == FILE:
+            return self._digests[path]
+        if part == FOLDER:
+            return self._listing(path)
+        return _THERE if (os.path.exists if part == EXISTS else _is_importable)(path) else MISSING
 
     def _listing(self, folder: str) -> str:
         """A digest of the names in a folder; `MISSING` for one that cannot be listed."""
@@ -151,53 +144,34 @@ class Today:
                 self._folders[folder] = MISSING
         return self._folders[folder]
 
-    def _changed_plugins(self, record: Mapping[str, Any]) -> list[str]:
-        """Other definition files may change what all share, such as a function of a library."""
-        own = {os.path.basename(name): content for name, content in record["files"].items()}
-        now = {os.path.basename(path): content for path, content in self._found(self.plugins).items()}
-        then = {os.path.basename(path): content for path, content in record["plugins"].items()}
-        texts = []
-        for name in sorted(now.keys() | then.keys()):
-            if name in own and name not in then:
-                continue
-            if name not in now:
-                texts.append(f"the plug-in {name} is not loaded")
-            elif name not in then:
-                texts.append(f"the plug-in {name} is loaded as well")
-            elif now[name] != then[name]:
-                texts.append(f"the plug-in {name} changed")
-        return texts
+    def _changed_code(self, record: Mapping[str, Any]) -> list[str]:
+        """Changed releases; and other definition files, which may change what all share."""
+        own = {os.path.basename(name) for name in record[FILE]}
+        self._digest(self.plugins)
+        then = {os.path.basename(path): content for path, content in record[PLUGIN].items()}
+        now = {os.path.basename(path): self._digests[path] for path in self.plugins}
+        now = {name: content for name, content in now.items() if name in then or name not in own}
+        return _changes(PLUGIN, then, now) + _changes(LIBRARY, record[LIBRARY], self._releases(record[LIBRARY]))
 
-    def _changed_versions(self, record: Mapping[str, Any]) -> list[str]:
-        now = libraries.releases(record["libraries"])
-        texts = [
-            release_change(name, then, now.get(name))
-            for name, then in record["libraries"].items()
-            if now.get(name) != then
-        ]
-        if record["python"] != platform.python_version():
-            texts.append(f"Python {record['python']} → {platform.python_version()}")
-        if record["testbed"] != self.testbed:
-            texts.append("testbed's own code changed")
-        return texts
+    def _releases(self, names: Iterable[str]) -> dict[str, str]:
+        found = libraries.releases(set(names) - {_DISTRIBUTION})
+        return {**found, "Python": platform.python_version(), _TESTBED: f" {self.testbed}"}
 
     @cached_property
     def testbed(self) -> str:
         """A digest of the parts of testbed that compute numbers."""
         return _digest_of_testbed()
 
-    def _found(self, paths: Iterable[str]) -> dict[str, str]:
-        """Absolute path → the digest of the file's content now, or `MISSING`."""
-        wanted = list(paths)
-        lacking = [path for path in dict.fromkeys(wanted) if path not in self._digests]
+    def _digest(self, paths: Iterable[str]) -> None:
+        """Digests those of some files that were not digested yet, folder by folder; `MISSING` for what is not there."""
         by_folder: dict[str, list[str]] = {}
-        for path in lacking:
-            by_folder.setdefault(os.path.dirname(path), []).append(path)
+        for path in dict.fromkeys(paths):
+            if path not in self._digests:
+                by_folder.setdefault(os.path.dirname(path), []).append(path)
         for folder, files in by_folder.items():
             with access_log.watch(None):
                 contents = ContentDigests(Path(folder)).digests([os.path.basename(file) for file in files])
             self._digests.update(zip(files, contents, strict=True))
-        return {path: self._digests[path] for path in wanted}
 
 
 @cache
@@ -219,7 +193,7 @@ def roots(plugins: Iterable[str]) -> dict[str, str]:
     places: dict[str, set[str]] = {}
     for plugin in plugins:
         places.setdefault(os.path.basename(plugin), set()).add(os.path.dirname(plugin))
-    for top in {name.partition(".")[0] for name in access_log.own_modules() if not name.startswith(PLUGIN)}:
+    for top in {name.partition(".")[0] for name in access_log.own_modules() if not name.startswith(PLUGIN_PREFIX)}:
         if (folder := _folder_of(top)) is not None:
             places.setdefault(top, set()).add(folder)
     found = {name: min(folders) for name, folders in sorted(places.items()) if len(folders) == 1}
@@ -267,45 +241,32 @@ class _Places:
 def mixed(record: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """The record of something that two runs computed parts of; where they differ, it is like no record of one run."""
     made = dict(record)
-    for part in ("files", "folders", "exists", "modules", "plugins", "variables", "libraries"):
-        ours, theirs = record.get(part, {}), other.get(part, {})
-        made[part] = {
-            name: _one_or_both(ours.get(name, theirs.get(name)), theirs.get(name, ours.get(name)))
-            for name in sorted(ours.keys() | theirs.keys())
-        }
-    for part in ("python", "testbed"):
-        made[part] = _one_or_both(record[part], other.get(part))
+    for part in _SAID:
+        made[part] = {**other[part], **record[part]}
+        for name in record[part].keys() & other[part].keys():
+            if record[part][name] != other[part][name]:
+                made[part][name] = f"{record[part][name]}, and {other[part][name]}"
     return made
-
-
-def _one_or_both(ours: Any, theirs: Any) -> Any:
-    return ours if ours == theirs else f"{ours}, and {theirs}"
 
 
 def record_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """What differs between two records, for people."""
-    texts = []
-    parts = {"files": "", "folders": "the folder ", "exists": "whether there is ", "modules": "the missing module "}
-    parts |= {"plugins": "the plug-in "}
-    for part, noun in {**parts, "variables": "the environment variable "}.items():
-        old, new = before.get(part, {}), after.get(part, {})
-        for name in dict.fromkeys([*old, *new]):
-            if old.get(name) != new.get(name):
-                how = "is in B alone" if name not in old else "is in A alone" if name not in new else "differs"
-                texts.append(f"{noun}{name} {how}")
-    old, new = ({**each.get("libraries", {}), "Python": each.get("python")} for each in (before, after))
-    for name in dict.fromkeys([*old, *new]):
-        if old.get(name) != new.get(name):
-            texts.append(release_change(name, old.get(name), new.get(name)))
-    if before.get("testbed") != after.get("testbed"):
-        texts.append("testbed's own code differs")
-    return texts
+    return [text for part in _SAID for text in _changes(part, before[part], after[part])]
 
 
-def release_change(name: str, before: str | None, after: str | None) -> str:
-    """How the release of a library has changed, for people."""
-    old, new = (each.partition(" ")[0] if each else "not installed" for each in (before, after))
-    return f"{name} {old} → {new}" if old != new else f"{name} {old} has other files"
+def _changes(part: str, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    names = dict.fromkeys([*before, *after])
+    both = [(name, before.get(name, MISSING), after.get(name, MISSING)) for name in names]
+    return [change(part, name, old, new) for name, old, new in both if old != new]
+
+
+def change(part: str, name: str, before: str, after: str) -> str:
+    """How something in a part of a record has changed, for people."""
+    came, went = ("is loaded as well", "is not loaded") if part == PLUGIN else ("is there now", "is gone")
+    how = came if before == MISSING else went if after == MISSING else "changed"
+    old, new = ("not installed" if each == MISSING else each.partition(" ")[0] for each in (before, after))
+    release = f"{name} {old} → {new}" if old != new else f"{name} {old}".strip() + " has other files"
+    return _SAID[part].format(name=name, how=how, release=release)
 
 
 def _named(path: str) -> str:
@@ -319,10 +280,6 @@ def _path(name: str) -> str:
     if name.startswith(_OURS):
         return str(_PACKAGE / name.removeprefix(_OURS))
     return access_log.place_of(name)
-
-
-def _is_there(path: str) -> bool:
-    return os.path.exists(path)
 
 
 def _is_importable(place: str) -> bool:
@@ -348,10 +305,10 @@ def _is_definition(name: str) -> bool:
     return package in _DEFINITIONS and "/" not in file and not file.endswith("_base.py") and not file.startswith("_")
 
 
-def _variable(name: str) -> str | None:
-    """A digest of a variable's value, which may be a secret; None where it is not set."""
+def _variable(name: str) -> str:
+    """A digest of a variable's value, which may be a secret; `MISSING` where it is not set."""
     value = os.environ.get(name)
-    return None if value is None else digest_bytes(value.encode("utf-8", "surrogateescape"))[:16]
+    return MISSING if value is None else digest_bytes(value.encode("utf-8", "surrogateescape"))[:16]
 
 
 def described(differences: Iterable[str]) -> str:

@@ -89,7 +89,7 @@ def load_plugin(path: Path, catalog: Catalog) -> None:
 
 
 def load_plugin_file(path: Path) -> ModuleType:
-    """Runs a definition file; `testbed.identity.import_names` says what its imports mean.
+    """Runs a definition file; `testbed.plugins.import_names` says what its imports mean.
 
     Raises:
         PluginError: If the file is missing or fails; names the line.

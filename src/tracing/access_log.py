@@ -20,13 +20,13 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
-FILE = "file"
+FILE = "files"
 ABSENT = "absent"  # a file that was asked for and is not there
-FOLDER = "folder"  # the names in it
+FOLDER = "folders"  # the names in it
 EXISTS = "exists"  # whether there is something
-MODULE = "module"  # one that was to be imported and was not found, in the folder of what asked for it
-VARIABLE = "variable"
-LIBRARY = "library"  # a top-level module that was imported
+MODULE = "modules"  # one that was to be imported and was not found, in the folder of what asked for it
+VARIABLE = "variables"
+TOP_MODULE = "top module"  # one of a library that was imported
 # What belongs to everything in the process: what plug-ins read while they are imported.
 SHARED = ""
 
@@ -213,7 +213,7 @@ def _collect() -> None:
         imported = set(sys.modules) - _modules
         tops = {name.partition(".")[0] for name in imported} - _modules
         _modules.update(imported, tops)
-        note([(SHARED, LIBRARY, top) for top in tops if _is_of_library(top)])
+        note([(SHARED, TOP_MODULE, top) for top in tops if _is_of_library(top)])
         own = {name: file for name in imported if (file := _own_module_file(name)) is not None}
         _own.update(own)
         note([(SHARED, FILE, file) for file in own.values()])

@@ -69,13 +69,27 @@ def _on_open(arguments: tuple[Any, ...]) -> None:
 
 
 def _note_file(path: Any) -> None:
-    owner = _owner()
-    if owner is None:
-        return
-    name = os.fsdecode(path)
-    file = os.path.abspath(name)
-    if file not in _written and not _is_apart(file):
-        add(owner, FILE if _exists(file) else ABSENT, name)
+    _note(FILE, path)
+
+
+def _note(kind: str, path: Any) -> None:
+    if (owner := _owner()) is not None:
+        name = os.fsdecode(path)
+        file = os.path.abspath(name)
+        if file not in _written and not _is_apart(file):
+            add(owner, ABSENT if kind == FILE and not _exists(file) else kind, name)
+
+
+def _on_existence(arguments: tuple[Any, ...]) -> None:
+    _note(EXISTS, arguments[0])
+
+
+def _on_missing_module(arguments: tuple[Any, ...]) -> None:
+    name, path = arguments
+    if (owner := _owner(importing=True)) is not None:
+        folder = next(iter(path or ()), None) or os.path.dirname(owner.removeprefix(code("")))
+        if os.path.isabs(folder):
+            add(owner, MODULE, os.path.join(folder, name.rpartition(".")[2]))
 
 
 def _on_listing(arguments: tuple[Any, ...]) -> None:
@@ -111,7 +125,10 @@ def _on_thread(arguments: tuple[Any, ...]) -> None:
         _threads[thread] = owner
 
 
+_EXISTENCE, _MISSING = "testbed.existence", "testbed.missing_module"  # which Python does not audit
 _HANDLERS: dict[str, Callable[[tuple[Any, ...]], None]] = {
+    _EXISTENCE: _on_existence,
+    _MISSING: _on_missing_module,
     "open": _on_open,
     "os.listdir": _on_listing,
     "os.scandir": _on_listing,
@@ -155,28 +172,13 @@ def _replace(function: Any) -> None:
     @functools.wraps(function)
     def noting(path: Any, *arguments: Any, **keywords: Any) -> Any:
         if not isinstance(path, int) and keywords.get("dir_fd") is None and _asked_by_user(sys._getframe(1)):
-            _note_existence(path)
+            _on_event(_EXISTENCE, (path,))
         return function(path, *arguments, **keywords)
 
     for group in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks, os.supports_effective_ids):
         if function in group:
             group.add(noting)
     setattr(os, function.__name__, noting)
-
-
-def _note_existence(path: Any) -> None:
-    if getattr(now, "busy", False):
-        return
-    now.busy = True
-    try:
-        name = os.fsdecode(path)
-        owner = _owner()
-        if owner is not None and os.path.abspath(name) not in _written and not _is_apart(os.path.abspath(name)):
-            add(owner, EXISTS, name)
-    except (TypeError, ValueError, OSError, TestbedError):
-        return
-    finally:
-        now.busy = False
 
 
 @functools.cache
@@ -190,8 +192,7 @@ def see_safetensors() -> None:
 
     @functools.wraps(original, updated=())
     def safe_open(filename: Any, *arguments: Any, **keywords: Any) -> Any:
-        if not getattr(now, "busy", False):
-            _on_event("open", (filename, None, os.O_RDONLY))
+        _on_event("open", (filename, None, os.O_RDONLY))
         return original(filename, *arguments, **keywords)
 
     for name in ("safetensors", "safetensors.torch"):
@@ -204,10 +205,7 @@ class _Absent:
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         """Is asked for a module that is not there."""
-        if not getattr(now, "busy", False) and (owner := _owner(importing=True)) is not None:
-            folder = next(iter(path or ()), None) or os.path.dirname(owner.removeprefix(code("")))
-            if os.path.isabs(folder):
-                add(owner, MODULE, os.path.join(folder, name.rpartition(".")[2]))
+        _on_event(_MISSING, (name, path))
 
 
 def _asked_by_user(frame: types.FrameType | None) -> bool:

@@ -10,8 +10,6 @@ import time
 from functools import cache
 from pathlib import Path
 
-from testbed.errors import IdentityError
-from testbed.identity import source_code
 from testbed.tracing import access_log
 
 _BEGAN = time.time()
@@ -32,8 +30,8 @@ def named_files(source: str) -> frozenset[str]:
         source: The path of the source file.
     """
     try:
-        tree = source_code.file_tree(Path(source))
-    except IdentityError:
+        tree = ast.parse(Path(source).read_bytes())
+    except (OSError, SyntaxError, ValueError):
         return frozenset()
     texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     names = {text for text in texts if text.strip("./ ") and len(text) < _LONGEST and _NAME.fullmatch(text)}

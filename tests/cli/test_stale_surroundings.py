@@ -158,7 +158,7 @@ WHY = {
     "indirect": "further 2.0 has other files",
     "by-name": "named 1.0 → 1.1",
     "with-data": "with-data 1.0 has other files",
-    "appears": "the module appears,",
+    "appears": "appears is there now",
     "disappears": "disappears 1.0 → not installed",
     "checkout-code": "code.py changed",
     "checkout-data": "number.txt changed",

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from testbed.compat.vlmevalkit.standin.vlm.base import BaseModel
-from testbed.identity import import_names
 from testbed.identity.describe import digest
 from testbed.models.model_base import VLMEvalModel
+from testbed.plugins import import_names
 from testbed.plugins.plugin_imports import run_plugin
 
 TREE = {
@@ -62,7 +62,8 @@ def test_a_file_in_vlmevalkits_tree_finds_its_neighbours_and_the_rest_is_testbed
 def test_an_edited_neighbour_is_another_model(tree: Path) -> None:
     before = digest(VLMEvalModel("mine", run_plugin(tree).Mine).spec())
     assert digest(VLMEvalModel("mine", run_plugin(tree).Mine).spec()) == before
-    (tree.parent / "later.py").write_text("END = '!'\n")
+    (tree.parent / "prompt.py").write_text(TREE["vlmeval/vlm/mine/prompt.py"].replace("Look", "See"))
+    del sys.modules[import_names.module_name(tree.parent / "prompt.py")]
     assert digest(VLMEvalModel("mine", run_plugin(tree).Mine).spec()) != before
 
 

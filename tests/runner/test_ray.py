@@ -22,7 +22,7 @@ from ray_nodes import RayNodes, descendants, ray_nodes
 from testbed.db.store import Store
 from testbed.errors import RunError, StoreError
 from testbed.execution.ray.cluster import survey_node
-from testbed.provenance.manifest import DISTRIBUTION, Today
+from testbed.provenance.manifest import LIBRARY, Today
 
 pytest.importorskip("ray", reason="testbed[ray] is not here")
 
@@ -172,7 +172,7 @@ def test_workers_write_to_a_server_themselves_and_a_check_reads_through_the_run(
 def test_a_node_with_other_versions_or_without_a_plug_in_is_refused(tmp_path: Path) -> None:
     plugin = tmp_path / "mine.py"
     plugin.write_text("x = 1\n")
-    record = Today([plugin]).record_of([(DISTRIBUTION, "torch")])
+    record = Today([plugin]).record_of([(LIBRARY, "torch")])
     assert survey_node(record, [str(plugin)])[0] == []
     record["libraries"]["torch"] = "1.0"
     assert re.match(r"torch 1.0 → ", survey_node(record, [str(plugin)])[0][0])

@@ -17,7 +17,7 @@ from typing import Any
 from testbed.errors import MissingExtraError, RunError
 from testbed.planning.resources import require_compiler
 from testbed.provenance.libraries import NUMERIC
-from testbed.provenance.manifest import DISTRIBUTION, Today
+from testbed.provenance.manifest import LIBRARY, Today
 
 log = logging.getLogger("testbed")
 
@@ -114,7 +114,7 @@ def checked(ray: Any, found: Sequence[Node], plugins: tuple[str, ...], compiles:
     """
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    record = Today([Path(each) for each in plugins]).record_of((DISTRIBUTION, name) for name in NUMERIC)
+    record = Today([Path(each) for each in plugins]).record_of((LIBRARY, name) for name in NUMERIC)
     survey = ray.remote(num_cpus=0, max_retries=2)(survey_node)
     on_gpus = any(each.gpus for each in found)  # then the workers that compile are only there
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from testbed.identity import source_code
 from testbed.identity.code import MARK
 from testbed.identity.describe import Describer, digest, digest_bytes, hooks_of, is_network, torch_bookkeeping
-from testbed.identity.normalize import normal_text
 
 # What transformers keeps in a configuration about where it was loaded from, and by which version of what.
 _WHEREABOUTS = frozenset({"_name_or_path", "name_or_path", "_commit_hash", "transformers_version"})
@@ -79,15 +77,15 @@ class _StructureDescriber(Describer):
         kind = type(module)
         described = self.attempt(kind)
         if described is None:
-            described = self.file(kind.__module__) or self._text_of(kind)
+            described = self._text_of(kind)
         return [kind.__qualname__, described]
 
     def _text_of(self, kind: type) -> Any:
-        """The file of a class whose module is in no table, as torch.hub leaves it."""
+        """The text of the file of a class."""
         path = source_code.class_file(kind)
         if path is None or not path.endswith(".py") or not source_code.is_own_class(kind):
             return self.value(kind)  # which says why it cannot be described
-        return digest_bytes(normal_text(source_code.file_tree(Path(path))).encode(errors="surrogatepass"))
+        return digest_bytes(source_code.file_text(path).encode(errors="surrogatepass"))
 
     def fields_of(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Describes fields, as far as they can be described."""

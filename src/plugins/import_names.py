@@ -15,9 +15,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from testbed.identity.source_code import is_library_file
-
-PREFIX = "testbed_plugin_"
+from testbed.identity.source_code import PLUGIN_PREFIX, is_library_file
 
 # ImageNet-testbed's packages, as its files import them.
 PACKAGES = ("registry", "models", "eval_settings", "mldb")
@@ -45,7 +43,7 @@ _paths: dict[str, Path] = {}  # the modules of plug-ins, by name
 def module_name(path: Path) -> str:
     """The name in ``sys.modules`` of a plug-in file, or of a file or a package beside one."""
     place = path.parent if path.name == "__init__.py" else path
-    name = f"{PREFIX}{place.stem}_{hashlib.sha256(str(place).encode()).hexdigest()[:8]}"
+    name = f"{PLUGIN_PREFIX}{place.stem}_{hashlib.sha256(str(place).encode()).hexdigest()[:8]}"
     _paths[name] = path
     return name
 
@@ -104,11 +102,6 @@ def _in_tree(rest: str, file: Path) -> str | None:
     path = folder.joinpath(*rest.split("."))
     places = (path.with_name(f"{path.name}.py"), path / "__init__.py")
     return next((module_name(place) for place in places if place != file and place.is_file()), None)
-
-
-def plain_name(module: str) -> str:
-    """The name of a module, without what `module_name` adds."""
-    return module[len(PREFIX) : -9] if module.startswith(PREFIX) else module
 
 
 @lru_cache(maxsize=4096)
