@@ -121,13 +121,13 @@ def _scored(store: Store, metric: str) -> list[str]:
     if not names:
         raise StoreError(
             f"the store has no setting with a judge (SETTING{SCORER_MARK}JUDGE) and the metric {metric}; name"
-            " settings, or run one with eval.py --scorers"
+            " settings, or run one with testbed run --scorers"
         )
     about = sorted({name.rpartition(SCORER_MARK)[0] for name in names})
     if len(about) > 1:
         raise StoreError(
             f"the store has {metric} of {len(about)} settings ({', '.join(about[:6])}), which are not ranked together"
-            f" by default; choose one, for example --borda '{about[0]}{SCORER_MARK}*'"
+            f" by default; choose one, for example testbed borda '{about[0]}{SCORER_MARK}*'"
         )
     return names
 
@@ -155,6 +155,6 @@ def _tell_of_other_samples(compared: Chosen, values: dict[str, dict[str, Result]
     most = max(values[setting][model].n or 0 for model in compared[setting])
     if fewest < most:
         tell(
-            f"means on {setting} cover {fewest:,} ({model}) to {most:,} samples, those with a score; db.py --rank"
+            f"means on {setting} cover {fewest:,} ({model}) to {most:,} samples, those with a score; testbed rank"
             f" '{setting}' compares models on the samples that all of them have"
         )

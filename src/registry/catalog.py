@@ -63,10 +63,8 @@ class Catalog:
     """
 
     def __init__(self, packages: Sequence[str] | None = None, entry_points: bool = True) -> None:
-        self.models: Registry[ModelDefinition] = Registry("model", "python db.py --list-models-registry")
-        self.eval_settings: Registry[EvalSetting] = Registry(
-            "eval setting", "python db.py --list-eval-settings-registry"
-        )
+        self.models: Registry[ModelDefinition] = Registry("model", "testbed list models")
+        self.eval_settings: Registry[EvalSetting] = Registry("eval setting", "testbed list settings")
         for family in discovery.FAMILIES:
             self.add_eval_setting_family(discovery.named(family)(self))
         self.model_collections = Collections("model")
